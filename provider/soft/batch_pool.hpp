@@ -11,7 +11,6 @@
 #include <mutex>
 
 #include "provider/soft/brief_mutex.hpp"
-#include "provider/soft/same_host/links.hpp"
 #include "provider/soft/wire.hpp"
 
 namespace dapple::soft {
@@ -37,52 +36,31 @@ class BatchPool {
   uint32_t count_ = 0;
 };
 
-// The sink that one turn of a queue pair writes to. Takes a batch when there is something to send; a turn ends after
-// some packets, so that queue pairs with much to send take turns.
-class Turn final : public roce::PacketSink {
+// The packets of one turn of a queue pair: a turn ends after some, so that queue pairs with much to send take turns.
+inline constexpr uint32_t kPacketsOfATurn = 256;
+
+// The sink that a turn writes to if its packets go over the network. Takes a batch when there is something to send.
+class NetworkTurn final : public roce::PacketSink {
  public:
   // A turn lives under the queue pair's lock.
-  Turn(BatchPool& pool, Qp& qp);
-  ~Turn() { end(); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  NetworkTurn(BatchPool& pool, Qp& qp);
+  ~NetworkTurn() { end(); }
+  NetworkTurn(const NetworkTurn&) = delete;
+  NetworkTurn& operator=(const NetworkTurn&) = delete;
 
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
-  std::byte* refer(const roce::Reference& reference, size_t headers) override;
-  roce::Placed place(const roce::Transfer& transfer, uint64_t& done) override;
-  bool would_place(const roce::Transfer& transfer) override;
-  // Sends the committed packets. Afterwards only the counts may be read.
+  // Sends the committed packets. Afterwards only the count may be read.
   void end();
   uint32_t packets() const { return packets_; }
-  // Counts of the transfers that were copied to or from the peer's memory instead of sent.
-  struct Placements {
-    uint32_t writes = 0;
-    uint32_t reads = 0;
-    uint64_t bytes = 0;
-  };
-  const Placements& placements() const { return placements_; }
-  // True if its packets go to a ring.
-  bool uses_ring() const { return ring_ != nullptr; }
 
  private:
-  static constexpr uint32_t kPacketsOfATurn = 256;
-  static constexpr uint64_t kPlacedBytesOfATurn = 1024 * 1024;
-
-  bool describe(const roce::Reference& reference, RingReference& made) const;
-  std::byte* reserve_in_ring(size_t size, EntryKind kind);
-  bool reaches_peer() const;
-  bool packets_are_quicker(const roce::Transfer& transfer) const;
-
   BatchPool& pool_;
   Qp& qp_;
   const Path* const path_;  // to the peer, or null if each packet has its own address (UD)
-  RingTo* const ring_;      // to the peer's process, or null; packets take it as long as the peer lives
-  bool has_ring_ = false;   // and its lock
   std::unique_ptr<SendBatch> batch_;
   std::byte* room_ = nullptr;
   uint32_t packets_ = 0;
-  Placements placements_;
 };
 
 }  // namespace dapple::soft

@@ -61,9 +61,8 @@ class CompletionQueue final : public roce::CompletionSink {
 
   // Bits that complete() has left since the last call.
   enum Notice : uint32_t { kEventDue = 1, kOverrun = 2 };
-  uint32_t take_notice() {
-    return notice_.load(std::memory_order_relaxed) == 0 ? 0 : notice_.exchange(0, std::memory_order_acq_rel);
-  }
+  uint32_t take_notice() { return notice_.exchange(0, std::memory_order_acq_rel); }
+  bool has_notice() const { return notice_.load(std::memory_order_relaxed) != 0; }
 
  private:
   enum class Armed : uint8_t { kNo, kSolicited, kAny };

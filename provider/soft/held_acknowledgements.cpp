@@ -46,8 +46,13 @@ bool Node::holds_acknowledgement(Qp& qp) {
   return true;
 }
 
-void Node::settle_posts(Qp& qp) {
+// The application has posted.
+void Node::note_answer(Qp& qp) {
   if (polls_.load(std::memory_order_relaxed) - qp.acknowledgement_poll <= 1) qp.answered = true;
+}
+
+void Node::settle_posts(Qp& qp) {
+  note_answer(qp);
   TurnClock clock;
   settle(qp, clock);
 }

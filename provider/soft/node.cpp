@@ -180,13 +180,23 @@ void Node::remove_all(Context& context) {
 }
 
 bool Node::transmit(Qp& qp, roce::Now now) {
-  Turn turn(batches_, qp);
+  // Packets take the ring as long as the peer lives.
+  if (qp.ring != nullptr && !qp.ring->broken()) return transmit_to_ring(qp, now);
+  NetworkTurn turn(batches_, qp);
   const bool more = qp.engine->transmit(now, turn);
   turn.end();
-  const Turn::Placements& placed = turn.placements();
+  qp.stuck = more && turn.packets() == 0;
+  return more;
+}
+
+bool Node::transmit_to_ring(Qp& qp, roce::Now now) {
+  RingTurn turn(qp, *qp.ring);
+  const bool more = qp.engine->transmit(now, turn);
+  turn.end();
+  const RingTurn::Placements& placed = turn.placements();
   qp.stuck = more && turn.packets() == 0 && placed.bytes == 0;
   if (placed.bytes > 0) count(placed);
-  if (turn.uses_ring() && turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
+  if (turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
   return more;
 }
 
@@ -213,10 +223,26 @@ void Node::attend(Qp& qp, bool more) {
   if (qp.engine->counters() != qp.counted) count(qp);
   if (qp.dying) return;
   if (more) make_ready(qp);
+  schedule(qp);
+}
+
+void Node::schedule(Qp& qp) {
   if (timers_.schedule(qp, qp.engine->deadline()) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
 }
 
-void Node::count(const Turn::Placements& placed) {
+bool Node::send_at_once(Qp& qp, const roce::SendRequest& request) {
+  if (qp.ring == nullptr || qp.ring->broken()) return false;
+  note_answer(qp);
+  TurnClock clock;
+  RingTurn turn(qp, *qp.ring);
+  const bool sent = qp.engine->send_at_once(clock, request, turn);
+  turn.end();
+  if (turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
+  if (sent) schedule(qp);
+  return sent;
+}
+
+void Node::count(const RingTurn::Placements& placed) {
   PlacementCounters& all = counters_.placement;
   if (placed.writes > 0) all.writes.add(placed.writes);
   if (placed.reads > 0) all.reads.add(placed.reads);
@@ -266,9 +292,8 @@ void Node::forget_ready(Qp& qp) {
 
 namespace {
 
-void deliver_completions(Context& context, Cq& cq) {
+void deliver_notice(Context& context, Cq& cq) {
   const uint32_t notice = cq.queue.take_notice();
-  if (notice == 0) return;
   if ((notice & CompletionQueue::kOverrun) != 0) context.raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
   if ((notice & CompletionQueue::kEventDue) != 0 && cq.abi.cq.channel != nullptr) {
     const CompletionMessage message = reinterpret_cast<uintptr_t>(&cq.abi);
@@ -302,8 +327,8 @@ void raise_event(Qp& qp, ibv_event_type type) {
 }  // namespace
 
 void Node::deliver(Qp& qp) {
-  deliver_completions(*qp.context, *qp.send_cq);
-  if (qp.recv_cq != qp.send_cq) deliver_completions(*qp.context, *qp.recv_cq);
+  if (qp.send_cq->queue.has_notice()) deliver_notice(*qp.context, *qp.send_cq);
+  if (qp.recv_cq->queue.has_notice()) deliver_notice(*qp.context, *qp.recv_cq);
   if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
     qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
   uint32_t events = qp.events.take();
@@ -311,7 +336,7 @@ void Node::deliver(Qp& qp) {
   for (events &= ~QpEvents::kPlanned; events != 0; events &= events - 1) {
     raise_event(qp, static_cast<ibv_event_type>(__builtin_ctz(events)));
   }
-  if (wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false)) wake();
+  wake_if_due();
 }
 
 }  // namespace dapple::soft

@@ -28,6 +28,7 @@
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/problem.hpp"
 #include "provider/soft/qp_table.hpp"
+#include "provider/soft/ring_turn.hpp"
 #include "provider/soft/same_host/links.hpp"
 #include "provider/soft/timers.hpp"
 #include "provider/soft/turn_clock.hpp"
@@ -82,6 +83,12 @@ class Node final : public ArrivalSink {
   void settle_state(Qp& qp);
   // The same after the application has posted requests.
   void settle_posts(Qp& qp);
+  // Under the queue pair's lock: posts and sends a request whose packet can go to the peer's ring at once. Call
+  // wake_if_due() after the lock. False: it is not posted.
+  bool send_at_once(Qp& qp, const roce::SendRequest& request);
+  void wake_if_due() {
+    if (wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false)) wake();
+  }
   // After the lock: tells the application of completions and events. The queue pair must be pinned or the caller's own.
   void deliver(Qp& qp);
 
@@ -126,6 +133,9 @@ class Node final : public ArrivalSink {
   void finish_touched();
   // The two halves of settle(). The first is true if there is more to send.
   bool transmit(Qp& qp, roce::Now now);
+  bool transmit_to_ring(Qp& qp, roce::Now now);
+  void note_answer(Qp& qp);
+  void schedule(Qp& qp);
   void attend(Qp& qp, bool more);
   bool holds_acknowledgement(Qp& qp);
   void send_held_in_time();
@@ -144,7 +154,7 @@ class Node final : public ArrivalSink {
   void forget_ready(Qp& qp);
   void wake();
   void count(Qp& qp);
-  void count(const Turn::Placements& placed);
+  void count(const RingTurn::Placements& placed);
 
   void learn_poll_interval(roce::Time took);
   bool polled_since(uint32_t polls, roce::Time time);

@@ -9,16 +9,14 @@
 #include <cstdint>
 #include <span>
 
+#include "provider/soft/addresses.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
 
 struct RingReference;
 
-// The two ends of packets. Addresses are GIDs: IPv4 as ::ffff:a.b.c.d.
-struct Path {
-  uint8_t source[16] = {};
-  uint8_t destination[16] = {};
+struct Path : Addresses {
   uint32_t netdev_index = 0;  // the device's; the scope of link-local addresses
   uint32_t flow_label = 0;
   uint8_t traffic_class = 0;

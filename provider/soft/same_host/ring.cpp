@@ -28,7 +28,7 @@ constexpr uint64_t kKept = kRingBytes / 8;
 constexpr uint64_t kMostUnpublished = 4 * kLine;
 
 constexpr size_t bytes_before(bool has_addresses) {
-  return sizeof(RingEntry) + (has_addresses ? sizeof(RingAddresses) : 0);
+  return sizeof(RingEntry) + (has_addresses ? sizeof(Addresses) : 0);
 }
 
 // Of an entry and its packet.
@@ -105,7 +105,7 @@ void RingMemory::unmap() {
   memory_ = nullptr;
 }
 
-std::byte* RingWriter::reserve(size_t size, const RingAddresses& addresses, EntryKind kind) {
+std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKind kind) {
   assert(size > 0 && size <= kLongestRingPacket);
   const bool has_addresses = memcmp(&addresses, &addresses_, sizeof addresses) != 0;
   const size_t bytes = entry_bytes(size, has_addresses);
@@ -120,7 +120,7 @@ std::byte* RingWriter::reserve(size_t size, const RingAddresses& addresses, Entr
   }
   if (rest < bytes) append({sizeof(RingEntry), EntryKind::kWrap, 0, in_units(rest)});
   reserved_ = {static_cast<uint32_t>(size), kind, has_addresses, in_units(bytes)};
-  reserved_addresses_ = addresses;
+  reserved_addresses_ = &addresses;
   std::byte* entry = memory_.data() + written_ % kRingBytes;
   if (has_addresses) memcpy(entry + sizeof(RingEntry), &addresses, sizeof addresses);
   return entry + bytes_before(has_addresses);
@@ -149,7 +149,7 @@ void RingWriter::store_last() {
 void RingWriter::commit() {
   assert(reserved_.size != 0);
   append(reserved_);
-  addresses_ = reserved_addresses_;
+  if (reserved_.has_addresses != 0) addresses_ = *reserved_addresses_;
   reserved_.size = 0;
   if (written_ - first_place_ >= kMostUnpublished) publish();
 }

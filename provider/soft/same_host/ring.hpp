@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <span>
 
+#include "provider/soft/addresses.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/placement/announcements.hpp"
 #include "roce/packet.hpp"
@@ -34,11 +35,6 @@ enum class EntryKind : uint8_t {
   kPacket,
   kWrap,       // no packet: the next entry is at the ring's start
   kReference,  // a packet with a reference to its bytes (reference.hpp)
-};
-
-struct RingAddresses {
-  uint8_t source[16];
-  uint8_t destination[16];
 };
 
 // Is stored and read as one word.
@@ -89,8 +85,8 @@ class RingWriter {
  public:
   explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
 
-  // Room for a packet, or null if the ring is full.
-  std::byte* reserve(size_t size, const RingAddresses& addresses, EntryKind kind = EntryKind::kPacket);
+  // Room for a packet, or null if the ring is full. The addresses are read until commit().
+  std::byte* reserve(size_t size, const Addresses& addresses, EntryKind kind = EntryKind::kPacket);
   // The packet in the room of the last reserve() is complete. It is published now or by publish().
   void commit();
   // Publishes the packets that are complete.
@@ -108,8 +104,8 @@ class RingWriter {
   uint64_t written_ = 0;  // counts up; the place is modulo kRingBytes
   uint64_t read_ = 0;     // control().read when it was last needed
   RingEntry reserved_ = {};
-  RingAddresses reserved_addresses_ = {};
-  RingAddresses addresses_ = {};  // of the last packet that is complete
+  const Addresses* reserved_addresses_ = nullptr;
+  Addresses addresses_ = {};  // of the last packet that is complete
   // The entries that are not published yet: publish() stores the first of them last, and it gives the last one the rest
   // of its line.
   bool has_unpublished_ = false;
@@ -119,7 +115,7 @@ class RingWriter {
 
 struct RingPacket {
   EntryKind kind;
-  RingAddresses addresses;
+  Addresses addresses;
   std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes
   // In the ring, until release(). The writer should leave them alone, and may change them.
   std::span<const std::byte> bytes;
@@ -147,7 +143,7 @@ class RingReader {
   Next look(uint64_t& position, RingPacket& packet) const;
 
   const RingMemory& memory_;
-  RingAddresses addresses_ = {};  // of the last packet
+  Addresses addresses_ = {};  // of the last packet
   uint64_t read_ = 0;
   uint64_t released_ = 0;
 };

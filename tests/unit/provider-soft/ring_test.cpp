@@ -15,11 +15,11 @@
 
 #include "tests/unit/provider/cmocka.hpp"
 
+using dapple::soft::Addresses;
 using dapple::soft::EntryKind;
 using dapple::soft::kLongestRingPacket;
 using dapple::soft::kRingBytes;
 using dapple::soft::OwnedFd;
-using dapple::soft::RingAddresses;
 using dapple::soft::RingEntry;
 using dapple::soft::RingMemory;
 using dapple::soft::RingPacket;
@@ -29,9 +29,9 @@ using Next = RingReader::Next;
 
 namespace {
 
-constexpr RingAddresses kAddresses = {{1, 2, 3}, {4, 5, 6}};
-constexpr RingAddresses kOtherSource = {{1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, {4, 5, 6}};
-constexpr RingAddresses kOtherDestination = {{1, 2, 3}, {4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+constexpr Addresses kAddresses = {{1, 2, 3}, {4, 5, 6}};
+constexpr Addresses kOtherSource = {{1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, {4, 5, 6}};
+constexpr Addresses kOtherDestination = {{1, 2, 3}, {4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 constexpr size_t kLine = 64;
 
 struct Ring {
@@ -44,20 +44,19 @@ struct Ring {
   Ring() { assert_int_equal(memory.create(file), 0); }
 
   // As part of some packets that are published together.
-  bool add(size_t size, uint8_t value, const RingAddresses& addresses = kAddresses,
-           EntryKind kind = EntryKind::kPacket) {
+  bool add(size_t size, uint8_t value, const Addresses& addresses = kAddresses, EntryKind kind = EntryKind::kPacket) {
     std::byte* to = writer.reserve(size, addresses, kind);
     if (to == nullptr) return false;
     memset(to, value, size);
     writer.commit();
     return true;
   }
-  bool write(size_t size, uint8_t value, const RingAddresses& addresses = kAddresses) {
+  bool write(size_t size, uint8_t value, const Addresses& addresses = kAddresses) {
     const bool added = add(size, value, addresses);
     writer.publish();
     return added;
   }
-  void expect(size_t size, uint8_t value, const RingAddresses& addresses = kAddresses) {
+  void expect(size_t size, uint8_t value, const Addresses& addresses = kAddresses) {
     assert_true(reader.next(packet) == Next::kPacket);
     assert_int_equal(packet.bytes.size(), size);
     assert_true(all_are(value));
@@ -297,7 +296,7 @@ void two_threads__no_packet_lost_or_changed(void**) {
     const Next next = ring.reader.next(ring.packet);
     if (next == Next::kBroken) break;
     if (next == Next::kNothing) continue;
-    const RingAddresses addresses = addresses_of(received);
+    const Addresses addresses = addresses_of(received);
     const bool good = ring.packet.bytes.size() == size_of(received) && ring.all_are(static_cast<uint8_t>(received)) &&
                       memcmp(&ring.packet.addresses, &addresses, sizeof addresses) == 0;
     if (!good) bad++;
@@ -366,7 +365,7 @@ void next__packet_beyond_its_space__broken(void**) {
 
 void next__first_packet_without_addresses__zeros(void**) {
   Ring ring;
-  constexpr RingAddresses kZeros = {};
+  constexpr Addresses kZeros = {};
   ring.overwrite(0, {1, EntryKind::kPacket, 0, 2});
   ring.expect(1, 0, kZeros);
 }

@@ -28,8 +28,8 @@ namespace {
 
 // dappled hands out the lowest slots first.
 constexpr uint32_t kThirdSlot = 252, kOneSlot = 253, kOtherSlot = 254;
-constexpr RingAddresses kAddresses = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1},
-                                      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 2}};
+constexpr Addresses kAddresses = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1},
+                                  {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 2}};
 
 class Sink final : public ArrivalSink {
  public:
@@ -600,7 +600,7 @@ void reader_refuses_an_overwritten_ring__writer_copies_no_more(void**) {
   std::byte* packet = ring->writer().reserve(8, kAddresses);
   ring->writer().commit();
   ring->writer().publish();
-  reinterpret_cast<RingEntry*>(packet - sizeof(RingAddresses) - sizeof(RingEntry))->size = 0xFFFF;
+  reinterpret_cast<RingEntry*>(packet - sizeof(Addresses) - sizeof(RingEntry))->size = 0xFFFF;
   assert_int_equal(other.receive(), 0);
   one.links.attend();
   assert_true(ring->broken());
