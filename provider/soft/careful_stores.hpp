@@ -26,7 +26,7 @@ class CarefulStores {
 };
 
 // Bytes for memory that is not there are lost. `size` is not 0.
-void store_carefully(std::byte* to, const std::byte* from, size_t size);
+[[gnu::cold]] void store_carefully(std::byte* to, const std::byte* from, size_t size);
 
 }  // namespace dapple::soft
 

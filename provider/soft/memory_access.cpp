@@ -31,15 +31,16 @@ constexpr uint32_t kFlushWholeRegion = 1 << 4;
 
 }  // namespace
 
+// Inlined everywhere, because most accesses are shorter than calls.
 class MemoryTable::Use {
  public:
-  Use(const MemoryTable& table, uint32_t key) {
+  [[gnu::always_inline]] Use(const MemoryTable& table, uint32_t key) {
     Entry* entry = table.entry_at(key);
     // Checked before it is held: a revoker waits only for earlier accesses.
     if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_acquire) != key) return;
     entry_ = entry;
     place_ = entry->kind == Kind::kRegion ? UsersInProgress::free_place() : nullptr;
-    if (place_ != nullptr) {
+    if (place_ != nullptr) [[likely]] {
       place_->store(entry, std::memory_order_relaxed);
       light_barrier();
     } else {
@@ -96,10 +97,11 @@ std::byte* MemoryTable::reach_remote(const Entry& entry, Accessor who, uint64_t 
   return entry.memory + (address - entry.start);
 }
 
-std::byte* MemoryTable::reach_local(const Entry& entry, Accessor who, const Segment& segment, uint32_t access) {
+inline std::byte* MemoryTable::reach_local(const Entry& entry, Accessor who, uint64_t address, uint64_t length,
+                                           uint32_t access) {
   if (entry.kind != Kind::kRegion || entry.domain != who.domain || (entry.access & access) != access) return nullptr;
-  if (!within(segment.address, segment.length, entry.start, entry.length)) return nullptr;
-  return entry.memory + (segment.address - entry.start);
+  if (!within(address, length, entry.start, entry.length)) return nullptr;
+  return entry.memory + (address - entry.start);
 }
 
 Fault MemoryTable::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
@@ -191,17 +193,30 @@ Fault MemoryTable::check_local(Accessor who, std::span<const Segment> segments, 
   for (const Segment& segment : segments) {
     if (segment.length == 0) continue;
     const Use use(*this, segment.lkey);
-    if (!use || reach_local(*use, who, segment, write ? uint32_t{roce::kLocalWrite} : 0) == nullptr)
+    if (!use ||
+        reach_local(*use, who, segment.address, segment.length, write ? uint32_t{roce::kLocalWrite} : 0) == nullptr)
       return Fault::kAccess;
   }
   return Fault::kNone;
 }
 
-// Calls copy(memory, done, size, rest) for each part of the segments that the bytes [offset, offset + size) lie in; the
-// segment has `rest` bytes behind that part.
+// Calls copy(memory, done, size, rest) for a part of a segment. The segment has `rest` bytes behind that part.
 template <typename Copy>
-Fault MemoryTable::for_each_part(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size,
-                                 uint32_t access, Copy copy) {
+[[gnu::always_inline]] inline Fault MemoryTable::with_part(Accessor who, const Segment& segment, uint64_t offset,
+                                                           size_t done, size_t size, uint32_t access, Copy copy) {
+  const Use use(*this, segment.lkey);
+  if (!use) return Fault::kAccess;
+  std::byte* memory = reach_local(*use, who, segment.address + offset, size, access);
+  if (memory == nullptr) return Fault::kAccess;
+  const UnseenAccess unseen;
+  copy(memory, done, size, segment.length - offset - size);
+  return Fault::kNone;
+}
+
+// The same for each part of the segments that the bytes [offset, offset + size) lie in.
+template <typename Copy>
+[[gnu::noinline]] Fault MemoryTable::with_parts(Accessor who, std::span<const Segment> segments, uint64_t offset,
+                                                size_t size, uint32_t access, Copy copy) {
   size_t done = 0;
   for (const Segment& segment : segments) {
     if (done == size) break;
@@ -210,43 +225,47 @@ Fault MemoryTable::for_each_part(Accessor who, std::span<const Segment> segments
       continue;
     }
     const size_t part = std::min<uint64_t>(segment.length - offset, size - done);
-    const Use use(*this, segment.lkey);
-    if (!use) return Fault::kAccess;
-    std::byte* memory =
-        reach_local(*use, who, {segment.address + offset, static_cast<uint32_t>(part), segment.lkey}, access);
-    if (memory == nullptr) return Fault::kAccess;
-    const UnseenAccess unseen;
-    copy(memory, done, part, segment.length - offset - part);
+    const Fault fault = with_part(who, segment, offset, done, part, access, copy);
+    if (fault != Fault::kNone) return fault;
     done += part;
     offset = 0;
   }
   return done == size ? Fault::kNone : Fault::kAccess;
 }
 
+// Most messages have one segment.
+template <typename Copy>
+[[gnu::always_inline]] inline Fault MemoryTable::with_bytes(Accessor who, std::span<const Segment> segments,
+                                                            uint64_t offset, size_t size, uint32_t access, Copy copy) {
+  const bool is_one = segments.size() == 1 && size > 0 && offset + size <= segments[0].length;
+  return is_one ? with_part(who, segments[0], offset, 0, size, access, copy)
+                : with_parts(who, segments, offset, size, access, copy);
+}
+
 Fault MemoryTable::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                           size_t size) {
-  return for_each_part(
-      who, segments, offset, size, 0,
-      [&](const std::byte* memory, size_t done, size_t part, uint64_t) { memcpy(to + done, memory, part); });
+  return with_bytes(who, segments, offset, size, 0, [to](const std::byte* memory, size_t done, size_t part, uint64_t) {
+    memcpy(to + done, memory, part);
+  });
 }
 
 Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                            size_t size) {
-  return for_each_part(who, segments, offset, size, roce::kLocalWrite,
-                       [&](std::byte* memory, size_t done, size_t part, uint64_t rest) {
-                         if (CarefulStores::now()) return store_carefully(memory, from + done, part);
-                         copy_last_word_last(memory, from + done, part);
-                         expect_more(memory + part, std::min<uint64_t>(rest, part));
-                       });
+  return with_bytes(who, segments, offset, size, roce::kLocalWrite,
+                    [from](std::byte* memory, size_t done, size_t part, uint64_t rest) {
+                      if (CarefulStores::now()) return store_carefully(memory, from + done, part);
+                      copy_last_word_last(memory, from + done, part);
+                      expect_more(memory + part, std::min<uint64_t>(rest, part));
+                    });
 }
 
 Fault MemoryTable::lend(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size, bool write,
                         Borrower& borrower) {
   bool ended = false;
-  const Fault fault = for_each_part(who, segments, offset, size, write ? uint32_t{roce::kLocalWrite} : 0,
-                                    [&](std::byte* memory, size_t done, size_t part, uint64_t) {
-                                      ended = ended || !borrower.use(memory, done, part);
-                                    });
+  const Fault fault = with_parts(who, segments, offset, size, write ? uint32_t{roce::kLocalWrite} : 0,
+                                 [&](std::byte* memory, size_t done, size_t part, uint64_t) {
+                                   ended = ended || !borrower.use(memory, done, part);
+                                 });
   return ended ? Fault::kFailed : fault;
 }
 

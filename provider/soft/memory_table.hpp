@@ -145,12 +145,19 @@ class MemoryTable final : public roce::Memory {
 
   static std::byte* reach_remote(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,
                                  uint32_t access);
-  static std::byte* reach_local(const Entry& entry, roce::Accessor who, const roce::Segment& segment, uint32_t access);
+  static std::byte* reach_local(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,
+                                uint32_t access);
   template <typename Operation>
   roce::Fault with_word(roce::Accessor who, uint32_t rkey, uint64_t address, uint32_t access, Operation operation);
   template <typename Copy>
-  roce::Fault for_each_part(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size,
-                            uint32_t access, Copy copy);
+  roce::Fault with_part(roce::Accessor who, const roce::Segment& segment, uint64_t offset, size_t done, size_t size,
+                        uint32_t access, Copy copy);
+  template <typename Copy>
+  roce::Fault with_parts(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size,
+                         uint32_t access, Copy copy);
+  template <typename Copy>
+  roce::Fault with_bytes(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size,
+                         uint32_t access, Copy copy);
 
   std::mutex mutex_;
   uint32_t reach_;  // places that are taken in turn

@@ -36,7 +36,7 @@ inline void copy_last_word_last(std::byte* to, const std::byte* from, size_t siz
   if (size == 0) return;
   const size_t last = size_of_last_word(reinterpret_cast<uintptr_t>(to), size);
   const size_t body = size - last;
-  memcpy(to, from, body);
+  if (body > 0) memcpy(to, from, body);
   if (last == sizeof(uint64_t)) return store_word_last<uint64_t>(to + body, from + body);
   if (last == sizeof(uint32_t)) return store_word_last<uint32_t>(to + body, from + body);
   store_word_last<uint8_t>(to + body, from + body);

@@ -30,22 +30,22 @@ pthread_once_t once = PTHREAD_ONCE_INIT;
 
 }  // namespace
 
-bool UsersInProgress::claim() {
-  if (has_tried || !have_heavy_barriers()) return false;
+UsersInProgress::Place* UsersInProgress::claim() {
+  if (has_tried || !have_heavy_barriers()) return nullptr;
   has_tried = true;
   pthread_once(&once, [] { have_key = pthread_key_create(&end_of_thread, give_back) == 0; });
-  if (!have_key) return false;
+  if (!have_key) return nullptr;
   for (Line& line : lines) {
     if (line.claimed.load(std::memory_order_relaxed) || line.claimed.exchange(true, std::memory_order_acquire))
       continue;
     if (pthread_setspecific(end_of_thread, &line) != 0) {
       line.claimed.store(false, std::memory_order_release);
-      return false;
+      return nullptr;
     }
     place_ = &line.place;
-    return true;
+    return place_;
   }
-  return false;
+  return nullptr;
 }
 
 void UsersInProgress::give_back(void* line) {

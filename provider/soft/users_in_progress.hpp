@@ -18,8 +18,10 @@ class UsersInProgress {
   // This thread's free place, or null. The thread stores the object there, and then looks after a light_barrier()
   // whether the object is still valid. Afterwards it stores null.
   static Place* free_place() {
-    if (place_ == nullptr && !claim()) return nullptr;
-    return place_->load(std::memory_order_relaxed) == nullptr ? place_ : nullptr;
+    Place* place = place_;
+    if (place == nullptr) [[unlikely]]
+      place = claim();
+    return place != nullptr && place->load(std::memory_order_relaxed) == nullptr ? place : nullptr;
   }
   // The object is invalid for all threads that look from now on. Waits until no place has it.
   static void await_none(const void* object);
@@ -27,7 +29,8 @@ class UsersInProgress {
   static void forget_others();
 
  private:
-  static bool claim();
+  // A place for this thread, or null.
+  static Place* claim();
   static void give_back(void* place);
 
   [[gnu::tls_model("initial-exec")]] static inline thread_local constinit Place* place_ = nullptr;
