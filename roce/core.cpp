@@ -114,14 +114,12 @@ void Core::enter_send_error() {
   entered(from);
 }
 
-bool Core::take_receive() {
-  if (has_receive) return true;
+bool Core::take_next_receive() {
   if (!receives.take(receive_request)) return false;
   assert(receive_request.segment_count <= kMaxSegments);
   has_receive = true;
   received = 0;
-  receive_room = 0;
-  for (uint32_t i = 0; i < receive_request.segment_count; i++) receive_room += receive_request.segments[i].length;
+  receive_room = length_of({receive_request.segments, receive_request.segment_count});
   return true;
 }
 

@@ -41,7 +41,7 @@ class Core : public QueuePair {
   void raise(QpEvent event) { events.event(event, config.qpn); }
 
   // The receive in progress. False if there is none to take.
-  bool take_receive();
+  bool take_receive() { return has_receive || take_next_receive(); }
   void finish_receive(CompletionStatus status, Completion completion = {});
 
   const QpConfig config;
@@ -68,6 +68,7 @@ class Core : public QueuePair {
   virtual void tell_progress(QpAttributes& now) const = 0;
 
  private:
+  bool take_next_receive();
   void flush_receives();
 };
 

@@ -29,7 +29,8 @@ InboundError Inbound::check_loan(const Packet& packet) const {
   return is_valid ? InboundError::kNone : InboundError::kInvalidRequest;
 }
 
-InboundError Inbound::check(const Packet& packet) {
+// IBTA tables 39 and 40 and 9.7.4.1: place, size and rights of the packet, and its receive, before anything is changed.
+[[gnu::always_inline]] inline InboundError Inbound::check(const Packet& packet) {
   const OpcodeInfo& info = *packet.info;
   const bool starts = info.has(kStarts);
   const bool ends = info.has(kEnds);
@@ -64,7 +65,62 @@ InboundError Inbound::check(const Packet& packet) {
   return InboundError::kNone;
 }
 
-InboundError Inbound::execute(const Packet& packet) {
+InboundError Inbound::fetch(const Packet& packet) {
+  const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
+  const uint64_t offset = packet.info->has(kStarts) ? 0 : core_.received;
+  switch (core_.memory.scatter_loan(core_.self(), segments, offset, *packet.loan)) {
+    case Fault::kNone:
+      return InboundError::kNone;
+    case Fault::kFailed:
+      return InboundError::kLost;
+    default:
+      return InboundError::kLocalAccess;
+  }
+}
+
+[[gnu::always_inline]] inline InboundError Inbound::place(const Packet& packet) {
+  const size_t size = packet.payload.size();
+  if (message_ == Message::kSend) {
+    const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
+    const Fault fault = core_.memory.scatter(core_.self(), segments, core_.received, packet.payload.data(), size);
+    if (fault != Fault::kNone) return InboundError::kLocalAccess;
+    core_.received += size;
+    return InboundError::kNone;
+  }
+  const Fault fault = core_.memory.write(core_.self(), {rkey_, address_, size}, packet.payload.data());
+  if (fault != Fault::kNone) return InboundError::kRemoteAccess;
+  address_ += size;
+  left_ -= size;
+  return InboundError::kNone;
+}
+
+[[gnu::always_inline]] inline InboundError Inbound::end(const Packet& packet) {
+  const OpcodeInfo& info = *packet.info;
+  const Message kind = message_;
+  message_ = Message::kNone;
+  Completion completion;
+  completion.solicited = packet.headers.solicited;
+  if (info.has(kHasImmediate)) {
+    completion.flags |= kWithImmediate;
+    completion.immediate_or_rkey = packet.headers.immediate;
+  }
+  if (info.has(kHasIeth)) {
+    const uint32_t rkey = packet.headers.invalidated_rkey;
+    if (core_.memory.invalidate_remote(core_.self(), rkey) != Fault::kNone) return InboundError::kRemoteAccess;
+    completion.flags |= kWithInvalidate;
+    completion.immediate_or_rkey = rkey;
+  }
+  if (kind == Message::kWrite) {
+    if (!info.has(kHasImmediate)) return InboundError::kNone;
+    completion.opcode = CompletionOpcode::kReceiveWriteImmediate;
+    completion.byte_count = static_cast<uint32_t>(total_);
+  }
+  completion.source_qpn = core_.values.destination_qpn;
+  core_.finish_receive(CompletionStatus::kSuccess, completion);
+  return InboundError::kNone;
+}
+
+[[gnu::always_inline]] inline InboundError Inbound::execute(const Packet& packet) {
   const OpcodeInfo& info = *packet.info;
   if (packet.loan != nullptr) {
     // The bytes are fetched first: if that fails, packets bring them later, and nothing may have changed.
@@ -89,59 +145,9 @@ InboundError Inbound::execute(const Packet& packet) {
   return info.has(kEnds) ? end(packet) : InboundError::kNone;
 }
 
-InboundError Inbound::fetch(const Packet& packet) {
-  const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
-  const uint64_t offset = packet.info->has(kStarts) ? 0 : core_.received;
-  switch (core_.memory.scatter_loan(core_.self(), segments, offset, *packet.loan)) {
-    case Fault::kNone:
-      return InboundError::kNone;
-    case Fault::kFailed:
-      return InboundError::kLost;
-    default:
-      return InboundError::kLocalAccess;
-  }
-}
-
-InboundError Inbound::place(const Packet& packet) {
-  const size_t size = packet.payload.size();
-  if (message_ == Message::kSend) {
-    const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
-    const Fault fault = core_.memory.scatter(core_.self(), segments, core_.received, packet.payload.data(), size);
-    if (fault != Fault::kNone) return InboundError::kLocalAccess;
-    core_.received += size;
-    return InboundError::kNone;
-  }
-  const Fault fault = core_.memory.write(core_.self(), {rkey_, address_, size}, packet.payload.data());
-  if (fault != Fault::kNone) return InboundError::kRemoteAccess;
-  address_ += size;
-  left_ -= size;
-  return InboundError::kNone;
-}
-
-InboundError Inbound::end(const Packet& packet) {
-  const OpcodeInfo& info = *packet.info;
-  const Message kind = message_;
-  message_ = Message::kNone;
-  Completion completion;
-  completion.solicited = packet.headers.solicited;
-  if (info.has(kHasImmediate)) {
-    completion.flags |= kWithImmediate;
-    completion.immediate_or_rkey = packet.headers.immediate;
-  }
-  if (info.has(kHasIeth)) {
-    const uint32_t rkey = packet.headers.invalidated_rkey;
-    if (core_.memory.invalidate_remote(core_.self(), rkey) != Fault::kNone) return InboundError::kRemoteAccess;
-    completion.flags |= kWithInvalidate;
-    completion.immediate_or_rkey = rkey;
-  }
-  if (kind == Message::kWrite) {
-    if (!info.has(kHasImmediate)) return InboundError::kNone;
-    completion.opcode = CompletionOpcode::kReceiveWriteImmediate;
-    completion.byte_count = static_cast<uint32_t>(total_);
-  }
-  completion.source_qpn = core_.values.destination_qpn;
-  core_.finish_receive(CompletionStatus::kSuccess, completion);
-  return InboundError::kNone;
+InboundError Inbound::receive(const Packet& packet) {
+  const InboundError error = check(packet);
+  return error == InboundError::kNone ? execute(packet) : error;
 }
 
 }  // namespace dapple::roce

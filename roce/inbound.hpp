@@ -28,15 +28,15 @@ class Inbound {
   void reset() { message_ = Message::kNone; }
   bool in_message() const { return message_ != Message::kNone; }
 
-  // IBTA tables 39 and 40 and 9.7.4.1: place, size and rights of a Send's or RDMA Write's packet, and its receive,
-  // before anything is changed.
-  InboundError check(const Packet& packet);
-  // Executes it. After an error of this call the caller finishes the receive in progress, if any.
-  InboundError execute(const Packet& packet);
+  // Checks and executes the packet of a Send or an RDMA Write. After an error the caller finishes the receive in
+  // progress, if any.
+  InboundError receive(const Packet& packet);
 
  private:
   enum class Message : uint8_t { kNone, kSend, kWrite };
 
+  InboundError check(const Packet& packet);
+  InboundError execute(const Packet& packet);
   InboundError check_loan(const Packet& packet) const;
   InboundError fetch(const Packet& packet);
   InboundError place(const Packet& packet);

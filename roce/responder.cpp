@@ -109,9 +109,7 @@ void Responder::ask_again() {
 void Responder::on_new(const Packet& packet) {
   gap_ = false;
   if (has_response(packet.info->operation)) return on_request_with_response(packet);
-  InboundError error = inbound_.check(packet);
-  if (error == InboundError::kNone) error = inbound_.execute(packet);
-  if (error != InboundError::kNone) return refuse(error);
+  if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(error);
   expected_psn_ = psn_add(expected_psn_, packet.loan != nullptr ? packet.loan->packets() : 1);
   if (packet.info->has(kEnds)) msn_ = psn_add(msn_, 1);
   // A refusal that waited for this packet is void.

@@ -124,9 +124,7 @@ void UnreliableConnection::receive(Now, const Packet& packet) {
     return drop_message();
   }
   expected_psn_ = psn_add(packet.headers.psn, 1);
-  InboundError error = inbound_.check(packet);
-  if (error == InboundError::kNone) error = inbound_.execute(packet);
-  switch (error) {
+  switch (inbound_.receive(packet)) {
     case InboundError::kNone:
       return;
     case InboundError::kLocalAccess:
