@@ -129,7 +129,7 @@ ParseError parse(std::span<const std::byte> first, std::span<const std::byte> by
   if (payload_size != 0 && !info.has(kHasPayload)) return ParseError::kPayload;
   if (info.operation == Operation::kAtomicWrite && payload_size != kAtomicWriteSize) return ParseError::kPayload;
 
-  read_extended(info, first.data() + kBthSize, headers);
+  if (info.extended_size > 0) read_extended(info, first.data() + kBthSize, headers);
   packet.info = &info;
   packet.payload = bytes.subspan(headers_size, payload_size);
   packet.grh = {};

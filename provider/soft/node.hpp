@@ -127,9 +127,10 @@ class Node final : public ArrivalSink {
   enum class Worker : uint8_t { kPoller, kOther };
   // Under receive_mutex_. True if there was work.
   bool work(Worker worker);
-  void receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
-  void receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet);
-  void hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
+  void receive_into(Qp& qp, const Arrival& arrival);
+  void receive_reference(Qp& qp, const Arrival& arrival);
+  void hand_out(Qp& qp, const Arrival& arrival);
+  void hand_out_to_group(const Arrival& arrival);
   void finish_touched();
   // The two halves of settle(). The first is true if there is more to send.
   bool transmit(Qp& qp, roce::Now now);
@@ -183,7 +184,9 @@ class Node final : public ArrivalSink {
   SlotCounters& counters_;
 
   BriefMutex receive_mutex_;
-  // Under receive_mutex_: the queue pairs that this batch of packets was for.
+  // Under receive_mutex_: the packet that has arrived, and the queue pairs that this batch of packets was for. A local
+  // packet would be cleared for each arrival, although parse() sets all that its opcode has.
+  roce::Packet packet_;
   Qp* touched_[kMaxTouched];
   uint32_t touched_count_ = 0;
   Worker worker_ = Worker::kOther;

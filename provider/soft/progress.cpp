@@ -36,7 +36,8 @@ constexpr uint16_t kPkeyBase = 0x7FFF;
 
 }  // namespace
 
-void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet) {
+// Hands packet_ out. `arrival` has the rest.
+inline void Node::receive_into(Qp& qp, const Arrival& arrival) {
   const std::lock_guard lock(qp.mutex);
   const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
   if (!is_datagram &&
@@ -44,12 +45,13 @@ void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& pack
     counters_.node.wrong_address.add();
     return;
   }
-  if (arrival.reference != nullptr) return receive_reference(qp, arrival, packet);
-  const CarefulStores careful(is_datagram && worker_ != Worker::kPoller);
-  qp.engine->receive(clock_, packet);
+  if (arrival.reference != nullptr) return receive_reference(qp, arrival);
+  if (!is_datagram) return qp.engine->receive(clock_, packet_);
+  const CarefulStores careful(worker_ != Worker::kPoller);
+  qp.engine->receive(clock_, packet_);
 }
 
-void Node::receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet) {
+[[gnu::noinline]] void Node::receive_reference(Qp& qp, const Arrival& arrival) {
   const QpDescription sender = counterpart(qp.path, qp.qpn, 0);
   Context& context = *qp.context;
   const FetchAhead ahead = {arrivals_,       arrival.next_reference, {qp.pd->number, qp.qpn},
@@ -58,8 +60,9 @@ void Node::receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet
   const bool looks_ahead = qp.srq == nullptr && qp.checked == nullptr && context.memory_is_bare();
   const FetchedBytes bytes(qp.ring != nullptr ? &qp.ring->peer_memory() : nullptr, sender, *arrival.reference,
                            counters_.placement, looks_ahead ? &ahead : nullptr);
-  packet.loan = &bytes;
-  qp.engine->receive(clock_, packet);
+  packet_.loan = &bytes;
+  qp.engine->receive(clock_, packet_);
+  packet_.loan = nullptr;
   // A thread that fetches bytes for a while counts as one that polls meanwhile.
   const uint64_t before = fetched_bytes_ / kFetchedInAPoll;
   fetched_bytes_ += arrival.reference->length;
@@ -68,8 +71,8 @@ void Node::receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet
     polls_.store(polls_.load(std::memory_order_relaxed) + polls, std::memory_order_relaxed);
 }
 
-void Node::hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet) {
-  receive_into(qp, arrival, packet);
+inline void Node::hand_out(Qp& qp, const Arrival& arrival) {
+  receive_into(qp, arrival);
   if (qp.touched) return;
   qp.touched = true;
   assert(touched_count_ < kMaxTouched);
@@ -77,38 +80,34 @@ void Node::hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet) 
   if (touched_count_ == kMaxTouched) finish_touched();
 }
 
+[[gnu::noinline]] void Node::hand_out_to_group(const Arrival& arrival) {
+  uint32_t members[kMaxAttachments];
+  const uint32_t count = multicast_.members(arrival.destination, arrival.netdev_index, members, kMaxAttachments);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (Qp* qp = qps_.find(members[i])) hand_out(*qp, arrival);
+  }
+}
+
 void Node::arrived(const Arrival& arrival) {
   arrivals_++;
-  roce::Packet packet;
-  if (roce::parse(arrival.headers, arrival.transport, packet) != roce::ParseError::kNone) {
+  if (roce::parse(arrival.headers, arrival.transport, packet_) != roce::ParseError::kNone) {
     counters_.node.malformed.add();
     return;
   }
-  packet.grh = arrival.grh;
+  packet_.grh = arrival.grh;
   // IBTA 9.6.1.1.3: the table holds the default key only, as a full member.
-  if ((packet.headers.pkey & kPkeyBase) != kPkeyBase) {
+  if ((packet_.headers.pkey & kPkeyBase) != kPkeyBase) {
     counters_.node.wrong_pkey.add();
     return;
   }
-  const uint32_t qpn = packet.headers.destination_qpn;
-  if (qpn == kMulticastQpn) {
-    uint32_t members[kMaxAttachments];
-    const uint32_t count = multicast_.members(arrival.destination, arrival.netdev_index, members, kMaxAttachments);
-    for (uint32_t i = 0; i < count; ++i) {
-      if (Qp* qp = qps_.find(members[i])) hand_out(*qp, arrival, packet);
-    }
-    return;
-  }
-  if (touched_count_ > 0 && touched_[touched_count_ - 1]->qpn == qpn) {
-    receive_into(*touched_[touched_count_ - 1], arrival, packet);
-    return;
-  }
+  const uint32_t qpn = packet_.headers.destination_qpn;
+  if (qpn == kMulticastQpn) return hand_out_to_group(arrival);
   Qp* qp = qps_.find(qpn);
   if (qp == nullptr) {
     counters_.node.no_queue_pair.add();
     return;
   }
-  hand_out(*qp, arrival, packet);
+  hand_out(*qp, arrival);
 }
 
 void Node::finish_touched() {

@@ -404,9 +404,9 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
     }
   }
 
-  Arrival arrival = {};
-  memcpy(arrival.source, origin.source, sizeof arrival.source);
-  memcpy(arrival.destination, origin.destination, sizeof arrival.destination);
+  Arrival arrival;
+  arrival.source = origin.source;
+  arrival.destination = origin.destination;
   arrival.netdev_index = origin.netdev_index;
   arrival.transport = arrival.headers = transport;
   std::byte grh[roce::kGrhSize];

@@ -27,9 +27,9 @@ struct Path : Addresses {
 
 // A received packet, with its ICRC checked and removed. Valid during the call that passes it.
 struct Arrival {
-  uint8_t source[16];
-  uint8_t destination[16];
-  uint32_t netdev_index;                     // where it came in; 0 if unknown
+  const uint8_t* source = nullptr;  // GIDs, of 16 bytes each
+  const uint8_t* destination = nullptr;
+  uint32_t netdev_index = 0;                 // where it came in; 0 if unknown
   std::span<const std::byte> transport;      // from the BTH to the pad; its sender may still change it
   std::span<const std::byte> headers;        // a copy of its first bytes, for roce::parse()
   std::span<const std::byte> grh;            // kGrhSize bytes for UD receives

@@ -60,14 +60,14 @@ bool parse(const RingPacket& found, size_t headers, roce::Packet& packet) {
 
 // The reference of the packet behind `found`, if `found` ends a message, and the packet behind it is a whole message
 // between the same queue pairs. Null otherwise. `headers`: the size of the headers of `found`.
-const RingReference* reference_behind(const RingReader& reader, const RingPacket& found, size_t headers,
+const RingReference* reference_behind(RingReader& reader, const RingPacket& found, size_t headers,
                                       RingReference& room) {
   RingPacket behind;
   roce::Packet first, second;
   if (reader.peek(behind) != RingReader::Next::kPacket || behind.kind != EntryKind::kReference) return nullptr;
   if (!take_reference(behind.bytes, room)) return nullptr;
   if (!parse(found, headers, first) || !parse(behind, room.headers, second)) return nullptr;
-  const bool same = memcmp(&behind.addresses, &found.addresses, sizeof found.addresses) == 0 &&
+  const bool same = memcmp(behind.addresses, found.addresses, sizeof *found.addresses) == 0 &&
                     first.headers.destination_qpn == second.headers.destination_qpn;
   const bool is_whole = second.info->has(roce::kStarts) && second.info->has(roce::kEnds);
   return same && first.info->has(roce::kEnds) && is_whole ? &room : nullptr;
@@ -220,20 +220,25 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
     RingReader& reader = from_[i]->reader;
     RingPacket found;
     RingReference reference, reference_ahead;
+    Arrival arrival;
     size_t bytes = 0, fetched = 0;
     auto next = RingReader::Next::kNothing;
     for (uint32_t packet = 0; packet < kPacketsAtOnce && fetched < kFetchedAtOnce; packet++) {
       next = reader.next(found);
       if (next != RingReader::Next::kPacket) break;
+      arrival.source = found.addresses->source;
+      arrival.destination = found.addresses->destination;
+      arrival.transport = found.bytes;
+      arrival.headers = {found.headers, found.headers_size};
+      arrival.reference = arrival.next_reference = nullptr;
       size_t size = found.bytes.size();
-      Arrival arrival;
-      if (found.kind == EntryKind::kReference) {
+      if (found.kind == EntryKind::kReference) [[unlikely]] {
         if (!take_reference(found.bytes, reference)) {
           next = RingReader::Next::kBroken;
           break;
         }
         arrival.reference = &reference;
-        found.bytes = found.bytes.first(reference.headers);
+        arrival.transport = arrival.headers = arrival.headers.first(reference.headers);
         size = reference.headers + reference.length;
         fetched += reference.length;
         if (packet + 1 < kPacketsAtOnce && fetched < kFetchedAtOnce)
@@ -241,11 +246,6 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
       }
       delivered++;
       delivered_bytes += size;
-      memcpy(arrival.source, found.addresses.source, sizeof arrival.source);
-      memcpy(arrival.destination, found.addresses.destination, sizeof arrival.destination);
-      arrival.netdev_index = 0;
-      arrival.transport = found.bytes;
-      arrival.headers = {found.headers, std::min(found.bytes.size(), sizeof found.headers)};
       sink.arrived(arrival);
       bytes += size;
       if (bytes < kMuch) continue;

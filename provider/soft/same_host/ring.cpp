@@ -69,6 +69,13 @@ RingEntry read_entry(const RingMemory& memory, uint64_t position) {
   return std::bit_cast<RingEntry>(entry_at(memory, position).load(std::memory_order_acquire));
 }
 
+static_assert(sizeof(RingPacket::headers) % sizeof(uint64_t) == 0 && sizeof(RingEntry) % sizeof(uint64_t) == 0);
+
+// Headers are short: a call of memcpy() would take longer. An entry consists of whole words.
+void copy_words(const std::byte* from, size_t size, std::byte* to) {
+  for (size_t at = 0; at < size; at += sizeof(uint64_t)) memcpy(to + at, from + at, sizeof(uint64_t));
+}
+
 }  // namespace
 
 int RingMemory::create(OwnedFd& file) {
@@ -183,18 +190,16 @@ bool RingWriter::wait_for_room() {
 }
 
 RingReader::Next RingReader::next(RingPacket& packet) {
-  const Next found = look(read_, packet);
-  if (found == Next::kPacket) addresses_ = packet.addresses;
-  return found;
+  return look(read_, addresses_, packet);
 }
 
-RingReader::Next RingReader::peek(RingPacket& packet) const {
+RingReader::Next RingReader::peek(RingPacket& packet) {
   uint64_t position = read_;
-  return look(position, packet);
+  return look(position, peeked_addresses_, packet);
 }
 
-// Moves `position` behind the packet that it finds there.
-inline RingReader::Next RingReader::look(uint64_t& position, RingPacket& packet) const {
+// Moves `position` behind the packet that it finds there. `new_addresses` become the packet's if its entry has some.
+inline RingReader::Next RingReader::look(uint64_t& position, Addresses& new_addresses, RingPacket& packet) const {
   for (int wraps = 0; wraps < 2; wraps++) {
     const size_t place = position % kRingBytes;
     const RingEntry entry = read_entry(memory_, position);
@@ -209,10 +214,14 @@ inline RingReader::Next RingReader::look(uint64_t& position, RingPacket& packet)
     if (entry.size > kLongestRingPacket || entry_bytes(entry.size, has_addresses) > space || place + space > kRingBytes)
       return Next::kBroken;
     const std::byte* at = memory_.data() + place;
-    packet.addresses = addresses_;
-    if (has_addresses) memcpy(&packet.addresses, at + sizeof(RingEntry), sizeof packet.addresses);
+    packet.addresses = &addresses_;
+    if (has_addresses) [[unlikely]] {
+      memcpy(&new_addresses, at + sizeof(RingEntry), sizeof new_addresses);
+      packet.addresses = &new_addresses;
+    }
     packet.bytes = {at + bytes_before(has_addresses), entry.size};
-    memcpy(packet.headers, packet.bytes.data(), std::min<size_t>(entry.size, sizeof packet.headers));
+    packet.headers_size = std::min<size_t>(entry.size, sizeof packet.headers);
+    copy_words(packet.bytes.data(), packet.headers_size, packet.headers);
     position += space;
     return Next::kPacket;
   }

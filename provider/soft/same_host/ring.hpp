@@ -115,8 +115,9 @@ class RingWriter {
 
 struct RingPacket {
   EntryKind kind;
-  Addresses addresses;
+  const Addresses* addresses;           // a copy, valid until the next call of the same function
   std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes
+  size_t headers_size;                      // of them, whole or in part
   // In the ring, until release(). The writer should leave them alone, and may change them.
   std::span<const std::byte> bytes;
 };
@@ -130,7 +131,7 @@ class RingReader {
   // kBroken: no writer of ours has written this, and the ring is of no use any more.
   Next next(RingPacket& packet);
   // The same, and the packet stays the next one. Its writer may change it until then.
-  Next peek(RingPacket& packet) const;
+  Next peek(RingPacket& packet);
   // After some calls of next(): the writer may use the space of the packets that were read. True if the writer waits
   // for it.
   [[nodiscard]] bool release();
@@ -140,10 +141,11 @@ class RingReader {
   void stay_awake() { memory_.control().sleeping.store(0, std::memory_order_relaxed); }
 
  private:
-  Next look(uint64_t& position, RingPacket& packet) const;
+  Next look(uint64_t& position, Addresses& new_addresses, RingPacket& packet) const;
 
   const RingMemory& memory_;
-  Addresses addresses_ = {};  // of the last packet
+  Addresses addresses_ = {};         // of the last packet
+  Addresses peeked_addresses_ = {};  // of a packet that peek() has found, if its entry has them
   uint64_t read_ = 0;
   uint64_t released_ = 0;
 };

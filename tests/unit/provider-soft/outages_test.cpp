@@ -27,9 +27,11 @@ bool loses_sent(const Outages& outages, uint32_t netdev_index) {
 }
 
 bool loses_received(const Outages& outages, uint32_t netdev_index, uint8_t last_byte) {
-  Arrival arrival = {};
+  uint8_t destination[16] = {};
+  destination[15] = last_byte;
+  Arrival arrival;
   arrival.netdev_index = netdev_index;
-  arrival.destination[15] = last_byte;
+  arrival.destination = destination;
   return outages.loses(arrival);
 }
 

@@ -60,7 +60,7 @@ struct Ring {
     assert_true(reader.next(packet) == Next::kPacket);
     assert_int_equal(packet.bytes.size(), size);
     assert_true(all_are(value));
-    assert_memory_equal(&packet.addresses, &addresses, sizeof addresses);
+    assert_memory_equal(packet.addresses, &addresses, sizeof addresses);
   }
   bool all_are(uint8_t value) const {
     for (size_t i = 0; i < packet.bytes.size(); i++) {
@@ -94,10 +94,10 @@ void next__addresses_change__those_of_each_packet(void**) {
   ring.expect(20, 1);
   ring.expect(20, 2);
   assert_true(ring.reader.peek(peeked) == Next::kPacket);
-  assert_memory_equal(&peeked.addresses, &kOtherSource, sizeof kOtherSource);
+  assert_memory_equal(peeked.addresses, &kOtherSource, sizeof kOtherSource);
   ring.expect(20, 3, kOtherSource);
   assert_true(ring.reader.peek(peeked) == Next::kPacket);
-  assert_memory_equal(&peeked.addresses, &kOtherSource, sizeof kOtherSource);
+  assert_memory_equal(peeked.addresses, &kOtherSource, sizeof kOtherSource);
   ring.expect(20, 4, kOtherSource);
   ring.expect(20, 5);
   ring.expect(20, 6, kOtherDestination);
@@ -298,7 +298,7 @@ void two_threads__no_packet_lost_or_changed(void**) {
     if (next == Next::kNothing) continue;
     const Addresses addresses = addresses_of(received);
     const bool good = ring.packet.bytes.size() == size_of(received) && ring.all_are(static_cast<uint8_t>(received)) &&
-                      memcmp(&ring.packet.addresses, &addresses, sizeof addresses) == 0;
+                      memcmp(ring.packet.addresses, &addresses, sizeof addresses) == 0;
     if (!good) bad++;
     received++;
     static_cast<void>(ring.reader.release());
