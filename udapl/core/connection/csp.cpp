@@ -34,4 +34,9 @@ Result<Csp*> Csp::create(Ia& ia, const Comm& comm, const sockaddr* address, Evd&
   return made;
 }
 
+Result<> Csp::take_request(verbs::CmId& id, const verbs::CmEvent& event) {
+  if (asks_for_datagrams(id)) return fail(Type::kConnQualUnavailable);
+  return announce(id, event, nullptr, false);
+}
+
 }  // namespace dapple::udapl

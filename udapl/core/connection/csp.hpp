@@ -21,6 +21,9 @@ class Csp : public ServicePoint {
   const Comm& comm() const { return comm_; }
   const sockaddr* address() const { return address_.get(); }
 
+  // See ServicePoint::take(). Takes no request for datagrams.
+  Result<> take_request(verbs::CmId& id, const verbs::CmEvent& event);
+
  private:
   friend class Arena<Csp>;
   Csp(Ia& ia, const Comm& comm, Evd& evd);

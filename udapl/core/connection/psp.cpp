@@ -32,4 +32,11 @@ Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps)
   return finish(*psp, listening);
 }
 
+Result<> Psp::take_request(verbs::CmId& id, const verbs::CmEvent& event) {
+  if (!creates_eps_) return announce(id, event, nullptr, false);
+  auto ep = make_ep(id, event);
+  if (!ep) return tl::unexpected(ep.error());
+  return announce(id, event, *ep, true);
+}
+
 }  // namespace dapple::udapl

@@ -18,6 +18,9 @@ class Psp : public ServicePoint {
 
   bool creates_eps() const { return creates_eps_; }
 
+  // See ServicePoint::take().
+  Result<> take_request(verbs::CmId& id, const verbs::CmEvent& event);
+
  private:
   friend class Arena<Psp>;
   Psp(Ia& ia, Evd& evd, bool creates_eps);

@@ -26,9 +26,27 @@ Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep* ep, Evd& evd) {
   return made;
 }
 
-void Rsp::note_made_ep(Ep& ep) {
-  ep_ = &ep;
-  ep.connection().note_reservation(*this);
+Result<> Rsp::take_request(verbs::CmId& id, const verbs::CmEvent& event) {
+  auto ep = ep_for(id, event);
+  if (!ep) return tl::unexpected(ep.error());
+  if (auto announced = announce(id, event, *ep, creates_ep_); !announced) {
+    if (!creates_ep_) ep_->connection().reserve(*this);
+    return announced;
+  }
+  if (creates_ep_) {
+    ep_ = *ep;
+    ep_->connection().note_reservation(*this);
+  }
+  stop_listening();
+  return {};
+}
+
+Result<Ep*> Rsp::ep_for(const verbs::CmId& id, const verbs::CmEvent& event) {
+  const bool datagrams = asks_for_datagrams(id);
+  const bool ready = creates_ep_ ? listening() && !datagrams
+                                 : ep_ && ep_->state() == EpState::kReserved && ep_->is_datagrams() == datagrams;
+  if (!ready) return fail(Type::kConnQualUnavailable);
+  return creates_ep_ ? make_ep(id, event) : ep_;
 }
 
 void Rsp::forget_ep() {

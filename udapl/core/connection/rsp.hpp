@@ -21,18 +21,19 @@ class Rsp : public ServicePoint {
 
   // The EP of the point or of its request, until that EP is freed or reserved again.
   Ep* ep() const { return ep_; }
-  bool creates_ep() const { return creates_ep_; }
-  // The EP that was made for the request.
-  void note_made_ep(Ep& ep);
-  // The EP while it waits for its request.
-  Ep* reserved_ep() const { return ep_ && ep_->state() == EpState::kReserved ? ep_ : nullptr; }
   void forget_ep();
+
+  // See ServicePoint::take(). Stops listening after its one request.
+  Result<> take_request(verbs::CmId& id, const verbs::CmEvent& event);
 
  private:
   friend class Arena<Rsp>;
   Rsp(Ia& ia, Evd& evd, bool creates_ep);
   // If no request has taken the EP, it becomes UNCONNECTED again.
   ~Rsp();
+
+  // The EP for this request: the reserved one, which still waits, or a new one.
+  Result<Ep*> ep_for(const verbs::CmId& id, const verbs::CmEvent& event);
 
   const bool creates_ep_;
   Ep* ep_ = nullptr;

@@ -62,7 +62,7 @@ Result<> ServicePoint::listen_at(const sockaddr* address, rdma_port_space space,
 
 void ServicePoint::on_request(const verbs::CmEvent& event) {
   verbs::CmId id(event.request);
-  const bool datagrams = id->ps == RDMA_PS_UDP;
+  const bool datagrams = asks_for_datagrams(id);
   if (datagrams) {
     const UdReceived message(event.private_data);
     if (!message.ours) return;  // the request does not name the asking queue pair
@@ -84,45 +84,43 @@ void ServicePoint::on_request(const verbs::CmEvent& event) {
 }
 
 Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
-  const bool datagrams = id->ps == RDMA_PS_UDP;
-  Ep* ep = nullptr;
-  if (kind() == Kind::kCsp && datagrams) return fail(Type::kConnQualUnavailable);
-  auto* const rsp = kind() == Kind::kRsp ? static_cast<Rsp*>(this) : nullptr;
-  const bool provider_made = rsp ? rsp->creates_ep() : kind() == Kind::kPsp && static_cast<Psp*>(this)->creates_eps();
-  if (rsp && provider_made && (datagrams || !listening())) return fail(Type::kConnQualUnavailable);
-  if (rsp && !provider_made) {
-    ep = rsp->reserved_ep();
-    if (!ep || ep->is_datagrams() != datagrams) return fail(Type::kConnQualUnavailable);
+  switch (kind()) {
+    case Kind::kRsp:
+      return static_cast<Rsp*>(this)->take_request(id, event);
+    case Kind::kPsp:
+      return static_cast<Psp*>(this)->take_request(id, event);
+    default:
+      return static_cast<Csp*>(this)->take_request(id, event);
   }
-  if (provider_made) {
-    EpAttr attr;
-    attr.datagrams = datagrams;
-    attr.max_rdma_read_in = std::min<uint32_t>(event.responder_resources, ia().device().max_qp_rd_atom);
-    attr.max_rdma_read_out = std::min<uint32_t>(event.initiator_depth, ia().device().max_qp_init_rd_atom);
-    auto created = Ep::create(ia(), nullptr, {}, attr);
-    if (!created) return tl::unexpected(created.error());
-    ep = *created;
-  }
+}
+
+Result<Ep*> ServicePoint::make_ep(const verbs::CmId& id, const verbs::CmEvent& event) {
+  EpAttr attr;
+  attr.datagrams = asks_for_datagrams(id);
+  attr.max_rdma_read_in = std::min<uint32_t>(event.responder_resources, ia().device().max_qp_rd_atom);
+  attr.max_rdma_read_out = std::min<uint32_t>(event.initiator_depth, ia().device().max_qp_init_rd_atom);
+  return Ep::create(ia(), nullptr, {}, attr);
+}
+
+Result<> ServicePoint::announce(verbs::CmId& id, const verbs::CmEvent& event, Ep* ep, bool made_for_it) {
+  const bool datagrams = asks_for_datagrams(id);
   Cr* cr = nullptr;
   try {
     cr = Cr::create(ia(), id, event);
   } catch (const std::bad_alloc&) {
-    if (provider_made) (void)Ep::free(*ep);
+    if (made_for_it) (void)Ep::free(*ep);
     throw;
   }
-  if (ep) cr->hold(*ep, provider_made);
+  if (ep) cr->hold(*ep, made_for_it);
   Event arrival{};
   arrival.kind = datagrams ? EventKind::kUdRequest : EventKind::kConnectionRequest;
   arrival.cr = {this, cr, conn_qual_};
   if (!evd_->post(arrival)) {
     id = cr->give_up_id();
     (void)Cr::free(*cr);
-    if (ep && !provider_made) ep->connection().reserve(*rsp);
     return fail(Type::kInsufficientResources, Subtype::kMemory);
   }
   ia().counters().add(IaCounter::kRequest);
-  if (rsp && provider_made) rsp->note_made_ep(*ep);
-  if (rsp) stop_listening();
   return {};
 }
 

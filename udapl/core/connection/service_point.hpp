@@ -14,6 +14,7 @@
 
 namespace dapple::udapl {
 
+class Ep;
 class Evd;
 
 class ServicePoint : public Object {
@@ -34,7 +35,8 @@ class ServicePoint : public Object {
 
   void on_request(const verbs::CmEvent& event);
   // Turns an id into a request to this point: its consumer gets an event. An error leaves the id with the caller;
-  // `event` holds the peer's offer. Throws std::bad_alloc.
+  // `event` holds the peer's offer. Throws std::bad_alloc. Calls take_request() of the point's class. That function
+  // cannot be virtual: the first word of the object is its DAT function table.
   Result<> take(verbs::CmId& id, const verbs::CmEvent& event);
 
  protected:
@@ -57,6 +59,12 @@ class ServicePoint : public Object {
   Result<> listen(uint64_t conn_qual);
   Result<> listen_at(const sockaddr* address);
   Result<> listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id);
+  static bool asks_for_datagrams(const verbs::CmId& id) { return id->ps == RDMA_PS_UDP; }
+  // A new EP for a request. It is not configured yet.
+  Result<Ep*> make_ep(const verbs::CmId& id, const verbs::CmEvent& event);
+  // Makes the request and posts its event. The request comes with `ep`, if there is one. An error leaves the id with
+  // the caller, frees an EP that was made for the request, and leaves another EP UNCONNECTED. Throws std::bad_alloc.
+  Result<> announce(verbs::CmId& id, const verbs::CmEvent& event, Ep* ep, bool made_for_it);
   void stop_listening() {
     id_.reset();
     datagram_id_.reset();
