@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <new>
 
+#include "tests/native/counter.hpp"
 #include "tests/native/kills/member.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"

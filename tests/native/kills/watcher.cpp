@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,14 +67,6 @@ bool Watcher::kill_dappled() {
 bool Watcher::report() const {
   printf("dappled: %ld KiB and %ld descriptors at most\n", most_kib_, most_descriptors_);
   return most_kib_ <= kMostKib && most_descriptors_ <= kMostDescriptors;
-}
-
-uint64_t counter(const soft::StatusReply& status, const char* key) {
-  for (size_t i = 0; i < soft::kCounterCount; i++) {
-    if (strcmp(soft::kCounterNames[i].key, key) == 0) return status.counters[i];
-  }
-  fprintf(stderr, "there is no counter %s\n", key);
-  abort();
 }
 
 }  // namespace dapple::tests

@@ -32,9 +32,6 @@ class Watcher {
   long most_kib_ = 0, most_descriptors_ = 0;
 };
 
-// By its key in kCounterNames. Aborts if there is no such key.
-uint64_t counter(const soft::StatusReply& status, const char* key);
-
 // Read from /proc; 0 if the process is gone.
 long resident_kib(pid_t process);
 long descriptors_of(pid_t process);

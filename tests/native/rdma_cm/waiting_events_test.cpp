@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/native/counter.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/unit/provider/cmocka.hpp"

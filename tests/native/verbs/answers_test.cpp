@@ -16,6 +16,7 @@
 #include <memory>
 #include <thread>
 
+#include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/verbs/pair.hpp"

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/verbs/pair.hpp"
 

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <memory>
 
+#include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/verbs/pair.hpp"

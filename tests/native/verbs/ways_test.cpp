@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "provider/soft/gid.hpp"
+#include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/namespaces.hpp"

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A counter of a software device, from dappled's status.
+#ifndef DAPPLE_TESTS_NATIVE_COUNTER_HPP
+#define DAPPLE_TESTS_NATIVE_COUNTER_HPP
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/soft/counters.hpp"
+#include "provider/soft/messages.hpp"
+
+namespace dapple::tests {
+
+// By its key in kCounterNames. Aborts if there is no such key.
+inline uint64_t counter(const soft::StatusReply& status, const char* key) {
+  for (size_t i = 0; i < soft::kCounterCount; i++) {
+    if (strcmp(soft::kCounterNames[i].key, key) == 0) return status.counters[i];
+  }
+  fprintf(stderr, "there is no counter %s\n", key);
+  abort();
+}
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_COUNTER_HPP
