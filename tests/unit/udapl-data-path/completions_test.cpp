@@ -86,6 +86,8 @@ struct OneEvd {
     }
     fake_device::begin_connect(*ep);
     while (ep->state() != EpState::kConnected) std::this_thread::yield();
+    // The event comes after the state, under this lock.
+    std::lock_guard guard(control_mutex());
     return *ep;
   }
   void receive(Ep& ep, uint64_t cookie) {
