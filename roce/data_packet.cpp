@@ -88,13 +88,14 @@ Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, 
   return Emitted::kSent;
 }
 
-bool emit_short_send(Core& core, const SendRequest& request, uint64_t length, uint32_t psn, PacketSink& sink) {
+bool emit_short_send(Core& core, const SendRequest& request, uint64_t length, uint32_t psn, bool ack_request,
+                     PacketSink& sink) {
   Bth bth;
   bth.opcode = opcode_of(Transport::kRc, Operation::kSendOnly);
   bth.solicited = (request.flags & kSolicited) != 0;
   bth.pad = pad_of(length);
   bth.destination_qpn = core.values.destination_qpn;
-  bth.ack_request = true;
+  bth.ack_request = ack_request;
   bth.psn = psn;
   std::byte* room = sink.reserve(kBthSize + length + bth.pad);
   if (room == nullptr) return false;

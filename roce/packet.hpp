@@ -77,6 +77,12 @@ struct Headers : Bth {
   uint32_t flush = 0;  // IBTA A19: placement type in bits 0 to 3, selectivity in bits 4 and 5
 };
 
+// An acknowledgement of everything up to `psn`.
+struct Acknowledgement {
+  uint32_t psn = 0;
+  uint32_t syndrome = 0;
+};
+
 struct Packet {
   Headers headers;
   const OpcodeInfo* info = nullptr;
@@ -84,6 +90,8 @@ struct Packet {
   std::span<const std::byte> payload;
   // Instead of a payload, for some packets of a wire within one host; else null.
   const Loan* loan = nullptr;
+  // Comes first, from the queue pair that has sent the packet. Only a wire within one host brings it; else null.
+  const Acknowledgement* acknowledgement = nullptr;
   // A UD receive puts this before the payload: the GRH, or the 20 bytes of zero and the IPv4 header. Empty unless the
   // wire gave it.
   std::span<const std::byte> grh;

@@ -93,7 +93,12 @@ struct QpCounters {
 };
 
 // The packets that are due to the peer.
-enum class Owes : uint8_t { kNothing, kAcknowledgement, kMore };
+enum class Owes : uint8_t {
+  kNothing,
+  kLaterAcknowledgement,  // the peer does not wait for it
+  kAcknowledgement,
+  kMore,
+};
 
 class QueuePair {
  public:

@@ -47,6 +47,10 @@ void ReliableConnection::receive(Now now, const Packet& packet) {
     count.dropped_packets++;
     return;
   }
+  if (packet.acknowledgement != nullptr && state() != QpState::kRtr) {
+    requester_.take_acknowledgement(now, *packet.acknowledgement);
+    if (state() == QpState::kError) return;
+  }
   if (!packet.info->has(kResponse)) {
     responder_.receive(packet);
   } else if (state() != QpState::kRtr) {
@@ -68,9 +72,12 @@ bool ReliableConnection::transmit(Now now, PacketSink& sink) {
 bool ReliableConnection::send_at_once(Now now, const SendRequest& request, PacketSink& sink) {
   if (state() != QpState::kRts || requests_filled_sink_ || !requester_.may_send_at_once(request, sink)) return false;
   const Owes owed = responder_.owes();
-  if (owed == Owes::kMore || (owed == Owes::kAcknowledgement && responder_.transmit_acknowledgement(sink)))
-    return false;
-  return requester_.send_at_once(now, request, sink);
+  if (owed == Owes::kMore) return false;
+  const Acknowledgement acknowledgement = responder_.acknowledgement();
+  if (owed != Owes::kNothing && !sink.take_along(acknowledgement)) return false;
+  if (!requester_.send_at_once(now, request, sink)) return false;
+  if (owed != Owes::kNothing) responder_.was_acknowledged();
+  return true;
 }
 
 Owes ReliableConnection::owes() const {

@@ -24,6 +24,11 @@ constexpr int32_t kMostReferredPsns = 1 << 22;
 // Packets in flight if none can be lost. With the PSNs above they are less than half of all.
 constexpr uint32_t kMostWithoutLoss = 1 << 20;
 
+// Messages without a completion that ask for no acknowledgement.
+constexpr uint32_t kMostUnasked = 32;
+// With a timeout below this (34 ms) every message asks.
+constexpr uint8_t kLeastPatience = 13;
+
 // The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
 // From this time on the rough clock is exact enough: the timer is late by a third at most.
@@ -374,17 +379,25 @@ bool Requester::may_send_at_once(const SendRequest& request, const PacketSink& s
          !draining_ && rnr_deadline_ == kNever && in_flight() < most_in_flight_;
 }
 
+// A request without a completion needs an acknowledgement only so that its place in the queue becomes free. The peer
+// may then hold it for a few milliseconds.
+bool Requester::wants_acknowledgement(const SendRequest& request) const {
+  return core_.config.signal_all || (request.flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked ||
+         core_.sends.is_half_full() || (core_.values.timeout != 0 && core_.values.timeout < kLeastPatience);
+}
+
 bool Requester::send_at_once(Now now, const SendRequest& request, PacketSink& sink) {
   if (core_.sends.check(request, QpType::kRc, 0) != PostError::kNone) return false;
   const uint64_t length = length_of(request.segments);
-  if (length > core_.mtu() || !emit_short_send(core_, request, length, next_psn_, sink)) return false;
+  const bool asks = wants_acknowledgement(request);
+  if (length > core_.mtu() || !emit_short_send(core_, request, length, next_psn_, asks, sink)) return false;
   SendEntry& entry = core_.sends.push(request, length);
   entry.started = true;
   entry.first_psn = next_psn_;
   entry.packets = 1;
   next_psn_ = highest_psn_ = psn_add(next_psn_, 1);
   after_others_ = ++cursor_;
-  unasked_ = 0;
+  unasked_ = asks ? 0 : unasked_ + 1;
   message_ended_ = false;
   if (ack_deadline_ == kNever) set_timer(now);
   assert_consistent();
@@ -482,17 +495,20 @@ void Requester::retry_lost(Now now, uint32_t psn) {
 
 void Requester::receive(Now now, const Packet& packet) {
   if (packet.info->operation == Operation::kAcknowledge) {
-    on_acknowledgement(now, packet);
+    on_acknowledgement(now, packet.headers.psn, packet.headers.aeth.syndrome);
   } else {
     on_response(now, packet);
   }
   assert_consistent();
 }
 
-void Requester::on_acknowledgement(Now now, const Packet& packet) {
-  const uint32_t psn = packet.headers.psn;
+void Requester::take_acknowledgement(Now now, const Acknowledgement& acknowledgement) {
+  on_acknowledgement(now, acknowledgement.psn & kPsnMask, static_cast<uint8_t>(acknowledgement.syndrome));
+  assert_consistent();
+}
+
+void Requester::on_acknowledgement(Now now, uint32_t psn, uint8_t syndrome) {
   if (!awaits(psn)) return;  // IBTA 9.7.5.1.1: a ghost acknowledgement
-  const uint8_t syndrome = packet.headers.aeth.syndrome;
   const bool is_ack = syndrome_kind(syndrome) == SyndromeKind::kAck;
   // A NAK acknowledges the packets before it.
   const bool is_complete = is_ack ? acknowledge(now, psn) : psn == oldest_psn_ || acknowledge(now, psn_add(psn, -1));

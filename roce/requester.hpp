@@ -30,6 +30,8 @@ class Requester {
 
   // An acknowledgement, an RDMA Read's or an atomic's response.
   void receive(Now now, const Packet& packet);
+  // The same for an acknowledgement that comes with a packet.
+  void take_acknowledgement(Now now, const Acknowledgement& acknowledgement);
   bool transmit(Now now, PacketSink& sink);
   // A Send of one packet that has nothing to wait for. False: it is not posted, because it is not valid, or the sink is
   // full.
@@ -57,6 +59,7 @@ class Requester {
   // kWait: not yet, kSend: as packets.
   Step step_placement(SendEntry& entry, PacketSink& sink);
   bool start_entry(SendEntry& entry);
+  bool wants_acknowledgement(const SendRequest& request) const;
   bool window_allows(const SendEntry& entry) const;
   bool waits_for_part() const;
   // These are false if the sink is full.
@@ -82,7 +85,7 @@ class Requester {
   void settle();
   // Everything up to `psn` has arrived. False if data of a response is missing before that.
   bool acknowledge(Now now, uint32_t psn);
-  void on_acknowledgement(Now now, const Packet& packet);
+  void on_acknowledgement(Now now, uint32_t psn, uint8_t syndrome);
   void on_nak(Now now, uint8_t syndrome);
   void on_response(Now now, const Packet& packet);
   // kSuccess, or the status of the request.

@@ -21,6 +21,9 @@ bool is_atomic(Operation operation) {
   return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
 }
 
+// The peer gets an acknowledgement of that many messages, even if it asks for none.
+constexpr uint32_t kMostUnacknowledged = 16;
+
 uint32_t access_for(const Packet& packet) {
   switch (packet.info->operation) {
     case Operation::kReadRequest:
@@ -73,7 +76,7 @@ void Responder::stop() {
   established_ = false;
   answers_in_error_ = false;
   oldest_ = newest_ = 0;
-  reply_ = Reply::kNone;
+  was_acknowledged();
 }
 
 void Responder::assert_consistent() const {
@@ -114,7 +117,9 @@ void Responder::on_new(const Packet& packet) {
   if (packet.info->has(kEnds)) msn_ = psn_add(msn_, 1);
   // A refusal that waited for this packet is void.
   if (reply_ == Reply::kNak) reply_ = Reply::kNone;
-  if (!packet.headers.ack_request && reply_ == Reply::kNone) return;
+  if (packet.info->has(kEnds)) unacknowledged_++;
+  is_urgent_ = is_urgent_ || packet.headers.ack_request || unacknowledged_ >= kMostUnacknowledged;
+  if (reply_ == Reply::kNone && !packet.info->has(kEnds) && !is_urgent_) return;
   reply_ = Reply::kAck;
   syndrome_ = kAckSyndrome;
   reply_psn_ = psn_add(expected_psn_, -1);
@@ -264,6 +269,7 @@ void Responder::on_duplicate(const Packet& packet) {
     // IBTA 9.7.4.4.1: the request that was executed last is acknowledged again. A waiting NAK tells the peer more.
     if (reply_ == Reply::kNak) return;
     reply_ = Reply::kAck;
+    is_urgent_ = true;
     syndrome_ = kAckSyndrome;
     reply_psn_ = psn_add(expected_psn_, -1);
     return;
@@ -339,8 +345,14 @@ bool Responder::send_acknowledgement(PacketSink& sink) {
   if (room == nullptr) return false;
   write_headers(headers, {room, size});
   sink.commit(nullptr);
-  reply_ = Reply::kNone;
+  was_acknowledged();
   return true;
+}
+
+void Responder::was_acknowledged() {
+  reply_ = Reply::kNone;
+  unacknowledged_ = 0;
+  is_urgent_ = false;
 }
 
 bool Responder::transmit_responses(PacketSink& sink) {
@@ -362,7 +374,8 @@ Owes Responder::owes() const {
   for (uint64_t number = oldest_; number != newest_ && answers(); number++) {
     if (resources_[number % room_].pending()) return Owes::kMore;
   }
-  return reply_ == Reply::kAck ? Owes::kAcknowledgement : Owes::kNothing;
+  if (reply_ == Reply::kNone) return Owes::kNothing;
+  return is_urgent_ ? Owes::kAcknowledgement : Owes::kLaterAcknowledgement;
 }
 
 }  // namespace dapple::roce

@@ -33,7 +33,10 @@ class Responder {
   // Sends the newest acknowledgement, or the NAK. True if the sink is full. Both functions also work in the error
   // state, for the NAK with the reason.
   bool transmit_acknowledgement(PacketSink& sink);
-  // Tells what these two functions have to send.
+  // The acknowledgement that is due, and that another packet can take along: then call was_acknowledged().
+  Acknowledgement acknowledgement() const { return {reply_psn_, syndrome_}; }
+  void was_acknowledged();
+  // Tells what these functions have to send.
   Owes owes() const;
   uint32_t expected_psn() const { return expected_psn_; }
 
@@ -82,7 +85,8 @@ class Responder {
   Inbound inbound_;
   uint32_t expected_psn_ = 0;
   uint32_t msn_ = 0;
-  bool gap_ = false;  // a NAK was sent for expected_psn_; no further one until that packet comes
+  uint32_t unacknowledged_ = 0;  // messages since the last acknowledgement
+  bool gap_ = false;             // a NAK was sent for expected_psn_; no further one until that packet comes
   bool established_ = false;
   bool answers_in_error_ = false;  // a refused request brought the error state: the requests before it are answered
 
@@ -93,6 +97,7 @@ class Responder {
   uint64_t newest_ = 0;  // one after the newest
 
   Reply reply_ = Reply::kNone;
+  bool is_urgent_ = false;  // the peer has asked for reply_
   uint8_t syndrome_ = kAckSyndrome;
   uint32_t reply_psn_ = 0;
 };

@@ -86,6 +86,7 @@ class SendQueue {
   uint64_t head() const { return head_; }
   uint64_t tail() const { return tail_; }
   bool empty() const { return head_ == tail_; }
+  bool is_half_full() const { return 2 * (tail_ - head_ + 1) >= depth_; }
   SendEntry& operator[](uint64_t number) {
     assert(number >= head_ && number < tail_);
     return entries_[number & mask_];

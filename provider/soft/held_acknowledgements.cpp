@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Node's acknowledgements that wait for the application's answer.
+// Node's acknowledgements that wait for the application's answer, or for more messages.
 //
 // A program that answers each message would cost two system calls: one for the acknowledgement, and one for the answer.
 // If it has answered the last messages soon, Node holds the next acknowledgement, and the answer takes it along. "Soon"
 // means that the program posts before its second poll in vain. If it does not this time, the second poll sends
 // the acknowledgement, and the program must show its habit again.
+//
+// An acknowledgement that the peer did not ask for is held, too, and for more polls, so that one serves many messages.
 //
 // A program may stop polling. So Node holds acknowledgements only while the background thread steps aside, because that
 // thread looks again within four milliseconds then.
@@ -24,21 +26,45 @@ namespace {
 using roce::Owes;
 
 constexpr uint8_t kHabit = 8;  // answers in a row
+// The poll that sends an acknowledgement that waits for an answer.
+constexpr uint32_t kPollsForAnswer = 2;
+// Polls, a few microseconds, that an acknowledgement waits for more messages.
+constexpr uint32_t kPollsForMore = 64;
 constexpr roce::Time kTimeToLeave = 500'000'000;
 constexpr timespec kNap = {0, 100'000};
 
 }  // namespace
 
-// Under the locks of receiving and of the queue pair, which owes an acknowledgement and nothing else.
-bool Node::holds_acknowledgement(Qp& qp) {
-  if (worker_ != Worker::kPoller || qp.dying) return false;
+// Under the locks of receiving and of the queue pair. True if what it owes to its peer is not sent now.
+bool Node::waits(Qp& qp, Owes owes) {
+  switch (owes) {
+    case Owes::kNothing:
+      return true;
+    case Owes::kLaterAcknowledgement:
+      return hold(qp);
+    case Owes::kAcknowledgement:
+      return expects_answer(qp) && hold(qp);
+    case Owes::kMore:
+      return false;
+  }
+  return false;
+}
+
+bool Node::expects_answer(Qp& qp) {
+  if (worker_ != Worker::kPoller) return false;
   qp.answers_in_a_row = qp.answered ? static_cast<uint8_t>(std::min<int>(qp.answers_in_a_row + 1, kHabit)) : 0;
   qp.answered = false;
   qp.acknowledgement_poll = polls_.load(std::memory_order_relaxed);
-  if (qp.answers_in_a_row < kHabit || held_count_.load(std::memory_order_relaxed) == kMostHeld) return false;
+  if (qp.answers_in_a_row < kHabit) return false;
+  answer_polls_ = 0;
+  return true;
+}
+
+bool Node::hold(Qp& qp) {
+  if (worker_ != Worker::kPoller || qp.dying || held_count_.load(std::memory_order_relaxed) == kMostHeld) return false;
   if (!steps_aside_.load(std::memory_order_relaxed)) return false;
-  held_polled_ = false;
   if (qp.held) return true;
+  if (held_count_.load(std::memory_order_relaxed) == 0) held_polls_ = 0;
   qp.held = true;
   QpTable::pin(qp);
   held_[held_count_.load(std::memory_order_relaxed)] = &qp;
@@ -59,36 +85,40 @@ void Node::settle_posts(Qp& qp) {
 
 // Call it before new packets are received.
 void Node::send_held_in_time() {
-  if (worker_ == Worker::kPoller && !held_polled_) {
-    held_polled_ = true;
-  } else {
-    send_held();
-  }
+  ++held_polls_;
+  ++answer_polls_;
+  if (worker_ != Worker::kPoller || held_polls_ > kPollsForMore) return send_held(Owes::kLaterAcknowledgement);
+  if (answer_polls_ == kPollsForAnswer) send_held(Owes::kAcknowledgement);
 }
 
 // Call it after a polling thread has received. The background thread may have taken over again meanwhile: then it sees
 // held_count_, or this thread sees that it no longer steps aside.
 void Node::send_held_alone() {
-  if (held_count_.load() != 0 && !steps_aside_.load()) send_held();
+  if (held_count_.load() != 0 && !steps_aside_.load()) send_held(Owes::kLaterAcknowledgement);
 }
 
-void Node::send_held() {
+// Sends the held acknowledgements that are at least as urgent as `least`.
+void Node::send_held(Owes least) {
+  uint32_t left = 0;
   for (uint32_t i = 0; i < held_count_.load(std::memory_order_relaxed); ++i) {
     Qp& qp = *held_[i];
     bool sent = false;
     {
       const std::lock_guard lock(qp.mutex);
-      qp.held = false;
-      sent = qp.engine->owes() == Owes::kAcknowledgement;
-      if (sent) {
-        qp.answers_in_a_row = 0;
-        settle(qp, clock_);
-      }
+      const Owes owes = qp.engine->owes();
+      qp.held = owes == Owes::kLaterAcknowledgement && owes < least;
+      sent = !qp.held && (owes == Owes::kAcknowledgement || owes == Owes::kLaterAcknowledgement);
+      if (owes == Owes::kAcknowledgement) qp.answers_in_a_row = 0;
+      if (sent) settle(qp, clock_);
+    }
+    if (qp.held) {
+      held_[left++] = &qp;
+      continue;
     }
     if (sent) deliver(qp);
     QpTable::unpin(qp);
   }
-  held_count_.store(0, std::memory_order_relaxed);
+  held_count_.store(left, std::memory_order_relaxed);
 }
 
 void Node::leave() {

@@ -138,10 +138,12 @@ class Node final : public ArrivalSink {
   void note_answer(Qp& qp);
   void schedule(Qp& qp);
   void attend(Qp& qp, bool more);
-  bool holds_acknowledgement(Qp& qp);
+  bool waits(Qp& qp, roce::Owes owes);
+  bool expects_answer(Qp& qp);
+  bool hold(Qp& qp);
   void send_held_in_time();
   void send_held_alone();
-  void send_held();
+  void send_held(roce::Owes least);
   bool attend_links();
   bool receive_packets();
   bool expire_due();
@@ -203,7 +205,8 @@ class Node final : public ArrivalSink {
   static constexpr uint32_t kMostHeld = 64;
   Qp* held_[kMostHeld];
   std::atomic<uint32_t> held_count_{0};
-  bool held_polled_ = false;  // since the last one was held
+  uint32_t held_polls_ = 0;    // since the first of them was held
+  uint32_t answer_polls_ = 0;  // since an answer was expected last
 
   std::mutex ready_mutex_;
   Qp* first_ready_ = nullptr;

@@ -19,8 +19,6 @@
 namespace dapple::soft {
 namespace {
 
-using roce::Owes;
-
 // The most queue pairs, or rounds, of one call, so that packets and deadlines get their turn, too.
 constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
@@ -95,6 +93,7 @@ void Node::arrived(const Arrival& arrival) {
     return;
   }
   packet_.grh = arrival.grh;
+  packet_.acknowledgement = arrival.acknowledgement;
   // IBTA 9.6.1.1.3: the table holds the default key only, as a full member.
   if ((packet_.headers.pkey & kPkeyBase) != kPkeyBase) {
     counters_.node.wrong_pkey.add();
@@ -116,9 +115,7 @@ void Node::finish_touched() {
     {
       const std::lock_guard lock(qp.mutex);
       qp.touched = false;
-      const Owes owes = qp.engine->owes();
-      const bool waits = owes == Owes::kNothing || (owes == Owes::kAcknowledgement && holds_acknowledgement(qp));
-      attend(qp, !waits && transmit(qp, clock_));
+      attend(qp, !waits(qp, qp.engine->owes()) && transmit(qp, clock_));
     }
     deliver(qp);
   }

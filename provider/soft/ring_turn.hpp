@@ -26,6 +26,7 @@ class RingTurn final : public roce::PacketSink {
 
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
+  bool take_along(const roce::Acknowledgement& acknowledgement) override;
   std::byte* refer(const roce::Reference& reference, size_t headers) override;
   roce::Placed place(const roce::Transfer& transfer, uint64_t& done) override;
   bool would_place(const roce::Transfer& transfer) override;
@@ -48,7 +49,8 @@ class RingTurn final : public roce::PacketSink {
 
   Qp& qp_;
   RingTo& ring_;
-  bool is_locked_ = false;  // the ring, by this turn
+  bool is_locked_ = false;                                  // the ring, by this turn
+  const roce::Acknowledgement* acknowledgement_ = nullptr;  // of the next packet
   uint32_t packets_ = 0;
   Placements placements_;
 };

@@ -29,11 +29,12 @@ struct Path : Addresses {
 struct Arrival {
   const uint8_t* source = nullptr;  // GIDs, of 16 bytes each
   const uint8_t* destination = nullptr;
-  uint32_t netdev_index = 0;                 // where it came in; 0 if unknown
-  std::span<const std::byte> transport;      // from the BTH to the pad; its sender may still change it
-  std::span<const std::byte> headers;        // a copy of its first bytes, for roce::parse()
-  std::span<const std::byte> grh;            // kGrhSize bytes for UD receives
-  const RingReference* reference = nullptr;  // to the payload, if `transport` ends with the headers
+  uint32_t netdev_index = 0;                               // where it came in; 0 if unknown
+  std::span<const std::byte> transport;                    // from the BTH to the pad; its sender may still change it
+  std::span<const std::byte> headers;                      // a copy of its first bytes, for roce::parse()
+  std::span<const std::byte> grh;                          // kGrhSize bytes for UD receives
+  const roce::Acknowledgement* acknowledgement = nullptr;  // see roce::Packet
+  const RingReference* reference = nullptr;                // to the payload, if `transport` ends with the headers
   // A copy of the next packet's reference, if `transport` ends a message, and the next packet is a whole message from
   // the same queue pair to the same one.
   const RingReference* next_reference = nullptr;

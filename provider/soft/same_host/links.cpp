@@ -230,6 +230,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
       arrival.destination = found.addresses->destination;
       arrival.transport = found.bytes;
       arrival.headers = {found.headers, found.headers_size};
+      arrival.acknowledgement = found.has_acknowledgement ? &found.acknowledgement : nullptr;
       arrival.reference = arrival.next_reference = nullptr;
       size_t size = found.bytes.size();
       if (found.kind == EntryKind::kReference) [[unlikely]] {

@@ -27,13 +27,16 @@ constexpr uint64_t kKept = kRingBytes / 8;
 // A writer publishes its entries at the latest when they have that many bytes, so that long packets do not wait.
 constexpr uint64_t kMostUnpublished = 4 * kLine;
 
-constexpr size_t bytes_before(bool has_addresses) {
-  return sizeof(RingEntry) + (has_addresses ? sizeof(Addresses) : 0);
+constexpr size_t bytes_before(uint8_t front) {
+  return sizeof(RingEntry) + ((front & kAddresses) != 0 ? sizeof(Addresses) : 0) +
+         ((front & kAcknowledgement) != 0 ? sizeof(roce::Acknowledgement) : 0);
 }
+constexpr uint8_t kLongestFront = kAddresses | kAcknowledgement;
+static_assert(sizeof(roce::Acknowledgement) % sizeof(RingEntry) == 0);
 
 // Of an entry and its packet.
-constexpr size_t entry_bytes(size_t packet, bool has_addresses) {
-  return (bytes_before(has_addresses) + packet + sizeof(RingEntry) - 1) / sizeof(RingEntry) * sizeof(RingEntry);
+constexpr size_t entry_bytes(size_t packet, uint8_t front) {
+  return (bytes_before(front) + packet + sizeof(RingEntry) - 1) / sizeof(RingEntry) * sizeof(RingEntry);
 }
 
 constexpr uint16_t in_units(size_t bytes) {
@@ -43,7 +46,7 @@ constexpr uint16_t in_units(size_t bytes) {
 // The rest of a line, and the next entry.
 constexpr size_t kBehind = kLine;
 // A packet, the unused end before it, and what is behind it.
-constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket, true) + kBehind;
+constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket, kLongestFront) + kBehind;
 static_assert(kMostNeeded + kKept <= kRingBytes);
 static_assert(kMostNeeded / sizeof(RingEntry) <= UINT16_MAX);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint64_t>::is_always_lock_free);
@@ -112,10 +115,12 @@ void RingMemory::unmap() {
   memory_ = nullptr;
 }
 
-std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKind kind) {
+std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKind kind,
+                               const roce::Acknowledgement* acknowledgement) {
   assert(size > 0 && size <= kLongestRingPacket);
-  const bool has_addresses = memcmp(&addresses, &addresses_, sizeof addresses) != 0;
-  const size_t bytes = entry_bytes(size, has_addresses);
+  const auto front = static_cast<uint8_t>((memcmp(&addresses, &addresses_, sizeof addresses) != 0 ? kAddresses : 0) |
+                                          (acknowledgement != nullptr ? kAcknowledgement : 0));
+  const size_t bytes = entry_bytes(size, front);
   const size_t rest = kRingBytes - written_ % kRingBytes;
   const size_t needed = (rest < bytes ? rest : 0) + bytes + kBehind;
   if (written_ + needed - read_ > kRingBytes) {
@@ -126,11 +131,13 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
     if (written_ + needed - read_ > kRingBytes) return nullptr;
   }
   if (rest < bytes) append({sizeof(RingEntry), EntryKind::kWrap, 0, in_units(rest)});
-  reserved_ = {static_cast<uint32_t>(size), kind, has_addresses, in_units(bytes)};
+  reserved_ = {static_cast<uint32_t>(size), kind, front, in_units(bytes)};
   reserved_addresses_ = &addresses;
   std::byte* entry = memory_.data() + written_ % kRingBytes;
-  if (has_addresses) memcpy(entry + sizeof(RingEntry), &addresses, sizeof addresses);
-  return entry + bytes_before(has_addresses);
+  std::byte* packet = entry + bytes_before(front);
+  if ((front & kAddresses) != 0) memcpy(entry + sizeof(RingEntry), &addresses, sizeof addresses);
+  if (acknowledgement != nullptr) memcpy(packet - sizeof *acknowledgement, acknowledgement, sizeof *acknowledgement);
+  return packet;
 }
 
 void RingWriter::append(const RingEntry& entry) {
@@ -156,7 +163,7 @@ void RingWriter::store_last() {
 void RingWriter::commit() {
   assert(reserved_.size != 0);
   append(reserved_);
-  if (reserved_.has_addresses != 0) addresses_ = *reserved_addresses_;
+  if ((reserved_.front & kAddresses) != 0) addresses_ = *reserved_addresses_;
   reserved_.size = 0;
   if (written_ - first_place_ >= kMostUnpublished) publish();
 }
@@ -209,17 +216,20 @@ inline RingReader::Next RingReader::look(uint64_t& position, Addresses& new_addr
       position += kRingBytes - place;
       continue;
     }
-    const bool has_addresses = entry.has_addresses != 0;
     const size_t space = entry.space * sizeof(RingEntry);
-    if (entry.size > kLongestRingPacket || entry_bytes(entry.size, has_addresses) > space || place + space > kRingBytes)
+    if (entry.size > kLongestRingPacket || entry_bytes(entry.size, entry.front) > space || place + space > kRingBytes)
       return Next::kBroken;
     const std::byte* at = memory_.data() + place;
     packet.addresses = &addresses_;
-    if (has_addresses) [[unlikely]] {
+    if ((entry.front & kAddresses) != 0) [[unlikely]] {
       memcpy(&new_addresses, at + sizeof(RingEntry), sizeof new_addresses);
       packet.addresses = &new_addresses;
     }
-    packet.bytes = {at + bytes_before(has_addresses), entry.size};
+    packet.bytes = {at + bytes_before(entry.front), entry.size};
+    packet.has_acknowledgement = (entry.front & kAcknowledgement) != 0;
+    if (packet.has_acknowledgement)
+      memcpy(&packet.acknowledgement, packet.bytes.data() - sizeof packet.acknowledgement,
+             sizeof packet.acknowledgement);
     packet.headers_size = std::min<size_t>(entry.size, sizeof packet.headers);
     copy_words(packet.bytes.data(), packet.headers_size, packet.headers);
     position += space;

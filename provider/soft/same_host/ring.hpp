@@ -37,12 +37,18 @@ enum class EntryKind : uint8_t {
   kReference,  // a packet with a reference to its bytes (reference.hpp)
 };
 
+// What stands in front of a packet, in this order.
+enum EntryFront : uint8_t {
+  kAddresses = 1,        // Addresses; without them, they are those of the packet before
+  kAcknowledgement = 2,  // roce::Acknowledgement, from the queue pair that sends the packet
+};
+
 // Is stored and read as one word.
 struct RingEntry {
   uint32_t size;  // of the packet; 0: not published
   EntryKind kind;
-  uint8_t has_addresses;  // 0: the addresses are those of the packet before; else they stand in front of the packet
-  uint16_t space;         // to the next entry, in units of sizeof(RingEntry)
+  uint8_t front;   // bits of EntryFront
+  uint16_t space;  // to the next entry, in units of sizeof(RingEntry)
 };
 static_assert(sizeof(RingEntry) == sizeof(uint64_t));
 
@@ -86,7 +92,8 @@ class RingWriter {
   explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
 
   // Room for a packet, or null if the ring is full. The addresses are read until commit().
-  std::byte* reserve(size_t size, const Addresses& addresses, EntryKind kind = EntryKind::kPacket);
+  std::byte* reserve(size_t size, const Addresses& addresses, EntryKind kind = EntryKind::kPacket,
+                     const roce::Acknowledgement* acknowledgement = nullptr);
   // The packet in the room of the last reserve() is complete. It is published now or by publish().
   void commit();
   // Publishes the packets that are complete.
@@ -115,9 +122,11 @@ class RingWriter {
 
 struct RingPacket {
   EntryKind kind;
-  const Addresses* addresses;           // a copy, valid until the next call of the same function
+  const Addresses* addresses;               // a copy, valid until the next call of the same function
   std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes
   size_t headers_size;                      // of them, whole or in part
+  bool has_acknowledgement;
+  roce::Acknowledgement acknowledgement;
   // In the ring, until release(). The writer should leave them alone, and may change them.
   std::span<const std::byte> bytes;
 };

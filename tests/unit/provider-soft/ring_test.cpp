@@ -357,9 +357,10 @@ void next__packet_beyond_its_space__broken(void**) {
   // The addresses take four units.
   ring.overwrite(0, {24, EntryKind::kPacket, 1, 7});
   assert_true(ring.reader.next(ring.packet) == Next::kBroken);
-  ring.overwrite(0, {24, EntryKind::kPacket, 0xFF, 7});
-  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  // The acknowledgement takes another one.
   ring.overwrite(0, {24, EntryKind::kPacket, 0xFF, 8});
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  ring.overwrite(0, {24, EntryKind::kPacket, 0xFF, 9});
   assert_true(ring.reader.next(ring.packet) == Next::kPacket);
 }
 
