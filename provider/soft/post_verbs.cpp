@@ -164,8 +164,10 @@ void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remo
   request.remote_qkey = remote_qkey;
 }
 
+// Inlined into post_recv(), because programs post one receive for each message.
 template <bool kSanitized>
-int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced, const ibv_recv_wr* requests, ibv_recv_wr** bad) {
+[[gnu::always_inline]] inline int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced,
+                                                const ibv_recv_wr* requests, ibv_recv_wr** bad) {
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
     int error = EINVAL;
     std::span<const roce::Segment> segments;
