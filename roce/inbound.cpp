@@ -20,7 +20,7 @@ uint64_t size_of(const Packet& packet) {
 }  // namespace
 
 // Checks the packet as the packets that it stands for would be checked. Only Sends have loans.
-InboundError Inbound::check_loan(const Packet& packet) const {
+[[gnu::noinline]] InboundError Inbound::check_loan(const Packet& packet) const {
   const Loan& loan = *packet.loan;
   const uint32_t mtu = core_.mtu();
   const bool is_valid = !is_write(packet.info->operation) && packet.payload.empty() && loan.length() > 0 &&
@@ -65,7 +65,7 @@ InboundError Inbound::check_loan(const Packet& packet) const {
   return InboundError::kNone;
 }
 
-InboundError Inbound::fetch(const Packet& packet) {
+[[gnu::noinline]] InboundError Inbound::fetch(const Packet& packet) {
   const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
   const uint64_t offset = packet.info->has(kStarts) ? 0 : core_.received;
   switch (core_.memory.scatter_loan(core_.self(), segments, offset, *packet.loan)) {

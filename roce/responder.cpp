@@ -109,7 +109,8 @@ void Responder::ask_again() {
   reply_psn_ = expected_psn_;
 }
 
-void Responder::on_new(const Packet& packet) {
+// Most packets go this way, so all but the rare parts are inlined.
+[[gnu::flatten]] void Responder::on_new(const Packet& packet) {
   gap_ = false;
   if (has_response(packet.info->operation)) return on_request_with_response(packet);
   if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(error);
@@ -125,7 +126,7 @@ void Responder::on_new(const Packet& packet) {
   reply_psn_ = psn_add(expected_psn_, -1);
 }
 
-void Responder::refuse(InboundError error) {
+[[gnu::noinline]] void Responder::refuse(InboundError error) {
   switch (error) {
     case InboundError::kLost:
       return ask_again();
@@ -168,7 +169,7 @@ void Responder::fatal_nak(NakCode code) {
   reply_psn_ = psn;
 }
 
-void Responder::on_request_with_response(const Packet& packet) {
+[[gnu::noinline]] void Responder::on_request_with_response(const Packet& packet) {
   // IBTA 9.7.4.1.4 to 9.7.4.1.6: in the midst of another message, not enabled, or more than were agreed on.
   const uint32_t enabled = core_.values.access & access_for(packet);
   if (inbound_.in_message() || enabled != access_for(packet) || core_.values.max_dest_rd_atomic == 0) {
