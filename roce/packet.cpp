@@ -131,7 +131,7 @@ ParseError parse(std::span<const std::byte> first, std::span<const std::byte> by
 
   if (info.extended_size > 0) read_extended(info, first.data() + kBthSize, headers);
   packet.info = &info;
-  packet.payload = bytes.subspan(headers_size, payload_size);
+  packet.payload = {bytes.data() + headers_size, payload_size};
   packet.grh = {};
   return ParseError::kNone;
 }
