@@ -80,6 +80,7 @@ void* Node::run_background(void* node) {
   prctl(PR_SET_TIMERSLACK, 1);
   ask_for_short_slices();
   is_background = true;
+  BriefMutex::renounce_privileges();
   static_cast<Node*>(node)->background();
 }
 

@@ -15,6 +15,8 @@ constexpr int kLooks = 64;
 constexpr int kYields = 256;
 constexpr timespec kNap = {0, 20'000};
 
+[[gnu::tls_model("initial-exec")]] thread_local constinit bool renounces = false;
+
 // The `tries`-th pause of a thread that waits.
 void pause(int tries) {
   if (tries < kLooks) {
@@ -28,6 +30,10 @@ void pause(int tries) {
 }
 
 }  // namespace
+
+void BriefMutex::renounce_privileges() {
+  renounces = true;
+}
 
 void BriefMutex::lock_as_others() {
   if (taken_.exchange(true, std::memory_order_acquire)) await_others();
@@ -81,7 +87,7 @@ void BriefMutex::unlock_as_others() {
 void BriefMutex::give_privilege(Thread self) {
   times_in_a_row_ = 0;
   const Thread favourite = favourite_.load(std::memory_order_relaxed);
-  if (!have_heavy_barriers() || (favourite != 0 && favourite != self)) return;
+  if (renounces || !have_heavy_barriers() || (favourite != 0 && favourite != self)) return;
   favourite_.store(self, std::memory_order_relaxed);
   privileged_.store(true, std::memory_order_relaxed);
 }

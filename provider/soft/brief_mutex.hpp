@@ -17,9 +17,13 @@ namespace dapple::soft {
 // thread that takes a lock many times in a row becomes its favourite, and from then on takes it by plain stores.
 // Another thread that wants the lock ends this by a heavy barrier, which costs as much as a hundred exchanges. Each
 // such end doubles the number of times in a row after which the favourite gets its privilege back. A lock never has
-// another favourite: so only one thread ever writes favourite_holds_.
+// another favourite: so only one thread ever writes favourite_holds_. A thread that stands in for others now and then
+// must not take their place: it calls renounce_privileges().
 class BriefMutex {
  public:
+  // From now on the calling thread becomes no lock's favourite.
+  static void renounce_privileges();
+
   void lock() {
     if (!lock_as_favourite()) lock_as_others();
   }
