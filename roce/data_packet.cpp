@@ -88,7 +88,7 @@ Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, 
   return Emitted::kSent;
 }
 
-bool emit_short_send(Core& core, const SendRequest& request, uint64_t length, uint32_t psn, bool ack_request,
+bool emit_plain_send(Core& core, const PlainSend& request, uint64_t length, uint32_t psn, bool ack_request,
                      PacketSink& sink) {
   Bth bth;
   bth.opcode = opcode_of(Transport::kRc, Operation::kSendOnly);
@@ -101,7 +101,7 @@ bool emit_short_send(Core& core, const SendRequest& request, uint64_t length, ui
   if (room == nullptr) return false;
   write_bth(bth, room);
   write_pad(bth.pad, room + kBthSize + length);
-  if (goes_inline(request)) {
+  if ((request.flags & kInline) != 0) {
     copy_bytes(request.segments, room + kBthSize);
   } else if (core.memory.gather(core.self(), request.segments, 0, room + kBthSize, length) != Fault::kNone) {
     return false;

@@ -117,9 +117,9 @@ class QueuePair {
   QpState state() const { return state_; }
 
   virtual PostError post_send(const SendRequest& request) = 0;
-  // Posts a short Send and writes its packet, and an acknowledgement that is due, if nothing has to be done before
-  // that, and nothing else comes of it. False: nothing has happened, and post_send() and transmit() decide.
-  virtual bool send_at_once(Now, const SendRequest&, PacketSink&) { return false; }
+  // Posts a Send and writes its packet, with an acknowledgement that is due, if that is one packet and nothing else has
+  // to be done before. False: it is not posted, and post_send() and transmit() decide.
+  virtual bool send_at_once(Now, const PlainSend&, PacketSink&) { return false; }
   // The result that post_send() would return after `ahead` accepted requests, without another call in between.
   virtual PostError check_send(const SendRequest& request, uint32_t ahead) const = 0;
   // Completes the receives in `receives` as flushed if the queue pair is in error. Call it after each post to

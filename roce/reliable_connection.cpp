@@ -69,8 +69,8 @@ bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   return requests_filled_sink_ || responder_.transmit_acknowledgement(sink);
 }
 
-bool ReliableConnection::send_at_once(Now now, const SendRequest& request, PacketSink& sink) {
-  if (state() != QpState::kRts || requests_filled_sink_ || !requester_.may_send_at_once(request, sink)) return false;
+bool ReliableConnection::send_at_once(Now now, const PlainSend& request, PacketSink& sink) {
+  if (state() != QpState::kRts || requests_filled_sink_ || !requester_.may_send_at_once(sink)) return false;
   const Owes owed = responder_.owes();
   if (owed == Owes::kMore) return false;
   const Acknowledgement acknowledgement = responder_.acknowledgement();

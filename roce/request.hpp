@@ -83,11 +83,18 @@ struct SendRequest {
   uint32_t flush_length = 0;
   uint32_t flush_type = 0;    // FETH, as in Headers::flush
   uint64_t atomic_write = 0;  // eight bytes, as they lie in memory
-  WindowBind bind;
-  AddressVector address;     // UD
-  uint32_t remote_qpn = 0;   // UD
-  uint32_t remote_qkey = 0;  // UD
+  WindowBind bind = {};
+  AddressVector address = {};  // UD
+  uint32_t remote_qpn = 0;     // UD
+  uint32_t remote_qkey = 0;    // UD
   // With kInline the addresses are read when it is posted, and keys are ignored.
+  std::span<const Segment> segments = {};
+};
+
+// A Send without a fence, which most requests are.
+struct PlainSend {
+  uint64_t id = 0;
+  uint8_t flags = 0;
   std::span<const Segment> segments;
 };
 

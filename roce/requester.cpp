@@ -373,24 +373,23 @@ bool Requester::transmit(Now now, PacketSink& sink) {
   return is_full;
 }
 
-bool Requester::may_send_at_once(const SendRequest& request, const PacketSink& sink) {
+bool Requester::may_send_at_once(const PacketSink& sink) {
   set_most_in_flight(sink);
-  return request.opcode == SendOpcode::kSend && (request.flags & kFence) == 0 && cursor_ == core_.sends.tail() &&
-         !draining_ && rnr_deadline_ == kNever && in_flight() < most_in_flight_;
+  return cursor_ == core_.sends.tail() && !draining_ && rnr_deadline_ == kNever && in_flight() < most_in_flight_;
 }
 
 // A request without a completion needs an acknowledgement only so that its place in the queue becomes free. The peer
 // may then hold it for a few milliseconds.
-bool Requester::wants_acknowledgement(const SendRequest& request) const {
-  return core_.config.signal_all || (request.flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked ||
+bool Requester::wants_acknowledgement(uint8_t flags) const {
+  return core_.config.signal_all || (flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked ||
          core_.sends.is_half_full() || (core_.values.timeout != 0 && core_.values.timeout < kLeastPatience);
 }
 
-bool Requester::send_at_once(Now now, const SendRequest& request, PacketSink& sink) {
-  if (core_.sends.check(request, QpType::kRc, 0) != PostError::kNone) return false;
+bool Requester::send_at_once(Now now, const PlainSend& request, PacketSink& sink) {
   const uint64_t length = length_of(request.segments);
-  const bool asks = wants_acknowledgement(request);
-  if (length > core_.mtu() || !emit_short_send(core_, request, length, next_psn_, asks, sink)) return false;
+  if (length > core_.mtu() || !core_.sends.takes(request, length)) return false;
+  const bool asks = wants_acknowledgement(request.flags);
+  if (!emit_plain_send(core_, request, length, next_psn_, asks, sink)) return false;
   SendEntry& entry = core_.sends.push(request, length);
   entry.started = true;
   entry.first_psn = next_psn_;

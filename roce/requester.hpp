@@ -33,10 +33,10 @@ class Requester {
   // The same for an acknowledgement that comes with a packet.
   void take_acknowledgement(Now now, const Acknowledgement& acknowledgement);
   bool transmit(Now now, PacketSink& sink);
-  // A Send of one packet that has nothing to wait for. False: it is not posted, because it is not valid, or the sink is
-  // full.
-  bool may_send_at_once(const SendRequest& request, const PacketSink& sink);
-  bool send_at_once(Now now, const SendRequest& request, PacketSink& sink);
+  // True if a new request has nothing to wait for.
+  bool may_send_at_once(const PacketSink& sink);
+  // False: it is not posted, because it is not valid, needs more packets, or the sink is full.
+  bool send_at_once(Now now, const PlainSend& request, PacketSink& sink);
   // True if requests can be sent now, or when the window or a timer allows it.
   bool has_requests_to_send() const { return cursor_ < core_.sends.tail(); }
   Time deadline() const;
@@ -59,7 +59,7 @@ class Requester {
   // kWait: not yet, kSend: as packets.
   Step step_placement(SendEntry& entry, PacketSink& sink);
   bool start_entry(SendEntry& entry);
-  bool wants_acknowledgement(const SendRequest& request) const;
+  bool wants_acknowledgement(uint8_t flags) const;
   bool window_allows(const SendEntry& entry) const;
   bool waits_for_part() const;
   // These are false if the sink is full.

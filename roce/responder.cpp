@@ -370,13 +370,4 @@ bool Responder::transmit_acknowledgement(PacketSink& sink) {
   return reply_ != Reply::kNone && !send_acknowledgement(sink);
 }
 
-Owes Responder::owes() const {
-  if (reply_ == Reply::kNak) return Owes::kMore;
-  for (uint64_t number = oldest_; number != newest_ && answers(); number++) {
-    if (resources_[number % room_].pending()) return Owes::kMore;
-  }
-  if (reply_ == Reply::kNone) return Owes::kNothing;
-  return is_urgent_ ? Owes::kAcknowledgement : Owes::kLaterAcknowledgement;
-}
-
 }  // namespace dapple::roce

@@ -102,6 +102,15 @@ class Responder {
   uint32_t reply_psn_ = 0;
 };
 
+inline Owes Responder::owes() const {
+  if (reply_ == Reply::kNak) return Owes::kMore;
+  for (uint64_t number = oldest_; number != newest_ && answers(); number++) {
+    if (resources_[number % room_].pending()) return Owes::kMore;
+  }
+  if (reply_ == Reply::kNone) return Owes::kNothing;
+  return is_urgent_ ? Owes::kAcknowledgement : Owes::kLaterAcknowledgement;
+}
+
 }  // namespace dapple::roce
 
 #endif  // DAPPLE_ROCE_RESPONDER_HPP

@@ -98,19 +98,20 @@ class SendQueue {
   PostError push(const SendRequest& request, QpType type);
   // The same for a request that check() has accepted, and the bytes of its message.
   SendEntry& push(const SendRequest& request, uint64_t length) {
-    const size_t slot = tail_++ & mask_;
     // Made in its place: an assignment would copy it from the stack.
-    SendEntry& entry = *new (&entries_[slot]) SendEntry{.request = request, .length = length};
-    if (goes_inline(request)) {
-      std::byte* to = &inline_bytes_[slot * max_inline_];
-      entry.inline_bytes = to;
-      copy_bytes(request.segments, to);
-      entry.request.segments = {};
-    } else {
-      Segment* to = &segments_[slot * max_segments_];
-      copy_segments(request.segments, to);
-      entry.request.segments = {to, request.segments.size()};
-    }
+    SendEntry& entry = *new (&entries_[tail_ & mask_]) SendEntry{.request = request, .length = length};
+    keep(entry, request.segments, goes_inline(request));
+    return entry;
+  }
+  // The same two functions for a plain Send that fits into a packet.
+  bool takes(const PlainSend& request, uint64_t length) const {
+    if (tail_ - head_ >= depth_) return false;
+    return (request.flags & kInline) != 0 ? length <= max_inline_ : request.segments.size() <= max_segments_;
+  }
+  SendEntry& push(const PlainSend& request, uint64_t length) {
+    SendEntry& entry = *new (&entries_[tail_ & mask_])
+                           SendEntry{.request = {.id = request.id, .flags = request.flags}, .length = length};
+    keep(entry, request.segments, (request.flags & kInline) != 0);
     return entry;
   }
   void pop() {
@@ -120,6 +121,21 @@ class SendQueue {
   void clear() { head_ = tail_ = 0; }
 
  private:
+  // Copies the segments or the inline bytes of the new entry.
+  void keep(SendEntry& entry, std::span<const Segment> segments, bool is_inline) {
+    const size_t slot = tail_++ & mask_;
+    if (is_inline) {
+      std::byte* to = &inline_bytes_[slot * max_inline_];
+      entry.inline_bytes = to;
+      copy_bytes(segments, to);
+      entry.request.segments = {};
+    } else {
+      Segment* to = &segments_[slot * max_segments_];
+      copy_segments(segments, to);
+      entry.request.segments = {to, segments.size()};
+    }
+  }
+
   uint32_t depth_ = 0;
   uint32_t mask_ = 0;  // for the place of a number: there is room for a power of two
   uint32_t max_segments_ = 0;

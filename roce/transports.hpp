@@ -19,7 +19,7 @@ class ReliableConnection final : public Core {
   using Core::Core;
   void receive(Now now, const Packet& packet) override;
   bool transmit(Now now, PacketSink& sink) override;
-  bool send_at_once(Now now, const SendRequest& request, PacketSink& sink) override;
+  bool send_at_once(Now now, const PlainSend& request, PacketSink& sink) override;
   Owes owes() const override;
   Time deadline() const override { return requester_.deadline(); }
   void expire(Now now) override { requester_.expire(now); }

@@ -230,7 +230,7 @@ void Node::schedule(Qp& qp) {
   if (timers_.schedule(qp, qp.engine->deadline()) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
 }
 
-bool Node::send_at_once(Qp& qp, const roce::SendRequest& request) {
+bool Node::send_at_once(Qp& qp, const roce::PlainSend& request) {
   if (qp.ring == nullptr || qp.ring->broken()) return false;
   note_answer(qp);
   TurnClock clock;

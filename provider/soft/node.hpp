@@ -85,7 +85,7 @@ class Node final : public ArrivalSink {
   void settle_posts(Qp& qp);
   // Under the queue pair's lock: posts and sends a request whose packet can go to the peer's ring at once. Call
   // wake_if_due() after the lock. False: it is not posted.
-  bool send_at_once(Qp& qp, const roce::SendRequest& request);
+  bool send_at_once(Qp& qp, const roce::PlainSend& request);
   void wake_if_due() {
     if (wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false)) wake();
   }

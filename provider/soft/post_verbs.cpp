@@ -103,8 +103,9 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
 
 // Most posts. False: the request is not posted.
 bool post_at_once(Qp& qp, const ibv_send_wr& wr) {
-  roce::SendRequest request;
-  if (wr.opcode != IBV_WR_SEND || !segments_of(wr.sg_list, wr.num_sge, request.segments)) return false;
+  roce::PlainSend request;
+  if (wr.opcode != IBV_WR_SEND || (wr.send_flags & IBV_SEND_FENCE) != 0) return false;
+  if (!segments_of(wr.sg_list, wr.num_sge, request.segments)) return false;
   request.id = wr.wr_id;
   request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
   {

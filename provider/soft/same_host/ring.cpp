@@ -123,13 +123,7 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   const size_t bytes = entry_bytes(size, front);
   const size_t rest = kRingBytes - written_ % kRingBytes;
   const size_t needed = (rest < bytes ? rest : 0) + bytes + kBehind;
-  if (written_ + needed - read_ > kRingBytes) {
-    const uint64_t read = memory_.control().read.load(std::memory_order_acquire);
-    // No reader of ours goes back, or ahead of the writer.
-    if (read < read_ || read > written_) return nullptr;
-    read_ = read;
-    if (written_ + needed - read_ > kRingBytes) return nullptr;
-  }
+  if (written_ + needed - read_ > kRingBytes && !has_become_free(needed)) return nullptr;
   if (rest < bytes) append({sizeof(RingEntry), EntryKind::kWrap, 0, in_units(rest)});
   reserved_ = {static_cast<uint32_t>(size), kind, front, in_units(bytes)};
   reserved_addresses_ = &addresses;
@@ -138,6 +132,14 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   if ((front & kAddresses) != 0) memcpy(entry + sizeof(RingEntry), &addresses, sizeof addresses);
   if (acknowledgement != nullptr) memcpy(packet - sizeof *acknowledgement, acknowledgement, sizeof *acknowledgement);
   return packet;
+}
+
+[[gnu::noinline]] bool RingWriter::has_become_free(size_t needed) {
+  const uint64_t read = memory_.control().read.load(std::memory_order_acquire);
+  // No reader of ours goes back, or ahead of the writer.
+  if (read < read_ || read > written_) return false;
+  read_ = read;
+  return written_ + needed - read_ <= kRingBytes;
 }
 
 void RingWriter::append(const RingEntry& entry) {

@@ -104,6 +104,7 @@ class RingWriter {
   bool wait_for_room();
 
  private:
+  bool has_become_free(size_t needed);
   void append(const RingEntry& entry);
   void store_last();
 
