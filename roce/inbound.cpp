@@ -9,10 +9,6 @@
 namespace dapple::roce {
 namespace {
 
-bool is_write(Operation operation) {
-  return operation >= Operation::kWriteFirst && operation <= Operation::kWriteOnlyImmediate;
-}
-
 uint64_t size_of(const Packet& packet) {
   return packet.loan != nullptr ? packet.loan->length() : packet.payload.size();
 }
@@ -23,7 +19,7 @@ uint64_t size_of(const Packet& packet) {
 [[gnu::noinline]] InboundError Inbound::check_loan(const Packet& packet) const {
   const Loan& loan = *packet.loan;
   const uint32_t mtu = core_.mtu();
-  const bool is_valid = !is_write(packet.info->operation) && packet.payload.empty() && loan.length() > 0 &&
+  const bool is_valid = !packet.info->has(kIsWrite) && packet.payload.empty() && loan.length() > 0 &&
                         loan.packets() == packets_of(loan.length(), mtu) &&
                         (packet.info->has(kEnds) || loan.length() % mtu == 0);
   return is_valid ? InboundError::kNone : InboundError::kInvalidRequest;
@@ -31,10 +27,10 @@ uint64_t size_of(const Packet& packet) {
 
 // IBTA tables 39 and 40 and 9.7.4.1: place, size and rights of the packet, and its receive, before anything is changed.
 [[gnu::always_inline]] inline InboundError Inbound::check(const Packet& packet) {
-  const OpcodeInfo& info = *packet.info;
+  const OpcodeInfo info = *packet.info;
   const bool starts = info.has(kStarts);
   const bool ends = info.has(kEnds);
-  const Message kind = is_write(info.operation) ? Message::kWrite : Message::kSend;
+  const Message kind = info.has(kIsWrite) ? Message::kWrite : Message::kSend;
   const uint64_t size = size_of(packet);
   const Reth& reth = packet.headers.reth;
 
@@ -121,13 +117,13 @@ uint64_t size_of(const Packet& packet) {
 }
 
 [[gnu::always_inline]] inline InboundError Inbound::execute(const Packet& packet) {
-  const OpcodeInfo& info = *packet.info;
+  const OpcodeInfo info = *packet.info;
   if (packet.loan != nullptr) {
     // The bytes are fetched first: if that fails, packets bring them later, and nothing may have changed.
     if (const InboundError error = fetch(packet); error != InboundError::kNone) return error;
   }
   if (info.has(kStarts)) {
-    message_ = is_write(info.operation) ? Message::kWrite : Message::kSend;
+    message_ = info.has(kIsWrite) ? Message::kWrite : Message::kSend;
     if (message_ == Message::kSend) {
       core_.received = 0;
     } else {

@@ -26,29 +26,29 @@ constexpr Row kConnected[] = {
     {Operation::kSendLastImmediate, kLast | kHasImmediate},
     {Operation::kSendOnly, kOnly | kHasPayload},
     {Operation::kSendOnlyImmediate, kOnly | kHasPayload | kHasImmediate},
-    {Operation::kWriteFirst, kFirst | kHasReth},
-    {Operation::kWriteMiddle, kMiddle},
-    {Operation::kWriteLast, kLast},
-    {Operation::kWriteLastImmediate, kLast | kHasImmediate},
-    {Operation::kWriteOnly, kOnly | kHasPayload | kHasReth},
-    {Operation::kWriteOnlyImmediate, kOnly | kHasPayload | kHasReth | kHasImmediate},
+    {Operation::kWriteFirst, kIsWrite | kFirst | kHasReth},
+    {Operation::kWriteMiddle, kIsWrite | kMiddle},
+    {Operation::kWriteLast, kIsWrite | kLast},
+    {Operation::kWriteLastImmediate, kIsWrite | kLast | kHasImmediate},
+    {Operation::kWriteOnly, kIsWrite | kOnly | kHasPayload | kHasReth},
+    {Operation::kWriteOnlyImmediate, kIsWrite | kOnly | kHasPayload | kHasReth | kHasImmediate},
 };
 
 constexpr Row kReliable[] = {
-    {Operation::kReadRequest, kOnly | kHasReth},
+    {Operation::kReadRequest, kIsAnswered | kOnly | kHasReth},
     {Operation::kReadResponseFirst, kResponse | kFirst | kHasAeth},
     {Operation::kReadResponseMiddle, kResponse | kMiddle},
     {Operation::kReadResponseLast, kResponse | kLast | kHasAeth},
     {Operation::kReadResponseOnly, kResponse | kOnly | kHasPayload | kHasAeth},
     {Operation::kAcknowledge, kResponse | kOnly | kHasAeth},
     {Operation::kAtomicAcknowledge, kResponse | kOnly | kHasAeth | kHasAtomicAckEth},
-    {Operation::kCompareSwap, kOnly | kHasAtomicEth},
-    {Operation::kFetchAdd, kOnly | kHasAtomicEth},
+    {Operation::kCompareSwap, kIsAnswered | kOnly | kHasAtomicEth},
+    {Operation::kFetchAdd, kIsAnswered | kOnly | kHasAtomicEth},
     {Operation::kSendLastInvalidate, kLast | kHasIeth},
     {Operation::kSendOnlyInvalidate, kOnly | kHasPayload | kHasIeth},
     // IBTA A19.4.
-    {Operation::kFlush, kOnly | kHasFeth | kHasReth},
-    {Operation::kAtomicWrite, kOnly | kHasPayload | kHasReth},
+    {Operation::kFlush, kIsAnswered | kOnly | kHasFeth | kHasReth},
+    {Operation::kAtomicWrite, kIsAnswered | kOnly | kHasPayload | kHasReth},
 };
 
 constexpr Row kDatagram[] = {

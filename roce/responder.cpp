@@ -12,11 +12,6 @@
 namespace dapple::roce {
 namespace {
 
-bool has_response(Operation operation) {
-  return operation == Operation::kReadRequest || operation == Operation::kCompareSwap ||
-         operation == Operation::kFetchAdd || operation == Operation::kFlush || operation == Operation::kAtomicWrite;
-}
-
 bool is_atomic(Operation operation) {
   return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
 }
@@ -112,7 +107,7 @@ void Responder::ask_again() {
 // Most packets go this way, so all but the rare parts are inlined.
 [[gnu::flatten]] void Responder::on_new(const Packet& packet) {
   gap_ = false;
-  if (has_response(packet.info->operation)) return on_request_with_response(packet);
+  if (packet.info->has(kIsAnswered)) return on_request_with_response(packet);
   if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(error);
   expected_psn_ = psn_add(expected_psn_, packet.loan != nullptr ? packet.loan->packets() : 1);
   if (packet.info->has(kEnds)) msn_ = psn_add(msn_, 1);
@@ -266,7 +261,7 @@ bool Responder::duplicate_read(const Packet& packet, Resource& old) {
 void Responder::on_duplicate(const Packet& packet) {
   core_.count.duplicates++;
   const Operation operation = packet.info->operation;
-  if (!has_response(operation)) {
+  if (!packet.info->has(kIsAnswered)) {
     // IBTA 9.7.4.4.1: the request that was executed last is acknowledged again. A waiting NAK tells the peer more.
     if (reply_ == Reply::kNak) return;
     reply_ = Reply::kAck;
