@@ -97,6 +97,16 @@ struct Packet {
   std::span<const std::byte> grh;
 };
 
+// A Send of one packet of a reliable connection without headers behind the BTH, with the default P_Key: most packets.
+struct PlainPacket {
+  uint32_t destination_qpn = 0;
+  uint32_t psn = 0;
+  bool solicited = false;
+  bool ack_request = false;
+  std::span<const std::byte> payload = {};
+  const Acknowledgement* acknowledgement = nullptr;
+};
+
 enum class ParseError : uint8_t {
   kNone,
   kTooShort,  // for the BTH, or for the headers that the opcode has
@@ -114,6 +124,9 @@ ParseError parse(std::span<const std::byte> headers, std::span<const std::byte> 
 inline ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
   return parse(bytes, bytes, packet);
 }
+
+// False if it is another packet. The parameters are those of parse().
+bool parse_plain(std::span<const std::byte> headers, std::span<const std::byte> bytes, PlainPacket& packet);
 
 // Writes the headers that headers.opcode has, which must be known, and returns their size. `out` has kMaxHeaderSize
 // bytes of room. If there is a payload, the caller calls write_pad() next, and then writes the payload.
@@ -140,6 +153,23 @@ inline constexpr uint32_t kFecnBit = 0x80000000;
 inline constexpr uint32_t kBecnBit = 0x40000000;
 inline constexpr uint32_t kAckRequestBit = 0x80000000;
 inline constexpr uint32_t kMask24 = 0xFFFFFF;
+
+inline bool parse_plain(std::span<const std::byte> headers, std::span<const std::byte> bytes, PlainPacket& packet) {
+  constexpr uint32_t kMask = 0xFF000000 | kVersionMask << 16 | 0xFFFF;
+  constexpr uint32_t kPlain = uint32_t{opcode_of(Transport::kRc, Operation::kSendOnly)} << 24 | 0xFFFF;
+  if (bytes.size() < kBthSize) return false;
+  const uint32_t first = load_be32(headers.data());
+  const size_t pad = first >> (16 + kPadShift) & 3;
+  const size_t rest = bytes.size() - kBthSize;
+  if ((first & kMask) != kPlain || rest % 4 != 0 || pad > rest) return false;
+  const uint32_t third = load_be32(headers.data() + 8);
+  packet.destination_qpn = load_be32(headers.data() + 4) & kMask24;
+  packet.psn = third & kMask24;
+  packet.solicited = (first >> 16 & kSolicitedBit) != 0;
+  packet.ack_request = (third & kAckRequestBit) != 0;
+  packet.payload = bytes.subspan(kBthSize, rest - pad);
+  return true;
+}
 
 inline void write_bth(const Bth& bth, std::byte* to) {
   const unsigned flags =

@@ -58,6 +58,15 @@ void ReliableConnection::receive(Now now, const Packet& packet) {
   }
 }
 
+bool ReliableConnection::receive_at_once(Now now, const PlainPacket& packet) {
+  if (state() != QpState::kRts) return state() == QpState::kRtr && responder_.receive_at_once(packet);
+  if (packet.acknowledgement != nullptr) {
+    requester_.take_acknowledgement(now, *packet.acknowledgement);
+    if (state() != QpState::kRts) return true;
+  }
+  return responder_.receive_at_once(packet);
+}
+
 bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   if (state() < QpState::kRtr) return false;
   // A host can send packets of one size and a shorter one with one call, so an acknowledgement follows the requests. It

@@ -28,6 +28,7 @@ class Responder {
   void stop();
 
   void receive(const Packet& packet);
+  bool receive_at_once(const PlainPacket& packet);
   // Sends responses, and the NAK behind them. True if the sink is full.
   bool transmit_responses(PacketSink& sink);
   // Sends the newest acknowledgement, or the NAK. True if the sink is full. Both functions also work in the error
@@ -63,6 +64,7 @@ class Responder {
 
   void take(const Packet& packet);
   void on_new(const Packet& packet);
+  void owe_acknowledgement(bool ends, bool is_asked);
   void on_duplicate(const Packet& packet);
   void on_request_with_response(const Packet& packet);
   InboundError execute_with_response(const Packet& packet, Resource& resource);

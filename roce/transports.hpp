@@ -18,6 +18,7 @@ class ReliableConnection final : public Core {
  public:
   using Core::Core;
   void receive(Now now, const Packet& packet) override;
+  bool receive_at_once(Now now, const PlainPacket& packet) override;
   bool transmit(Now now, PacketSink& sink) override;
   bool send_at_once(Now now, const PlainSend& request, PacketSink& sink) override;
   Owes owes() const override;

@@ -234,7 +234,7 @@ bool Node::send_at_once(Qp& qp, const roce::PlainSend& request) {
   if (qp.ring == nullptr || qp.ring->broken()) return false;
   note_answer(qp);
   TurnClock clock;
-  RingTurn turn(qp, *qp.ring);
+  RingTurn turn(qp, *qp.ring, RingTurn::Shows::kAtOnce);
   const bool sent = qp.engine->send_at_once(clock, request, turn);
   turn.end();
   if (turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());

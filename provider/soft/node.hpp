@@ -129,8 +129,11 @@ class Node final : public ArrivalSink {
   bool work(Worker worker);
   void receive_into(Qp& qp, const Arrival& arrival);
   void receive_reference(Qp& qp, const Arrival& arrival);
+  // A packet that needs nothing but its execution. False: arrived() goes on with it.
+  bool receive_at_once(const Arrival& arrival);
   void hand_out(Qp& qp, const Arrival& arrival);
   void hand_out_to_group(const Arrival& arrival);
+  void touch(Qp& qp);
   void finish_touched();
   // The two halves of settle(). The first is true if there is more to send.
   bool transmit(Qp& qp, roce::Now now);

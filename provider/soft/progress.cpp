@@ -34,12 +34,33 @@ constexpr uint16_t kPkeyBase = 0x7FFF;
 
 }  // namespace
 
+namespace {
+
+bool comes_from_peer(const Arrival& arrival, const Path& path) {
+  return memcmp(arrival.source, path.destination, 16) == 0 && memcmp(arrival.destination, path.source, 16) == 0;
+}
+
+}  // namespace
+
+inline bool Node::receive_at_once(const Arrival& arrival) {
+  roce::PlainPacket packet;
+  if (arrival.reference != nullptr || !roce::parse_plain(arrival.headers, arrival.transport, packet)) return false;
+  Qp* qp = qps_.find(packet.destination_qpn);
+  if (qp == nullptr) return false;
+  packet.acknowledgement = arrival.acknowledgement;
+  {
+    const std::lock_guard lock(qp->mutex);
+    if (!comes_from_peer(arrival, qp->path) || !qp->engine->receive_at_once(clock_, packet)) return false;
+  }
+  touch(*qp);
+  return true;
+}
+
 // Hands packet_ out. `arrival` has the rest.
 inline void Node::receive_into(Qp& qp, const Arrival& arrival) {
   const std::lock_guard lock(qp.mutex);
   const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
-  if (!is_datagram &&
-      (memcmp(arrival.source, qp.path.destination, 16) != 0 || memcmp(arrival.destination, qp.path.source, 16) != 0)) {
+  if (!is_datagram && !comes_from_peer(arrival, qp.path)) {
     counters_.node.wrong_address.add();
     return;
   }
@@ -71,6 +92,10 @@ inline void Node::receive_into(Qp& qp, const Arrival& arrival) {
 
 inline void Node::hand_out(Qp& qp, const Arrival& arrival) {
   receive_into(qp, arrival);
+  touch(qp);
+}
+
+inline void Node::touch(Qp& qp) {
   if (qp.touched) return;
   qp.touched = true;
   assert(touched_count_ < kMaxTouched);
@@ -89,6 +114,7 @@ inline void Node::hand_out(Qp& qp, const Arrival& arrival) {
 // Each packet goes this way, so all but the rare parts are inlined.
 [[gnu::flatten]] void Node::arrived(const Arrival& arrival) {
   arrivals_++;
+  if (receive_at_once(arrival)) return;
   if (roce::parse(arrival.headers, arrival.transport, packet_) != roce::ParseError::kNone) {
     counters_.node.malformed.add();
     return;
@@ -203,7 +229,7 @@ bool Node::work(Worker worker) {
   worker_ = worker;
   if (held_count_.load(std::memory_order_relaxed) != 0) send_held_in_time();
   bool any = receive_packets();
-  finish_touched();
+  if (touched_count_ > 0) finish_touched();
   // A look at the clock takes as long as one at the rings. A thread that polls is soon here again.
   if (worker == Worker::kOther || ++polled_turns_ % kTurnsToADeadline == 0) any |= expire_due();
   any |= run_ready();

@@ -48,6 +48,7 @@ void RingTurn::commit(const roce::AddressVector*) {
   ++packets_;
   acknowledgement_ = nullptr;
   ring_.writer().commit();
+  if (shows_ == Shows::kAtOnce) ring_.writer().publish();
 }
 
 bool RingTurn::take_along(const roce::Acknowledgement& acknowledgement) {

@@ -18,8 +18,11 @@ namespace dapple::soft {
 // of Writes and Reads to and from the peer's memory.
 class RingTurn final : public roce::PacketSink {
  public:
+  // The peer sees packets when the turn ends, or each one when it is complete.
+  enum class Shows : uint8_t { kAtEnd, kAtOnce };
   // A turn lives under the queue pair's lock.
-  RingTurn(Qp& qp, RingTo& ring) : PacketSink(false), qp_(qp), ring_(ring) {}
+  RingTurn(Qp& qp, RingTo& ring, Shows shows = Shows::kAtEnd)
+      : PacketSink(false), qp_(qp), ring_(ring), shows_(shows) {}
   ~RingTurn() { end(); }
   RingTurn(const RingTurn&) = delete;
   RingTurn& operator=(const RingTurn&) = delete;
@@ -49,6 +52,7 @@ class RingTurn final : public roce::PacketSink {
 
   Qp& qp_;
   RingTo& ring_;
+  const Shows shows_;
   bool is_locked_ = false;                                  // the ring, by this turn
   const roce::Acknowledgement* acknowledgement_ = nullptr;  // of the next packet
   uint32_t packets_ = 0;

@@ -139,6 +139,7 @@ class SameHostLinks {
   void make_reserve();
   void begin_pause();
   void end_pause();
+  size_t receive_from(uint32_t index, ArrivalSink& sink);
   void release(RingFrom& from);
   void attend_from(uint32_t index);
   void attend_to(uint32_t slot);
