@@ -103,7 +103,8 @@ bool emit_plain_send(Core& core, const PlainSend& request, uint64_t length, uint
   write_pad(bth.pad, room + kBthSize + length);
   if ((request.flags & kInline) != 0) {
     copy_bytes(request.segments, room + kBthSize);
-  } else if (core.memory.gather(core.self(), request.segments, 0, room + kBthSize, length) != Fault::kNone) {
+  } else if (length > 0 &&
+             core.memory.gather(core.self(), request.segments, 0, room + kBthSize, length) != Fault::kNone) {
     return false;
   }
   sink.commit(nullptr);

@@ -123,6 +123,12 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     request.segments = {segments, count};
     open_.push_back({request.id, (request.flags & kSignaled) != 0});
     const size_t before = open_.size();
+    const bool is_plain = request.opcode == SendOpcode::kSend && (request.flags & kFence) == 0 && (bad & 0x80) != 0;
+    room_ = SIZE_MAX;
+    sent_now_ = 0;
+    const PlainSend plain = {.id = request.id, .flags = request.flags, .segments = request.segments};
+    if (is_plain && qp->send_at_once(now, plain, *this)) return;
+    require(open_.size() == before && open_.back().id == request.id);
     const PostError error = qp->post_send(request);
     if (error == PostError::kNone) return;
     require(open_.size() == before && open_.back().id == request.id);
@@ -162,8 +168,13 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   void receive(const std::vector<std::byte>& bytes) {
     const std::unique_ptr<std::byte[]> exact(new std::byte[bytes.size()]);
     std::copy(bytes.begin(), bytes.end(), exact.get());
+    const std::span<const std::byte> all(exact.get(), bytes.size());
+    PlainPacket plain;
+    // The last byte of the PSN chooses.
+    const bool at_once = bytes.size() >= kBthSize && std::to_integer<unsigned>(bytes[kBthSize - 1]) % 4 != 0;
+    if (at_once && parse_plain(all, all, plain) && qp->receive_at_once(now, plain)) return check();
     Packet packet;
-    if (parse({exact.get(), bytes.size()}, packet) == ParseError::kNone) qp->receive(now, packet);
+    if (parse(all, packet) == ParseError::kNone) qp->receive(now, packet);
     check();
   }
 

@@ -22,11 +22,13 @@ void Network::cut(uint32_t a, uint32_t b, roce::Time until) {
   cut_until_[a][b] = cut_until_[b][a] = until;
 }
 
-void Network::send(uint32_t from, uint32_t to, uint32_t life, std::span<const std::byte> transport) {
+void Network::send(uint32_t from, uint32_t to, uint32_t life, std::span<const std::byte> transport,
+                   const std::optional<roce::Acknowledgement>& along) {
   Flight flight;
   flight.from = from;
   flight.to = to;
   flight.life = life;
+  flight.along = along;
   flight.transport.assign(transport.begin(), transport.end());
   const roce::IcrcAddresses ends = addresses(from, to);
   flight.icrc =

@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "roce/icrc.hpp"
+#include "roce/packet.hpp"
 #include "tests/roce-support/pcap.hpp"
 #include "tests/sim/plan.hpp"
 #include "tests/sim/referee.hpp"
@@ -26,6 +28,7 @@ struct Flight {
   uint32_t life = 0;
   uint32_t icrc = 0;
   std::vector<std::byte> transport;  // from the BTH to the pad
+  std::optional<roce::Acknowledgement> along;
 };
 
 class Network {
@@ -39,7 +42,8 @@ class Network {
   roce::test::PcapFile* pcap = nullptr;
   bool has_faults = true;
 
-  void send(uint32_t from, uint32_t to, uint32_t life, std::span<const std::byte> transport);
+  void send(uint32_t from, uint32_t to, uint32_t life, std::span<const std::byte> transport,
+            const std::optional<roce::Acknowledgement>& along = {});
   // True if the ICRC is right. Damaged packets end here.
   bool is_intact(const Flight& flight) const;
   // Until that time no packet passes between the two nodes.

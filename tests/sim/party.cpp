@@ -13,6 +13,8 @@ using roce::QpState;
 using roce::QpType;
 
 constexpr uint8_t kSequenceNak = 0x60;
+// In a thousand.
+constexpr uint32_t kOften = 700, kSeldom = 100;
 
 std::vector<std::byte> grh_between(uint32_t from, uint32_t to) {
   std::vector<std::byte> grh(roce::kGrhSize, std::byte{0x60});
@@ -104,12 +106,32 @@ void Party::commit(const roce::AddressVector* to) {
   if (to == nullptr && packet.headers.destination_qpn != attributes.destination_qpn)
     referee_.fail("QP %#x sent to a stranger", config_.qpn);
   const uint32_t node = to != nullptr ? to->destination_gid[15] : peer->node().number;
-  network_.send(node_.number, node, life, packet_);
+  network_.send(node_.number, node, life, packet_, along_);
+  along_.reset();
+}
+
+bool Party::take_along(const roce::Acknowledgement& acknowledgement) {
+  if (random_.in_thousand(kSeldom)) return false;
+  along_ = acknowledgement;
+  return true;
+}
+
+void Party::open_sink() {
+  room_left_ = sink_room == 0 ? SIZE_MAX : random_.between(1, sink_room);
+  was_refused_ = false;
+  along_.reset();
+}
+
+roce::PostError Party::post(const roce::SendRequest& request) {
+  const bool is_plain = request.opcode == roce::SendOpcode::kSend && (request.flags & roce::kFence) == 0;
+  open_sink();
+  const roce::PlainSend plain = {.id = request.id, .flags = request.flags, .segments = request.segments};
+  if (is_plain && random_.in_thousand(kOften) && qp_->send_at_once(watch_, plain, *this)) return roce::PostError::kNone;
+  return qp_->post_send(request);
 }
 
 bool Party::pump() {
-  room_left_ = sink_room == 0 ? SIZE_MAX : random_.between(1, sink_room);
-  was_refused_ = false;
+  open_sink();
   const bool has_more = qp_->transmit(watch_, *this);
   if (has_more != was_refused_) referee_.fail("QP %#x: transmit() gave %d", config_.qpn, has_more);
   check_state();
@@ -136,6 +158,15 @@ bool Party::take(roce::ReceiveRequest& request) {
   return true;
 }
 
+bool Party::receive_at_once(const Flight& flight) {
+  roce::PlainPacket packet;
+  if (!random_.in_thousand(kOften) || !roce::parse_plain(flight.transport, flight.transport, packet)) return false;
+  if (flight.along) packet.acknowledgement = &*flight.along;
+  if (!qp_->receive_at_once(watch_, packet)) return false;
+  if (packet.psn == nak_psn_) nak_psn_ = kNoPsn;
+  return true;
+}
+
 void Party::arrived(const Flight& flight) {
   // The packet is in a block of its own size, so that AddressSanitizer detects an access to the first byte after it.
   roce::Packet packet;
@@ -147,6 +178,8 @@ void Party::arrived(const Flight& flight) {
   } else if (flight.from != peer->node().number || flight.life != life) {
     return;
   }
+  if (receive_at_once(flight)) return;
+  if (flight.along) packet.acknowledgement = &*flight.along;
   if (!packet.info->has(roce::kResponse) && packet.headers.psn == nak_psn_) nak_psn_ = kNoPsn;
   qp_->receive(watch_, packet);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "roce/queue_pair.hpp"
@@ -68,6 +69,8 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   Stream& stream() { return *stream_; }
   Receives& receives() { return *receives_; }
 
+  // Posts a request. A plain Send goes at once now and then.
+  roce::PostError post(const roce::SendRequest& request);
   // Called after each call of the queue pair: sends its packets, and checks its state. True if it has more to send.
   bool pump();
   // The time at which expire() is called. The host may be late.
@@ -78,6 +81,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   void event(roce::QpEvent event, uint32_t qpn) override;
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
+  bool take_along(const roce::Acknowledgement& acknowledgement) override;
   bool take(roce::ReceiveRequest& request) override;
 
  private:
@@ -112,7 +116,10 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   void receive_completed(const roce::Completion& completion);
   void receive_succeeded(const roce::Completion& completion, const roce::ReceiveRequest& request);
   void check_state();
+  void open_sink();
+  bool receive_at_once(const Flight& flight);
 
+  std::optional<roce::Acknowledgement> along_;  // of the next packet
   static constexpr uint32_t kNoPsn = UINT32_MAX;
 
   Referee& referee_;

@@ -261,7 +261,7 @@ bool Workload::post(Party& party) {
   referee_.note("post", party.config().qpn, request.id, static_cast<uint64_t>(request.opcode), operation.length);
   const bool is_error = party.qp().state() == roce::QpState::kError || party.qp().state() == roce::QpState::kSqe;
   const size_t posted = stream.operations().size();
-  const roce::PostError error = party.qp().post_send(request);
+  const roce::PostError error = party.post(request);
   std::fill(inline_bytes_.begin(), inline_bytes_.end(), std::byte{0xCC});
   if (error == roce::PostError::kNone) return true;
   if (error == roce::PostError::kFull && may_be_full && !is_error && posted == stream.operations().size()) {

@@ -26,7 +26,7 @@ inline constexpr Time kAckTime = Time{4096} << 10;
 
 class Endpoint final : public Memory, public CompletionSink, public ReceiveSource, public EventSink, public PacketSink {
  public:
-  Endpoint(QpType type, uint32_t qpn) {
+  Endpoint(QpType type, uint32_t qpn, bool may_lose_packets = true) : PacketSink(may_lose_packets) {
     QpConfig config;
     config.qpn = qpn;
     config.type = type;
@@ -38,7 +38,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   }
 
   // To RTS.
-  bool connect(uint32_t peer_qpn) {
+  bool connect(uint32_t peer_qpn, uint8_t timeout = 10) {
     QpAttributes attributes;
     attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic | kFlushGlobal;
     attributes.qkey = 0x1234;
@@ -46,7 +46,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     attributes.destination_qpn = peer_qpn;
     attributes.receive_psn = attributes.send_psn = kFirstPsn;
     attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 2;
-    attributes.timeout = 10;
+    attributes.timeout = timeout;
     attributes.retry_count = 3;
     attributes.rnr_retry = 2;
     attributes.min_rnr_timer = 12;
@@ -178,11 +178,17 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     if (room != nullptr) referred_.emplace(*this, reference);
     return room;
   }
+  bool take_along(const Acknowledgement& acknowledgement) override {
+    if (takes_along) taken_along_ = acknowledgement;
+    return takes_along;
+  }
   void commit(const AddressVector*) override {
     link.push_back(made_);
-    if (!referred_) return;
     Packet packet;
     parse(made_, packet);
+    if (taken_along_) along[packet.headers.psn] = *taken_along_;
+    taken_along_.reset();
+    if (!referred_) return;
     loans.emplace(packet.headers.psn, *referred_);
     referred_.reset();
   }
@@ -240,9 +246,11 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Endpoint* places_into = nullptr;  // it reaches this endpoint's memory
   uint64_t place_at_once = UINT64_MAX;
   int offered = 0;
-  bool refers = false;             // its packets may have references
-  uint32_t lends = UINT32_MAX;     // the number of references that can still be followed
-  std::map<uint32_t, Lent> loans;  // of packets on their way, by their PSNs
+  bool refers = false;                        // its packets may have references
+  uint32_t lends = UINT32_MAX;                // the number of references that can still be followed
+  std::map<uint32_t, Lent> loans;             // of packets on their way, by their PSNs
+  bool takes_along = false;                   // its packets may bring acknowledgements
+  std::map<uint32_t, Acknowledgement> along;  // of packets on their way, by their PSNs
   std::unique_ptr<QueuePair> qp;
 
  private:
@@ -250,13 +258,15 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Segment segment_;
   Bytes made_;
   std::optional<Lent> referred_;
+  std::optional<Acknowledgement> taken_along_;
 };
 
 struct Pair {
-  explicit Pair(QpType type = QpType::kRc) : a(type, 0x11), b(type, 0x22) {
+  explicit Pair(QpType type = QpType::kRc, bool may_lose_packets = true, uint8_t timeout = 10)
+      : a(type, 0x11, may_lose_packets), b(type, 0x22, may_lose_packets) {
     a.set_type(type);
     b.set_type(type);
-    is_connected = a.connect(0x22) && b.connect(0x11);
+    is_connected = a.connect(0x22, timeout) && b.connect(0x11, timeout);
     for (size_t i = 0; i < a.bytes.size(); i++) a.bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
     for (size_t i = 0; i < b.bytes.size(); i++) b.bytes[i] = static_cast<std::byte>(i * 11 + i / 256);
   }
@@ -274,6 +284,8 @@ struct Pair {
     // A packet with the same PSN may have the bytes themselves later.
     const auto loan = from.loans.find(packet.headers.psn);
     if (loan != from.loans.end() && packet.payload.empty() && !packet.info->has(kResponse)) packet.loan = &loan->second;
+    const auto along = from.along.find(packet.headers.psn);
+    if (along != from.along.end() && !packet.info->has(kResponse)) packet.acknowledgement = &along->second;
     to.qp->receive(now, packet);
     if (packet.loan != nullptr) from.loans.erase(loan);
   }
