@@ -309,6 +309,24 @@ void two_threads__no_packet_lost_or_changed(void**) {
   assert_true(ring.reader.empty());
 }
 
+void next__acknowledgement__comes_with_its_packet_only(void**) {
+  Ring ring;
+  constexpr dapple::roce::Acknowledgement kAcknowledgement = {.psn = 0xABCDEF, .syndrome = 0x1F};
+  for (const Addresses& addresses : {kAddresses, kOtherSource, kOtherSource}) {
+    std::byte* to = ring.writer.reserve(24, addresses, EntryKind::kPacket, &kAcknowledgement);
+    assert_non_null(to);
+    memset(to, 5, 24);
+    ring.writer.commit();
+    assert_true(ring.write(24, 6, addresses));
+    ring.expect(24, 5, addresses);
+    assert_true(ring.packet.has_acknowledgement);
+    assert_int_equal(ring.packet.acknowledgement.psn, kAcknowledgement.psn);
+    assert_int_equal(ring.packet.acknowledgement.syndrome, kAcknowledgement.syndrome);
+    ring.expect(24, 6, addresses);
+    assert_false(ring.packet.has_acknowledgement);
+  }
+}
+
 void must_wake__reader_sleeps__once(void**) {
   Ring ring;
   assert_true(ring.write(8, 1));
@@ -456,6 +474,7 @@ int main() {
       cmocka_unit_test(reserve__full_ring__null_until_the_reader_releases),
       cmocka_unit_test(next__many_laps_of_all_sizes__every_packet_in_order),
       cmocka_unit_test(two_threads__no_packet_lost_or_changed),
+      cmocka_unit_test(next__acknowledgement__comes_with_its_packet_only),
       cmocka_unit_test(must_wake__reader_sleeps__once),
       cmocka_unit_test(wait_for_room__full_ring__release_tells_once),
       cmocka_unit_test(next__size_beyond_the_limit__broken),
