@@ -23,11 +23,13 @@ constexpr int32_t kMostReferredPsns = 1 << 22;
 
 // Packets in flight if none can be lost. With the PSNs above they are less than half of all.
 constexpr uint32_t kMostWithoutLoss = 1 << 20;
+// The packets of a part then: the acknowledgements of a long message show that the peer takes it.
+constexpr uint32_t kPartWithoutLoss = 60;
 
 // Messages without a completion that ask for no acknowledgement.
 constexpr uint32_t kMostUnasked = 32;
-// With a timeout below this (34 ms) every message asks.
-constexpr uint8_t kLeastPatience = 13;
+// With a shorter timeout every message asks.
+constexpr Time kLeastTimeoutUnasked = 30'000'000;
 
 // The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
@@ -70,6 +72,12 @@ void Requester::drain() {
   check_drained();
 }
 
+void Requester::resume() {
+  draining_ = false;
+  // The program may have changed the timeout.
+  if (!outstanding()) ack_deadline_ = kNever;
+}
+
 void Requester::check_drained() {
   if (!draining_ || drained_ || core_.sends.head() < drain_end_) return;
   drained_ = true;
@@ -88,9 +96,10 @@ uint32_t Requester::in_flight() const {
   return static_cast<uint32_t>(psn_distance(cursor_psn(), reference_end_));
 }
 
-// A sink that loses nothing has a limit of its own.
+// A sink that loses nothing has a limit of its own. A part is a third of the window.
 void Requester::set_most_in_flight(const PacketSink& sink) {
   most_in_flight_ = sink.may_lose_packets() ? window_.packets() : kMostWithoutLoss;
+  part_ = std::min(std::max<uint32_t>(most_in_flight_ / 3, 1), kPartWithoutLoss);
 }
 
 bool Requester::awaits(uint32_t psn) const {
@@ -182,7 +191,9 @@ bool Requester::window_allows(const SendEntry& entry) const {
   const uint32_t flying = in_flight();
   if (!wants_response(entry.request.opcode)) return flying < most_in_flight_;
   if (chunk_tail_ - chunk_head_ >= core_.values.max_rd_atomic) return false;
-  return flying == 0 || flying + (chunk_end(entry) - cursor_packet_) <= most_in_flight_;
+  // The peer may have another way to this end than this end has to the peer, so responses always have the window.
+  const bool is_alone = flying == 0 || (most_in_flight_ == kMostWithoutLoss && chunk_tail_ == chunk_head_);
+  return is_alone || flying + (chunk_end(entry) - cursor_packet_) <= window_.packets();
 }
 
 // Only the oldest entry may be placed: the peer has executed everything before it, so it overtakes nothing. Behind
@@ -270,7 +281,7 @@ bool Requester::send_reference(SendEntry& entry, PacketSink& sink) {
 bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
   if (entry.packets - cursor_packet_ > 1 && send_reference(entry, sink)) return true;
   const bool ack_request =
-      cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= most_in_flight_ || unasked_ + 1 >= part();
+      cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= most_in_flight_ || unasked_ + 1 >= part_;
   const DataPacket packet = {
       .ack_request = ack_request, .number = cursor_packet_, .destination_qpn = core_.values.destination_qpn};
   switch (emit_data(core_, entry, packet, sink)) {
@@ -346,7 +357,7 @@ bool Requester::waits_for_part() const {
   if (!entry.started || entry.failed || wants_response(entry.request.opcode)) return false;
   const uint32_t flying = in_flight();
   const uint32_t free = most_in_flight_ - std::min(flying, most_in_flight_);
-  return flying > 0 && free < part() && free < entry.packets - cursor_packet_;
+  return flying > 0 && free < part_ && free < entry.packets - cursor_packet_;
 }
 
 bool Requester::transmit(Now now, PacketSink& sink) {
@@ -378,11 +389,11 @@ bool Requester::may_send_at_once(const PacketSink& sink) {
   return cursor_ == core_.sends.tail() && !draining_ && rnr_deadline_ == kNever && in_flight() < most_in_flight_;
 }
 
-// A request without a completion needs an acknowledgement only so that its place in the queue becomes free. The peer
-// may then hold it for a few milliseconds.
+// A request without a completion needs an acknowledgement only so that its place in the queue becomes free, or a
+// request behind it can be done. The peer may hold it for a few milliseconds.
 bool Requester::wants_acknowledgement(uint8_t flags) const {
   return core_.config.signal_all || (flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked ||
-         core_.sends.is_half_full() || (core_.values.timeout != 0 && core_.values.timeout < kLeastPatience);
+         core_.sends.is_half_full() || ack_time(core_.values.timeout) < kLeastTimeoutUnasked;
 }
 
 bool Requester::send_at_once(Now now, const PlainSend& request, PacketSink& sink) {

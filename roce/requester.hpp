@@ -44,7 +44,7 @@ class Requester {
 
   // SQD: requests that have not begun stay queued; the others are finished.
   void drain();
-  void resume() { draining_ = false; }
+  void resume();
   void check_drained();
   bool draining() const { return draining_ && !drained_; }
   // The PSN of the next packet that is new.
@@ -76,8 +76,6 @@ class Requester {
   // Packets with bytes, as far as the window counts them, and the most of them.
   uint32_t in_flight() const;
   void set_most_in_flight(const PacketSink& sink);
-  // Packets of a part: long messages are sent and acknowledged in parts.
-  uint32_t part() const { return std::max<uint32_t>(most_in_flight_ / 3, 1); }
   void move_cursor(uint32_t psn);
 
   void fail(SendEntry& entry, CompletionStatus status);
@@ -106,6 +104,7 @@ class Requester {
   Core& core_;
   CongestionWindow window_;
   uint32_t most_in_flight_ = 0;  // in this turn
+  uint32_t part_ = 1;            // packets: long messages are sent and acknowledged in parts
   uint64_t cursor_ = 0;          // number of the entry
   uint32_t cursor_packet_ = 0;   // within it
   uint32_t next_psn_ = 0;        // of the next entry that is started

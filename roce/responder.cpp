@@ -211,7 +211,7 @@ void Responder::fatal_nak(NakCode code) {
   msn_ = psn_add(msn_, 1);
   fresh.msn = msn_;
   // The response acknowledges the requests before it.
-  reply_ = Reply::kNone;
+  was_acknowledged();
 }
 
 InboundError Responder::execute_with_response(const Packet& packet, Resource& made) {

@@ -28,8 +28,9 @@ using roce::Owes;
 constexpr uint8_t kHabit = 8;  // answers in a row
 // The poll that sends an acknowledgement that waits for an answer.
 constexpr uint32_t kPollsForAnswer = 2;
-// Polls, a few microseconds, that an acknowledgement waits for more messages.
-constexpr uint32_t kPollsForMore = 64;
+// Polls that an acknowledgement waits for more messages. They take a microsecond, or 16 ms if the program polls so
+// seldom that the background thread hardly steps aside.
+constexpr uint32_t kPollsForMore = 16;
 constexpr roce::Time kTimeToLeave = 500'000'000;
 constexpr timespec kNap = {0, 100'000};
 
@@ -97,7 +98,8 @@ void Node::send_held_alone() {
   if (held_count_.load() != 0 && !steps_aside_.load()) send_held(Owes::kLaterAcknowledgement);
 }
 
-// Sends the held acknowledgements that are at least as urgent as `least`.
+// Sends the held acknowledgements that are at least as urgent as `least`. A queue pair that owes more has been made
+// ready meanwhile.
 void Node::send_held(Owes least) {
   uint32_t left = 0;
   for (uint32_t i = 0; i < held_count_.load(std::memory_order_relaxed); ++i) {
@@ -107,7 +109,7 @@ void Node::send_held(Owes least) {
       const std::lock_guard lock(qp.mutex);
       const Owes owes = qp.engine->owes();
       qp.held = owes == Owes::kLaterAcknowledgement && owes < least;
-      sent = !qp.held && (owes == Owes::kAcknowledgement || owes == Owes::kLaterAcknowledgement);
+      sent = !qp.held && owes != Owes::kNothing && owes != Owes::kMore;
       if (owes == Owes::kAcknowledgement) qp.answers_in_a_row = 0;
       if (sent) settle(qp, clock_);
     }

@@ -204,7 +204,7 @@ class Node final : public ArrivalSink {
   AheadOfItsPacket ahead_;              // see FetchAhead
   std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
-  // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.
+  // Under receive_mutex_: the queue pairs whose acknowledgements wait, pinned.
   static constexpr uint32_t kMostHeld = 64;
   Qp* held_[kMostHeld];
   std::atomic<uint32_t> held_count_{0};

@@ -166,6 +166,28 @@ void send__window__only_if_packets_may_be_lost(void**) {
   assert_true(sent < kDepth);
 }
 
+// Otherwise its timer would end while the peer takes it.
+void long_message__asks_in_parts(void**) {
+  AtOnce pair;
+  constexpr uint32_t kPackets = 200, kPart = 60;
+  assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kWrite, kPackets * kMtu)), PostError::kNone);
+  assert_false(pair.a.qp->transmit(pair.now, pair.a));
+  assert_int_equal(pair.a.link.size(), kPackets);
+  for (uint32_t i = 1; i <= kPackets; i++)
+    assert_int_equal(Pair::parsed(pair.a.link[i - 1]).headers.ack_request, i % kPart == 0 || i == kPackets);
+}
+
+// The responses may come on a wire that loses packets.
+void reads__window(void**) {
+  AtOnce pair;
+  constexpr uint32_t kChunk = 32 * 1024;
+  assert_true(pair.send());
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kRead, kChunk)), PostError::kNone);
+  assert_false(pair.a.qp->transmit(pair.now, pair.a));
+  assert_int_equal(pair.a.link.size(), 2);
+}
+
 void send__lost__sent_again(void**) {
   AtOnce pair(true);
   pair.a.takes_along = pair.b.takes_along = false;
@@ -481,6 +503,8 @@ int main() {
       cmocka_unit_test(send__behind_a_request_that_waits__refused),
       cmocka_unit_test(send__behind_a_refusal_of_the_peer__waits_for_the_timer),
       cmocka_unit_test(send__window__only_if_packets_may_be_lost),
+      cmocka_unit_test(long_message__asks_in_parts),
+      cmocka_unit_test(reads__window),
       cmocka_unit_test(send__lost__sent_again),
       cmocka_unit_test(acknowledgement__goes_along),
       cmocka_unit_test(acknowledgement__goes_along_to_a_receive_at_once),
