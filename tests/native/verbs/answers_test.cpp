@@ -19,14 +19,13 @@
 #include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
-#include "tests/native/verbs/pair.hpp"
+#include "tests/native/verbs/two_processes.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
 
 namespace {
 
-constexpr double kPatience = 60;     // seconds
 constexpr uint64_t kTogether = 500;  // acknowledgements that are to go along
 constexpr uint8_t kAckTimeout = 20;  // 4.3 s: an acknowledgement that is not sent is noticed
 constexpr uint32_t kMessageSize = 8;
@@ -38,8 +37,7 @@ constexpr const char* kLastNames[] = {"it sleeps", "it destroys its queue pair",
 constexpr uint64_t kOfAnotherThread = 300;  // messages
 
 struct Shared {
-  std::atomic<uint32_t> qpn[2];
-  std::atomic<int> ready{0};      // ends that are connected
+  Meeting meeting;
   std::atomic<bool> last{false};  // the next message is not answered
   std::atomic<bool> over{false};
 };
@@ -49,29 +47,11 @@ Watcher watcher;
 
 // One process' end of the connection.
 struct Talker {
-  ibv_context* context = nullptr;
-  ibv_pd* pd = nullptr;
   End end;
   uint64_t sent = 0, received = 0;
 
   bool open(int number) {
-    context = open_loopback();
-    if (context == nullptr) return false;
-    pd = ibv_alloc_pd(context);
-    end.cq = ibv_create_cq(context, 2 * kDepth, nullptr, nullptr, 0);
-    if (pd == nullptr || end.cq == nullptr) return false;
-    end.mr = ibv_reg_mr(pd, end.buffer, sizeof end.buffer, IBV_ACCESS_LOCAL_WRITE);
-    ibv_qp_init_attr attr = {};
-    attr.send_cq = attr.recv_cq = end.cq;
-    attr.cap = {kDepth, kDepth, 1, 1, kMessageSize};
-    attr.qp_type = IBV_QPT_RC;
-    end.qp = ibv_create_qp(pd, &attr);
-    if (end.mr == nullptr || end.qp == nullptr) return false;
-    shared->qpn[number] = end.qp->qp_num;
-    const std::atomic<uint32_t>& peer = shared->qpn[1 - number];
-    if (!await(kPatience, [&] { return peer != 0; }) || !connect(end.qp, peer, kAckTimeout) || !receive()) return false;
-    shared->ready++;
-    return await(kPatience, [] { return shared->ready == 2; });
+    return open_end(end, shared->meeting, number, kAckTimeout, kMessageSize) && receive() && meet(shared->meeting);
   }
   bool receive() { return post_receive(end, 1, 0, kMessageSize) == 0; }
   bool send() { return post_send(end, 2, IBV_WR_SEND, 0, kMessageSize) == 0; }
@@ -157,8 +137,8 @@ bool ask_until_enough(Talker& talker, uint64_t& messages) {
 
 void talk(Last last) {
   const char* name = kLastNames[static_cast<int>(last)];
-  shared->qpn[0] = shared->qpn[1] = 0;
-  shared->ready = 0;
+  shared->meeting.qpn[0] = shared->meeting.qpn[1] = 0;
+  shared->meeting.ready = 0;
   shared->last = shared->over = false;
   const pid_t answerer = start_process([&] { return answer(last); });
   const auto talker = std::make_unique<Talker>();

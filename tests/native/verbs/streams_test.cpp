@@ -15,7 +15,7 @@
 #include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
-#include "tests/native/verbs/pair.hpp"
+#include "tests/native/verbs/two_processes.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
@@ -31,8 +31,7 @@ constexpr uint64_t kLast = 5;       // messages at the end, none with a completi
 constexpr uint32_t kSize = 8;
 
 struct Shared {
-  std::atomic<uint32_t> qpn[2];
-  std::atomic<int> ready{0};
+  Meeting meeting;
   std::atomic<uint64_t> received{0};
   std::atomic<bool> over{false};
 };
@@ -40,25 +39,11 @@ struct Shared {
 Shared* shared;
 
 bool open(End& end, int number) {
-  ibv_context* context = open_loopback();
-  ibv_pd* pd = context == nullptr ? nullptr : ibv_alloc_pd(context);
-  if (pd == nullptr) return false;
-  end.cq = ibv_create_cq(context, 2 * kDepth, nullptr, nullptr, 0);
-  end.mr = ibv_reg_mr(pd, end.buffer, sizeof end.buffer, IBV_ACCESS_LOCAL_WRITE);
-  ibv_qp_init_attr attr = {};
-  attr.send_cq = attr.recv_cq = end.cq;
-  attr.cap = {kDepth, kDepth, 1, 1, 0};
-  attr.qp_type = IBV_QPT_RC;
-  end.qp = ibv_create_qp(pd, &attr);
-  if (end.cq == nullptr || end.mr == nullptr || end.qp == nullptr) return false;
-  shared->qpn[number] = end.qp->qp_num;
-  const std::atomic<uint32_t>& peer = shared->qpn[1 - number];
-  if (!await(kPatience, [&] { return peer != 0; }) || !connect(end.qp, peer, kAckTimeout)) return false;
+  if (!open_end(end, shared->meeting, number, kAckTimeout)) return false;
   for (uint32_t i = 0; number == 1 && i < kDepth; i++) {
     if (post_receive(end, i, 0, kSize) != 0) return false;
   }
-  shared->ready++;
-  return await(kPatience, [] { return shared->ready == 2; });
+  return meet(shared->meeting);
 }
 
 int receive_all() {
