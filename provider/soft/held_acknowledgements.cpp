@@ -36,19 +36,20 @@ constexpr timespec kNap = {0, 100'000};
 
 }  // namespace
 
-// Under the locks of receiving and of the queue pair. True if what it owes to its peer is not sent now.
-bool Node::waits(Qp& qp, Owes owes) {
+// Under the locks of receiving and of the queue pair. False if it owes nothing to its peer, or if its acknowledgement
+// is held from now on.
+bool Node::must_send_now(Qp& qp, Owes owes) {
   switch (owes) {
     case Owes::kNothing:
-      return true;
-    case Owes::kLaterAcknowledgement:
-      return hold(qp);
-    case Owes::kAcknowledgement:
-      return expects_answer(qp) && hold(qp);
-    case Owes::kMore:
       return false;
+    case Owes::kLaterAcknowledgement:
+      return !hold(qp);
+    case Owes::kAcknowledgement:
+      return !expects_answer(qp) || !hold(qp);
+    case Owes::kMore:
+      break;
   }
-  return false;
+  return true;
 }
 
 bool Node::expects_answer(Qp& qp) {
@@ -98,8 +99,8 @@ void Node::send_held_alone() {
   if (held_count_.load() != 0 && !steps_aside_.load()) send_held(Owes::kLaterAcknowledgement);
 }
 
-// Sends the held acknowledgements that are at least as urgent as `least`. A queue pair that owes more has been made
-// ready meanwhile.
+// Sends the held acknowledgements that are at least as urgent as `least`. A queue pair that owes more has sent them
+// already, or waits for its turn to send.
 void Node::send_held(Owes least) {
   uint32_t left = 0;
   for (uint32_t i = 0; i < held_count_.load(std::memory_order_relaxed); ++i) {
@@ -109,7 +110,7 @@ void Node::send_held(Owes least) {
       const std::lock_guard lock(qp.mutex);
       const Owes owes = qp.engine->owes();
       qp.held = owes == Owes::kLaterAcknowledgement && owes < least;
-      sent = !qp.held && owes != Owes::kNothing && owes != Owes::kMore;
+      sent = !qp.held && (owes == Owes::kAcknowledgement || owes == Owes::kLaterAcknowledgement);
       if (owes == Owes::kAcknowledgement) qp.answers_in_a_row = 0;
       if (sent) settle(qp, clock_);
     }

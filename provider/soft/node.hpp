@@ -23,6 +23,7 @@
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/multicast.hpp"
+#include "provider/soft/network_turn.hpp"
 #include "provider/soft/outages.hpp"
 #include "provider/soft/placement/fetch_ahead.hpp"
 #include "provider/soft/placement/publication.hpp"
@@ -141,7 +142,7 @@ class Node final : public ArrivalSink {
   void note_answer(Qp& qp);
   void schedule(Qp& qp);
   void attend(Qp& qp, bool more);
-  bool waits(Qp& qp, roce::Owes owes);
+  bool must_send_now(Qp& qp, roce::Owes owes);
   bool expects_answer(Qp& qp);
   bool hold(Qp& qp);
   void send_held_in_time();

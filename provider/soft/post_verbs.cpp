@@ -101,7 +101,7 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
   }
 }
 
-// Most posts. False: the request is not posted.
+// The way of most requests. False: the request is not posted.
 bool post_at_once(Qp& qp, const ibv_send_wr& wr) {
   roce::PlainSend request;
   if (wr.opcode != IBV_WR_SEND || (wr.send_flags & IBV_SEND_FENCE) != 0) return false;

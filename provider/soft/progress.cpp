@@ -142,7 +142,7 @@ inline void Node::touch(Qp& qp) {
     {
       const std::lock_guard lock(qp.mutex);
       qp.touched = false;
-      attend(qp, !waits(qp, qp.engine->owes()) && transmit(qp, clock_));
+      attend(qp, must_send_now(qp, qp.engine->owes()) && transmit(qp, clock_));
     }
     deliver(qp);
   }

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "provider/soft/batch_pool.hpp"
 #include "provider/soft/context.hpp"
+#include "provider/soft/network_turn.hpp"
 #include "provider/soft/node.hpp"
 #include "provider/soft/placement/fetch.hpp"
 #include "provider/soft/placement/place.hpp"

@@ -37,7 +37,7 @@ enum class EntryKind : uint8_t {
   kReference,  // a packet with a reference to its bytes (reference.hpp)
 };
 
-// What stands in front of a packet, in this order.
+// A packet may have these parts in front of it, in this order.
 enum EntryFront : uint8_t {
   kAddresses = 1,        // Addresses; without them, they are those of the packet before
   kAcknowledgement = 2,  // roce::Acknowledgement, from the queue pair that sends the packet
@@ -123,7 +123,7 @@ class RingWriter {
 
 struct RingPacket {
   EntryKind kind;
-  const Addresses* addresses;               // a copy, valid until the next call of the same function
+  const Addresses* addresses;               // a copy, valid until the next call of next() or peek()
   std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes
   size_t headers_size;                      // of them, whole or in part
   bool has_acknowledgement;
