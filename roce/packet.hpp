@@ -97,7 +97,8 @@ struct Packet {
   std::span<const std::byte> grh;
 };
 
-// A Send of one packet of a reliable connection without headers behind the BTH, with the default P_Key: most packets.
+// The only packet of a Send of a reliable connection, with the default P_Key and no headers behind the BTH. Most
+// packets are such packets.
 struct PlainPacket {
   uint32_t destination_qpn = 0;
   uint32_t psn = 0;
@@ -125,14 +126,10 @@ inline ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
   return parse(bytes, bytes, packet);
 }
 
-// False if it is another packet. The parameters are those of parse().
-bool parse_plain(std::span<const std::byte> headers, std::span<const std::byte> bytes, PlainPacket& packet);
-
 // Writes the headers that headers.opcode has, which must be known, and returns their size. `out` has kMaxHeaderSize
 // bytes of room. If there is a payload, the caller calls write_pad() next, and then writes the payload.
 size_t write_headers(const Headers& headers, std::span<std::byte> out);
-// The two parts of that function: the BTH, and the headers behind it.
-inline void write_bth(const Bth& bth, std::byte* to);
+// The second part of that function: the headers behind the BTH. Returns their end.
 std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::byte* to);
 
 // The packets of a message or a response. A message without bytes has one, too.
@@ -154,6 +151,7 @@ inline constexpr uint32_t kBecnBit = 0x40000000;
 inline constexpr uint32_t kAckRequestBit = 0x80000000;
 inline constexpr uint32_t kMask24 = 0xFFFFFF;
 
+// False if it is another packet. The parameters are those of parse().
 inline bool parse_plain(std::span<const std::byte> headers, std::span<const std::byte> bytes, PlainPacket& packet) {
   constexpr uint32_t kMask = 0xFF000000 | kVersionMask << 16 | 0xFFFF;
   constexpr uint32_t kPlain = uint32_t{opcode_of(Transport::kRc, Operation::kSendOnly)} << 24 | 0xFFFF;
@@ -171,6 +169,7 @@ inline bool parse_plain(std::span<const std::byte> headers, std::span<const std:
   return true;
 }
 
+// The first part of write_headers().
 inline void write_bth(const Bth& bth, std::byte* to) {
   const unsigned flags =
       (bth.solicited ? kSolicitedBit : 0) | (bth.migrated ? kMigratedBit : 0) | (bth.pad & 3U) << kPadShift;

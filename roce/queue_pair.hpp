@@ -128,7 +128,8 @@ class QueuePair {
 
   // Takes a packet for this queue pair, from its peer (RC, UC). The host has checked ICRC and addresses.
   virtual void receive(Now now, const Packet& packet) = 0;
-  // The same for a packet that is the next one of a connection and can be executed. False: receive() decides.
+  // The same for a packet that is the next one of a connection and can be executed. False: receive() decides;
+  // it ignores an acknowledgement that this call has taken.
   virtual bool receive_at_once(Now, const PlainPacket&) { return false; }
 
   // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.

@@ -91,7 +91,7 @@ struct SendRequest {
   std::span<const Segment> segments = {};
 };
 
-// A Send without a fence, which most requests are.
+// A Send without a fence. Most requests are such Sends.
 struct PlainSend {
   uint64_t id = 0;
   uint8_t flags = 0;
