@@ -37,6 +37,7 @@ class BriefMutex {
   }
 
  private:
+  friend class BriefLock;
   using Thread = uintptr_t;
   static constexpr uint32_t kFirstTimesInARow = 128;
   static constexpr uint32_t kMostTimesInARow = 1 << 16;
@@ -73,6 +74,27 @@ class BriefMutex {
   Thread last_owner_ = 0;
   uint32_t times_in_a_row_ = 0;
   uint32_t times_needed_ = kFirstTimesInARow;
+};
+
+// As std::lock_guard. It remembers how it took the lock.
+class [[nodiscard]] BriefLock {
+ public:
+  explicit BriefLock(BriefMutex& mutex) : mutex_(mutex), is_favourite_(mutex.lock_as_favourite()) {
+    if (!is_favourite_) mutex_.lock_as_others();
+  }
+  ~BriefLock() {
+    if (is_favourite_) {
+      mutex_.favourite_holds_.store(false, std::memory_order_release);
+    } else {
+      mutex_.unlock_as_others();
+    }
+  }
+  BriefLock(const BriefLock&) = delete;
+  BriefLock& operator=(const BriefLock&) = delete;
+
+ private:
+  BriefMutex& mutex_;
+  const bool is_favourite_;
 };
 
 }  // namespace dapple::soft

@@ -12,7 +12,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "provider/soft/brief_mutex.hpp"
 #include "roce/ports.hpp"
@@ -34,7 +33,7 @@ class CompletionQueue final : public roce::CompletionSink {
   template <typename Use>
   uint32_t take(uint32_t count, Use use) {
     if (empty()) return 0;
-    const std::lock_guard lock(mutex_);
+    const BriefLock lock(mutex_);
     const uint32_t there = count_.load(std::memory_order_relaxed);
     if (count > there) count = there;
     for (uint32_t i = 0; i < count; ++i) use(ring_[(head_ + i) & (capacity_ - 1)], i);

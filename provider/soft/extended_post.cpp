@@ -202,7 +202,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   int error = post.error;
   if (error == 0) {
     {
-      const std::lock_guard lock(qp.mutex);
+      const BriefLock lock(qp.mutex);
       // All of them or none.
       for (uint32_t i = 0; i < post.count && error == 0; ++i)
         error = error_of(qp.engine->check_send(post.requests[i]->send, i));

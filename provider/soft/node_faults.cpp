@@ -25,7 +25,7 @@ bool Node::prepare_outages(std::unique_ptr<Wire>& wire, std::unique_ptr<Outages>
 // After a completion that failed by plan.
 void Node::fail_by_plan(Qp& qp) {
   {
-    const std::lock_guard lock(qp.mutex);
+    const BriefLock lock(qp.mutex);
     qp.engine->modify({.state = roce::QpState::kError}, roce::kState);
     settle_state(qp);
   }

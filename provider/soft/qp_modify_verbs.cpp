@@ -93,7 +93,7 @@ ChosenWay choose_way(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path)
 // reset, the queue pair takes `way`, and `way` becomes the way that the queue pair no longer uses: packets on two ways
 // would overtake each other.
 bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenWay& way) {
-  const std::lock_guard lock(qp.mutex);
+  const BriefLock lock(qp.mutex);
   if (!qp.engine->modify(engine_attributes(attr, mask), mask)) return false;
   const bool reset = qp.engine->state() == roce::QpState::kReset;
   if ((mask & roce::kAddress) != 0) {
@@ -143,7 +143,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
 int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   if (!usable(ibv->context)) return ENODEV;
   Qp& qp = *ours<Qp>(ibv);
-  const std::lock_guard lock(qp.mutex);
+  const BriefLock lock(qp.mutex);
   const roce::QpAttributes now = qp.engine->attributes();
   *attr = {};
   attr->qp_state = static_cast<ibv_qp_state>(qp.engine->state());

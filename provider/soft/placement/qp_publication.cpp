@@ -11,7 +11,7 @@
 namespace dapple::soft {
 
 void publish_qp(Qp& qp) {
-  const std::lock_guard lock(qp.mutex);
+  const BriefLock lock(qp.mutex);
   if (qp.ring == nullptr || qp.init.qp_type != IBV_QPT_RC || qp.published != 0) return;
   const roce::QpState state = qp.engine->state();
   if (state != roce::QpState::kRtr && state != roce::QpState::kRts && state != roce::QpState::kSqd) return;
@@ -30,7 +30,7 @@ void publish_qp(Qp& qp) {
 void revoke_qp(Qp& qp) {
   uint32_t ticket = 0;
   {
-    const std::lock_guard lock(qp.mutex);
+    const BriefLock lock(qp.mutex);
     ticket = std::exchange(qp.published, 0);
     qp.events.shown_as(nullptr, 0);
   }

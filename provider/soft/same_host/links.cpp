@@ -206,7 +206,7 @@ bool SameHostLinks::wait_for_room() {
   const std::lock_guard lock(to_mutex_);
   for (RingTo* ring : to_) {
     if (ring == nullptr || !ring->full.load(std::memory_order_relaxed)) continue;
-    const std::lock_guard writing(ring->mutex);
+    const BriefLock writing(ring->mutex);
     ring->full.store(false, std::memory_order_relaxed);
     full = ring->writer_.wait_for_room() && full;
   }

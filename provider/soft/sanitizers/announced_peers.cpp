@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include <mutex>
-
 #include "provider/soft/check/checker.hpp"
 
 namespace dapple::soft {
@@ -54,7 +52,7 @@ void AnnouncedPeers::name(Lane& lane, uint32_t qpn) const {
 
 void AnnouncedPeers::access(uint32_t qpn, void* memory, size_t size, bool writes) {
   Lane& lane = lanes_[qpn % kLanes];
-  const std::lock_guard lock(lane.mutex);
+  const BriefLock lock(lane.mutex);
   {
     const ThreadSanitizer::Heard heard(sanitizer_);
     if (lane.fiber == nullptr) lane.fiber = sanitizer_.make_fiber();

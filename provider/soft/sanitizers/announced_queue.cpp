@@ -5,7 +5,6 @@
 #include <execinfo.h>
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 
 #include "provider/soft/brief_mutex.hpp"
@@ -88,13 +87,13 @@ class AnnouncedQueue::Use final : public MemoryTable::Borrower {
 std::unique_ptr<AnnouncedQueue> AnnouncedQueue::make(MemoryTable& memory, roce::Accessor who, const char* name) {
   const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
   if (sanitizer == nullptr) return nullptr;
-  const std::lock_guard lock(lanes_mutex);
+  const BriefLock lock(lanes_mutex);
   const uint32_t index = choose_lane();
   std::unique_ptr<AnnouncedQueue> made(new (std::nothrow) AnnouncedQueue(memory, who, index));
   if (made == nullptr) return nullptr;
   next_lane = (index + 1) % kLanes;
   Lane& lane = lanes[index];
-  const std::lock_guard lane_lock(lane.mutex);
+  const BriefLock lane_lock(lane.mutex);
   const ThreadSanitizer::Heard heard(*sanitizer);
   if (lane.fiber == nullptr) lane.fiber = sanitizer->make_fiber();
   sanitizer->name(lane.fiber, lane.queues++ == 0 ? name : "several queue pairs");
@@ -103,7 +102,7 @@ std::unique_ptr<AnnouncedQueue> AnnouncedQueue::make(MemoryTable& memory, roce::
 
 AnnouncedQueue::~AnnouncedQueue() {
   end();
-  const std::lock_guard lock(lanes_mutex);
+  const BriefLock lock(lanes_mutex);
   --lanes[lane_].queues;
 }
 
@@ -115,7 +114,7 @@ uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool devi
   AnnouncedPeers* peers = AnnouncedPeers::get();
   if (peers != nullptr) peers->told();
   Lane& lane = lanes[lane_];
-  const std::lock_guard lock(lane.mutex);
+  const BriefLock lock(lane.mutex);
   const uint32_t token = lane.posts++ % kTokens;
   {
     const ThreadSanitizer::Heard heard(sanitizer);
@@ -143,7 +142,7 @@ void AnnouncedQueue::end() {
   if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
   const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
   Lane& lane = lanes[lane_];
-  const std::lock_guard lock(lane.mutex);
+  const BriefLock lock(lane.mutex);
   const ThreadSanitizer::Heard heard(sanitizer);
   // The last token has all requests: the fiber's clock only grows.
   if (lane.posts != 0) sanitizer.acquire(&lane.done[(lane.posts - 1) % kTokens]);
@@ -165,7 +164,7 @@ void AnnouncedQueue::end_all() {
   if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
   const ThreadSanitizer::Heard heard(*sanitizer);
   for (Lane& lane : lanes) {
-    const std::lock_guard lock(lane.mutex);
+    const BriefLock lock(lane.mutex);
     if (lane.posts != 0) sanitizer->acquire(&lane.done[(lane.posts - 1) % kTokens]);
   }
 }

@@ -33,9 +33,8 @@ struct Room {
     if (guest.load(std::memory_order_relaxed) != who) meetings.fetch_add(1);
   }
   void lock_and_visit(uintptr_t who) {
-    mutex.lock();
+    const BriefLock lock(mutex);
     visit(who);
-    mutex.unlock();
   }
 };
 
@@ -132,6 +131,11 @@ void try_lock__held_by_the_favourite__fails(void**) {
   mutex.unlock();
   assert_true(another_thread_gets(mutex));
   // The favourite's privilege is over, and the lock works as before.
+  {
+    const BriefLock lock(mutex);
+    assert_false(another_thread_gets(mutex));
+  }
+  assert_true(another_thread_gets(mutex));
   assert_true(mutex.try_lock());
   assert_false(another_thread_gets(mutex));
   mutex.unlock();
