@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "roce/core.hpp"
 
-#include <cassert>
-
 #include "roce/transitions.hpp"
 
 namespace dapple::roce {
@@ -114,28 +112,8 @@ void Core::enter_send_error() {
   entered(from);
 }
 
-bool Core::take_next_receive() {
-  if (!receives.take(receive_request)) return false;
-  assert(receive_request.segment_count <= kMaxSegments);
-  has_receive = true;
-  received = 0;
-  receive_room = length_of({receive_request.segments, receive_request.segment_count});
-  return true;
-}
-
 void Core::finish_receive(CompletionStatus status, Completion completion) {
-  assert(has_receive);
-  assert(status != CompletionStatus::kSuccess || received <= receive_room);
-  completion.request_id = receive_request.id;
-  completion.status = status;
-  if (completion.opcode != CompletionOpcode::kReceiveWriteImmediate) {
-    completion.opcode = CompletionOpcode::kReceive;
-    completion.byte_count = static_cast<uint32_t>(received);
-  }
-  completion.qpn = config.qpn;
-  completion.mark = receive_request.mark;
-  has_receive = false;
-  receive_completions.complete(completion);
+  receive_completions.complete(end_receive(status, completion));
 }
 
 }  // namespace dapple::roce

@@ -6,6 +6,7 @@
 #ifndef DAPPLE_ROCE_CORE_HPP
 #define DAPPLE_ROCE_CORE_HPP
 
+#include <cassert>
 #include <cstdint>
 
 #include "roce/queue_pair.hpp"
@@ -41,8 +42,12 @@ class Core : public QueuePair {
   void raise(QpEvent event) { events.event(event, config.qpn); }
 
   // The receive in progress. False if there is none to take.
-  bool take_receive() { return has_receive || take_next_receive(); }
+  bool take_receive() { return has_receive || take_next_receive(receives); }
   void finish_receive(CompletionStatus status, Completion completion = {});
+  // Parts of these two, for callers that know the types of the ports.
+  template <typename Receives>
+  bool take_next_receive(Receives& from);
+  Completion end_receive(CompletionStatus status, Completion completion);
 
   const QpConfig config;
   Memory& memory;
@@ -68,9 +73,33 @@ class Core : public QueuePair {
   virtual void tell_progress(QpAttributes& now) const = 0;
 
  private:
-  bool take_next_receive();
   void flush_receives();
 };
+
+template <typename Receives>
+inline bool Core::take_next_receive(Receives& from) {
+  if (!from.take(receive_request)) return false;
+  assert(receive_request.segment_count <= kMaxSegments);
+  has_receive = true;
+  received = 0;
+  receive_room = length_of({receive_request.segments, receive_request.segment_count});
+  return true;
+}
+
+inline Completion Core::end_receive(CompletionStatus status, Completion completion) {
+  assert(has_receive);
+  assert(status != CompletionStatus::kSuccess || received <= receive_room);
+  completion.request_id = receive_request.id;
+  completion.status = status;
+  if (completion.opcode != CompletionOpcode::kReceiveWriteImmediate) {
+    completion.opcode = CompletionOpcode::kReceive;
+    completion.byte_count = static_cast<uint32_t>(received);
+  }
+  completion.qpn = config.qpn;
+  completion.mark = receive_request.mark;
+  has_receive = false;
+  return completion;
+}
 
 }  // namespace dapple::roce
 

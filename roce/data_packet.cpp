@@ -88,29 +88,6 @@ Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, 
   return Emitted::kSent;
 }
 
-bool emit_plain_send(Core& core, const PlainSend& request, uint64_t length, uint32_t psn, bool ack_request,
-                     PacketSink& sink) {
-  Bth bth;
-  bth.opcode = opcode_of(Transport::kRc, Operation::kSendOnly);
-  bth.solicited = (request.flags & kSolicited) != 0;
-  bth.pad = pad_of(length);
-  bth.destination_qpn = core.values.destination_qpn;
-  bth.ack_request = ack_request;
-  bth.psn = psn;
-  std::byte* room = sink.reserve(kBthSize + length + bth.pad);
-  if (room == nullptr) return false;
-  write_bth(bth, room);
-  write_pad(bth.pad, room + kBthSize + length);
-  if ((request.flags & kInline) != 0) {
-    copy_bytes(request.segments, room + kBthSize);
-  } else if (length > 0 &&
-             core.memory.gather(core.self(), request.segments, 0, room + kBthSize, length) != Fault::kNone) {
-    return false;
-  }
-  sink.commit(nullptr);
-  return true;
-}
-
 bool emit_reference(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink) {
   const uint64_t offset = uint64_t{packet.number} * core.mtu();
   const Reference reference = {core.self(), entry.request.segments, offset,

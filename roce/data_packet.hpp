@@ -27,9 +27,6 @@ enum class Emitted : uint8_t {
 Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink);
 // The same for a packet that brings a reference to its bytes. No memory is read, so there is no fault: false for kFull.
 bool emit_reference(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink);
-// A Send of one packet, before it is in the send queue. False for kFull and kFault.
-bool emit_plain_send(Core& core, const PlainSend& request, uint64_t length, uint32_t psn, bool ack_request,
-                     PacketSink& sink);
 
 }  // namespace dapple::roce
 

@@ -176,9 +176,6 @@ class PacketSink {
   virtual std::byte* reserve(size_t size) = 0;
   // The packet in the room of the last reserve() is complete. `to` is null except for UD.
   virtual void commit(const AddressVector* to) = 0;
-  // The packet of the next commit() brings this to the peer, too. It stays valid until then. False: it must go as a
-  // packet.
-  virtual bool take_along(const Acknowledgement&) { return false; }
   // Room for the headers of one packet of a reliable connection that brings a Loan to the peer instead of bytes, or
   // nullptr if the peer cannot fetch them, or the sink takes no more now. commit() follows. The sender keeps the bytes
   // until the peer has acknowledged the packet, or the requests fail.

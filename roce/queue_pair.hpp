@@ -100,6 +100,8 @@ enum class Owes : uint8_t {
   kMore,
 };
 
+class ReliableConnection;
+
 class QueuePair {
  public:
   // Null if there is no memory for it. The ports outlive it. `receives` may be any source if nothing is ever received.
@@ -107,6 +109,8 @@ class QueuePair {
                                            CompletionSink& receive_completions, ReceiveSource& receives,
                                            EventSink& events);
   virtual ~QueuePair() = default;
+  // The queue pair, if it is a reliable connection: plain Sends have a short way there (at_once.hpp). Null otherwise.
+  virtual ReliableConnection* reliable_connection() { return nullptr; }
 
   // IBTA 11.2.5.2 and tables 91 to 94: false if this transition or an attribute is refused, or no memory is available;
   // then nothing has changed. The host has checked kPkeyIndex, kPort and kAddress, and passes their bits so that
@@ -117,9 +121,6 @@ class QueuePair {
   QpState state() const { return state_; }
 
   virtual PostError post_send(const SendRequest& request) = 0;
-  // Posts a Send and writes its packet, with an acknowledgement that is due, if that is one packet and nothing else has
-  // to be done before. False: it is not posted, and post_send() and transmit() decide.
-  virtual bool send_at_once(Now, const PlainSend&, PacketSink&) { return false; }
   // The result that post_send() would return after `ahead` accepted requests, without another call in between.
   virtual PostError check_send(const SendRequest& request, uint32_t ahead) const = 0;
   // Completes the receives in `receives` as flushed if the queue pair is in error. Call it after each post to
@@ -128,9 +129,6 @@ class QueuePair {
 
   // Takes a packet for this queue pair, from its peer (RC, UC). The host has checked ICRC and addresses.
   virtual void receive(Now now, const Packet& packet) = 0;
-  // The same for a packet that is the next one of a connection and can be executed. False: receive() decides;
-  // it ignores an acknowledgement that this call has taken.
-  virtual bool receive_at_once(Now, const PlainPacket&) { return false; }
 
   // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.
   virtual bool transmit(Now now, PacketSink& sink) = 0;

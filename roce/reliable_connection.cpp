@@ -58,15 +58,6 @@ void ReliableConnection::receive(Now now, const Packet& packet) {
   }
 }
 
-bool ReliableConnection::receive_at_once(Now now, const PlainPacket& packet) {
-  if (state() != QpState::kRts) return state() == QpState::kRtr && responder_.receive_at_once(packet);
-  if (packet.acknowledgement != nullptr) {
-    requester_.take_acknowledgement(now, *packet.acknowledgement);
-    if (state() != QpState::kRts) return true;
-  }
-  return responder_.receive_at_once(packet);
-}
-
 bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   if (state() < QpState::kRtr) return false;
   // A host can send packets of one size and a shorter one with one call, so an acknowledgement follows the requests. It
@@ -76,17 +67,6 @@ bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   const bool may_send = state() == QpState::kRts || state() == QpState::kSqd;
   requests_filled_sink_ = may_send && requester_.transmit(now, sink);
   return requests_filled_sink_ || responder_.transmit_acknowledgement(sink);
-}
-
-bool ReliableConnection::send_at_once(Now now, const PlainSend& request, PacketSink& sink) {
-  if (state() != QpState::kRts || requests_filled_sink_ || !requester_.may_send_at_once(sink)) return false;
-  const Owes owed = responder_.owes();
-  if (owed == Owes::kMore) return false;
-  const Acknowledgement acknowledgement = responder_.acknowledgement();
-  if (owed != Owes::kNothing && !sink.take_along(acknowledgement)) return false;
-  if (!requester_.send_at_once(now, request, sink)) return false;
-  if (owed != Owes::kNothing) responder_.was_acknowledged();
-  return true;
 }
 
 Owes ReliableConnection::owes() const {

@@ -97,8 +97,8 @@ uint32_t Requester::in_flight() const {
 }
 
 // A sink that loses nothing has a limit of its own. A part is a third of the window.
-void Requester::set_most_in_flight(const PacketSink& sink) {
-  most_in_flight_ = sink.may_lose_packets() ? window_.packets() : kMostWithoutLoss;
+void Requester::set_most_in_flight(bool may_lose_packets) {
+  most_in_flight_ = may_lose_packets ? window_.packets() : kMostWithoutLoss;
   part_ = std::min(std::max<uint32_t>(most_in_flight_ / 3, 1), kPartWithoutLoss);
 }
 
@@ -365,7 +365,7 @@ bool Requester::transmit(Now now, PacketSink& sink) {
     if (now.exact() < rnr_deadline_) return false;
     rnr_deadline_ = kNever;
   }
-  set_most_in_flight(sink);
+  set_most_in_flight(sink.may_lose_packets());
   if (waits_for_part()) return false;
   bool is_full = false;
   while (!is_full && cursor_ < core_.sends.tail()) {
@@ -384,8 +384,8 @@ bool Requester::transmit(Now now, PacketSink& sink) {
   return is_full;
 }
 
-bool Requester::may_send_at_once(const PacketSink& sink) {
-  set_most_in_flight(sink);
+bool Requester::may_send_at_once(bool may_lose_packets) {
+  set_most_in_flight(may_lose_packets);
   return cursor_ == core_.sends.tail() && !draining_ && rnr_deadline_ == kNever && in_flight() < most_in_flight_;
 }
 
@@ -394,24 +394,6 @@ bool Requester::may_send_at_once(const PacketSink& sink) {
 bool Requester::wants_acknowledgement(uint8_t flags) const {
   return core_.config.signal_all || (flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked ||
          core_.sends.is_half_full() || ack_time(core_.values.timeout) < kLeastTimeoutUnasked;
-}
-
-bool Requester::send_at_once(Now now, const PlainSend& request, PacketSink& sink) {
-  const uint64_t length = length_of(request.segments);
-  if (length > core_.mtu() || !core_.sends.takes(request, length)) return false;
-  const bool asks = wants_acknowledgement(request.flags);
-  if (!emit_plain_send(core_, request, length, next_psn_, asks, sink)) return false;
-  SendEntry& entry = core_.sends.push(request, length);
-  entry.started = true;
-  entry.first_psn = next_psn_;
-  entry.packets = 1;
-  next_psn_ = highest_psn_ = psn_add(next_psn_, 1);
-  after_others_ = ++cursor_;
-  unasked_ = asks ? 0 : unasked_ + 1;
-  message_ended_ = false;
-  if (ack_deadline_ == kNever) set_timer(now);
-  assert_consistent();
-  return true;
 }
 
 void Requester::set_timer(Now now) {

@@ -34,9 +34,10 @@ class Requester {
   void take_acknowledgement(Now now, const Acknowledgement& acknowledgement);
   bool transmit(Now now, PacketSink& sink);
   // True if a new request has nothing to wait for.
-  bool may_send_at_once(const PacketSink& sink);
+  bool may_send_at_once(bool may_lose_packets);
   // False: it is not posted, because it is not valid, needs more packets, or the sink is full.
-  bool send_at_once(Now now, const PlainSend& request, PacketSink& sink);
+  template <typename Sink, typename MemoryType>
+  bool send_at_once(Now now, const PlainSend& request, Sink& sink, MemoryType& memory);
   // True if requests can be sent now, or when the window or a timer allows it.
   bool has_requests_to_send() const { return cursor_ < core_.sends.tail(); }
   Time deadline() const;
@@ -75,7 +76,7 @@ class Requester {
   uint32_t cursor_psn() const;
   // Packets with bytes, as far as the window counts them, and the most of them.
   uint32_t in_flight() const;
-  void set_most_in_flight(const PacketSink& sink);
+  void set_most_in_flight(bool may_lose_packets);
   void move_cursor(uint32_t psn);
 
   void fail(SendEntry& entry, CompletionStatus status);

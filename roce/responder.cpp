@@ -16,9 +16,6 @@ bool is_atomic(Operation operation) {
   return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
 }
 
-// The peer gets an acknowledgement of that many messages, even if it asks for none.
-constexpr uint32_t kMostUnacknowledged = 16;
-
 uint32_t access_for(const Packet& packet) {
   switch (packet.info->operation) {
     case Operation::kReadRequest:
@@ -114,36 +111,6 @@ void Responder::ask_again() {
   // A refusal that waited for this packet is void.
   if (reply_ == Reply::kNak) reply_ = Reply::kNone;
   owe_acknowledgement(packet.info->has(kEnds), packet.headers.ack_request);
-}
-
-bool Responder::receive_at_once(const PlainPacket& packet) {
-  const size_t size = packet.payload.size();
-  if (!established_ && core_.state() == QpState::kRtr) return false;
-  if (packet.psn != expected_psn_ || reply_ == Reply::kNak || inbound_.in_message() || size > core_.mtu()) return false;
-  if (!core_.take_receive() || size > core_.receive_room) return false;
-  const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
-  if (size > 0 && core_.memory.scatter(core_.self(), segments, 0, packet.payload.data(), size) != Fault::kNone)
-    return false;
-  core_.received = size;
-  Completion completion;
-  completion.solicited = packet.solicited;
-  completion.source_qpn = core_.values.destination_qpn;
-  core_.finish_receive(CompletionStatus::kSuccess, completion);
-  gap_ = false;
-  expected_psn_ = psn_add(expected_psn_, 1);
-  msn_ = psn_add(msn_, 1);
-  owe_acknowledgement(true, packet.ack_request);
-  assert_consistent();
-  return true;
-}
-
-inline void Responder::owe_acknowledgement(bool ends, bool is_asked) {
-  if (ends) unacknowledged_++;
-  is_urgent_ = is_urgent_ || is_asked || unacknowledged_ >= kMostUnacknowledged;
-  if (reply_ == Reply::kNone && !ends && !is_urgent_) return;
-  reply_ = Reply::kAck;
-  syndrome_ = kAckSyndrome;
-  reply_psn_ = psn_add(expected_psn_, -1);
 }
 
 [[gnu::noinline]] void Responder::refuse(InboundError error) {

@@ -11,6 +11,7 @@
 
 #include "roce/core.hpp"
 #include "roce/inbound.hpp"
+#include "roce/psn.hpp"
 #include "roce/syndrome.hpp"
 
 namespace dapple::roce {
@@ -28,7 +29,8 @@ class Responder {
   void stop();
 
   void receive(const Packet& packet);
-  bool receive_at_once(const PlainPacket& packet);
+  template <typename MemoryType, typename Receives, typename Completions>
+  bool receive_at_once(const PlainPacket& packet, MemoryType& memory, Receives& receives, Completions& completions);
   // Sends responses, and the NAK behind them. True if the sink is full.
   bool transmit_responses(PacketSink& sink);
   // Sends the newest acknowledgement, or the NAK. True if the sink is full. Both functions also work in the error
@@ -83,6 +85,9 @@ class Responder {
 
   enum class Reply : uint8_t { kNone, kAck, kNak };
 
+  // The peer gets an acknowledgement of that many messages, even if it asks for none.
+  static constexpr uint32_t kMostUnacknowledged = 16;
+
   Core& core_;
   Inbound inbound_;
   uint32_t expected_psn_ = 0;
@@ -111,6 +116,15 @@ inline Owes Responder::owes() const {
   }
   if (reply_ == Reply::kNone) return Owes::kNothing;
   return is_urgent_ ? Owes::kAcknowledgement : Owes::kLaterAcknowledgement;
+}
+
+inline void Responder::owe_acknowledgement(bool ends, bool is_asked) {
+  if (ends) unacknowledged_++;
+  is_urgent_ = is_urgent_ || is_asked || unacknowledged_ >= kMostUnacknowledged;
+  if (reply_ == Reply::kNone && !ends && !is_urgent_) return;
+  reply_ = Reply::kAck;
+  syndrome_ = kAckSyndrome;
+  reply_psn_ = psn_add(expected_psn_, -1);
 }
 
 }  // namespace dapple::roce

@@ -109,8 +109,15 @@ class SendQueue {
     return (request.flags & kInline) != 0 ? length <= max_inline_ : request.segments.size() <= max_segments_;
   }
   SendEntry& push(const PlainSend& request, uint64_t length) {
-    SendEntry& entry = *new (&entries_[tail_ & mask_])
-                           SendEntry{.request = {.id = request.id, .flags = request.flags}, .length = length};
+    // The fields that no Send has keep their values.
+    SendEntry& entry = entries_[tail_ & mask_];
+    entry.request.id = request.id;
+    entry.request.opcode = SendOpcode::kSend;
+    entry.request.flags = request.flags;
+    entry.request.mark = 0;
+    entry.length = length;
+    entry.inline_bytes = nullptr;
+    entry.failed = false;
     keep(entry, request.segments, (request.flags & kInline) != 0);
     return entry;
   }

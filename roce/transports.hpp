@@ -17,13 +17,27 @@ struct DataPacket;
 class ReliableConnection final : public Core {
  public:
   using Core::Core;
+  ReliableConnection* reliable_connection() override { return this; }
   void receive(Now now, const Packet& packet) override;
-  bool receive_at_once(Now now, const PlainPacket& packet) override;
   bool transmit(Now now, PacketSink& sink) override;
-  bool send_at_once(Now now, const PlainSend& request, PacketSink& sink) override;
   Owes owes() const override;
   Time deadline() const override { return requester_.deadline(); }
   void expire(Now now) override { requester_.expire(now); }
+
+  // The short way of plain Sends (at_once.hpp). The ports are those of create(), as the host's own types.
+  //
+  // Posts a Send and writes its packet, with an acknowledgement that is due, if that is one packet and nothing else has
+  // to be done before. False: it is not posted, and post_send() and transmit() decide.
+  //
+  // The sink has reserve(), commit() and may_lose_packets() as a PacketSink, and take_along(acknowledgement): the
+  // packet of the next commit() brings this to the peer, too. It stays valid until then. False: it must go as a packet.
+  template <typename Sink, typename MemoryType>
+  bool send_at_once(Now now, const PlainSend& request, Sink& sink, MemoryType& own_memory);
+  // Executes a packet if it is the next one, and can be executed. False: receive() decides; it ignores an
+  // acknowledgement that this call has taken.
+  template <typename MemoryType, typename Receives, typename Completions>
+  bool receive_at_once(Now now, const PlainPacket& packet, MemoryType& own_memory, Receives& own_receives,
+                       Completions& own_completions);
 
  private:
   bool prepare(QpState to, const QpAttributes& next) override;

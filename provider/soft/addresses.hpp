@@ -4,6 +4,7 @@
 #define DAPPLE_PROVIDER_SOFT_ADDRESSES_HPP
 
 #include <stdint.h>
+#include <string.h>
 
 namespace dapple::soft {
 
@@ -12,6 +13,19 @@ struct Addresses {
   uint8_t source[16] = {};
   uint8_t destination[16] = {};
 };
+
+inline bool same(const Addresses& a, const Addresses& b) {
+  // A call of memcmp() would take longer.
+  const auto word = [](const uint8_t* at) {
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+  };
+  const auto difference = [&](const uint8_t* x, const uint8_t* y) {
+    return (word(x) ^ word(y)) | (word(x + 8) ^ word(y + 8));
+  };
+  return (difference(a.source, b.source) | difference(a.destination, b.destination)) == 0;
+}
 
 }  // namespace dapple::soft
 

@@ -54,9 +54,12 @@ bool Node::must_send_now(Qp& qp, Owes owes) {
 
 bool Node::expects_answer(Qp& qp) {
   if (worker_ != Worker::kPoller) return false;
-  qp.answers_in_a_row = qp.answered ? static_cast<uint8_t>(std::min<int>(qp.answers_in_a_row + 1, kHabit)) : 0;
-  qp.answered = false;
-  qp.acknowledgement_poll = polls_.load(std::memory_order_relaxed);
+  // The messages of one poll count as one.
+  if (const uint32_t poll = polls_.load(std::memory_order_relaxed); qp.acknowledgement_poll != poll) {
+    qp.acknowledgement_poll = poll;
+    qp.answers_in_a_row = qp.answered ? static_cast<uint8_t>(std::min<int>(qp.answers_in_a_row + 1, kHabit)) : 0;
+    qp.answered = false;
+  }
   if (qp.answers_in_a_row < kHabit) return false;
   answer_polls_ = 0;
   return true;
@@ -107,7 +110,7 @@ void Node::send_held(Owes least) {
     Qp& qp = *held_[i];
     bool sent = false;
     {
-      const std::lock_guard lock(qp.mutex);
+      const BriefLock lock(qp.mutex);
       const Owes owes = qp.engine->owes();
       qp.held = owes == Owes::kLaterAcknowledgement && owes < least;
       sent = !qp.held && (owes == Owes::kAcknowledgement || owes == Owes::kLaterAcknowledgement);

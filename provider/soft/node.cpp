@@ -16,10 +16,12 @@
 #include "provider/soft/placement/wanted.hpp"
 #include "provider/soft/random_number.hpp"
 #include "provider/soft/same_host/delivery.hpp"
+#include "provider/soft/same_host/ring_post.hpp"
 #include "provider/soft/same_host/wanted.hpp"
 #include "provider/soft/udp_wire.hpp"
 #include "provider/soft/undisturbed.hpp"
 #include "provider/soft/users_in_progress.hpp"
+#include "roce/at_once.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -162,7 +164,7 @@ int Node::add(Qp& qp) {
 void Node::remove(Qp& qp) {
   revoke_qp(qp);
   {
-    const std::lock_guard lock(qp.mutex);
+    const BriefLock lock(qp.mutex);
     qp.dying = true;
   }
   if (held_count_.load() != 0) catch_up();
@@ -223,23 +225,26 @@ void Node::attend(Qp& qp, bool more) {
   if (qp.engine->counters() != qp.counted) count(qp);
   if (qp.dying) return;
   if (more) make_ready(qp);
-  schedule(qp);
+  schedule(qp, qp.engine->deadline());
 }
 
-void Node::schedule(Qp& qp) {
-  if (timers_.schedule(qp, qp.engine->deadline()) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
+void Node::schedule(Qp& qp, roce::Time deadline) {
+  if (timers_.schedule(qp, deadline) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
 }
 
-bool Node::send_at_once(Qp& qp, const roce::PlainSend& request) {
-  if (qp.ring == nullptr || qp.ring->broken()) return false;
+[[gnu::flatten]] bool Node::send_at_once(Qp& qp, const roce::PlainSend& request) {
+  if (qp.bare_connection == nullptr || qp.ring == nullptr || qp.ring->broken()) [[unlikely]]
+    return false;
   note_answer(qp);
   TurnClock clock;
-  RingTurn turn(qp, *qp.ring, RingTurn::Shows::kAtOnce);
-  const bool sent = qp.engine->send_at_once(clock, request, turn);
-  turn.end();
-  if (turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
-  if (sent) schedule(qp);
-  return sent;
+  {
+    RingPost sink(qp.path, *qp.ring);
+    if (!qp.bare_connection->send_at_once(clock, request, sink, qp.context->memory)) return false;
+  }
+  qp.ring->wake_reader();
+  counters_.same_host.sent_packets.add();
+  schedule(qp, qp.bare_connection->deadline());
+  return true;
 }
 
 void Node::count(const RingTurn::Placements& placed) {

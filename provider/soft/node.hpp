@@ -132,6 +132,7 @@ class Node final : public ArrivalSink {
   void receive_reference(Qp& qp, const Arrival& arrival);
   // A packet that needs nothing but its execution. False: arrived() goes on with it.
   bool receive_at_once(const Arrival& arrival);
+  bool is_finished(Qp& qp);
   void hand_out(Qp& qp, const Arrival& arrival);
   void hand_out_to_group(const Arrival& arrival);
   void touch(Qp& qp);
@@ -140,7 +141,7 @@ class Node final : public ArrivalSink {
   bool transmit(Qp& qp, roce::Now now);
   bool transmit_to_ring(Qp& qp, roce::Now now);
   void note_answer(Qp& qp);
-  void schedule(Qp& qp);
+  void schedule(Qp& qp, roce::Time deadline);
   void attend(Qp& qp, bool more);
   bool must_send_now(Qp& qp, roce::Owes owes);
   bool expects_answer(Qp& qp);

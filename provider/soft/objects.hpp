@@ -30,6 +30,10 @@
 #include "provider/soft/wire.hpp"
 #include "roce/queue_pair.hpp"
 
+namespace dapple::roce {
+class ReliableConnection;
+}
+
 namespace dapple::soft {
 
 class Node;
@@ -108,6 +112,7 @@ class QpEvents final : public roce::EventSink {
   static constexpr uint32_t kPlanned = kPlannedError | kPlannedOutage;
   // An ibv_event_type, of the queue pair, one of its completion queues, or the device.
   void plan_event(int type) { pending_.fetch_or(1u << type, std::memory_order_release); }
+  bool any() const { return pending_.load(std::memory_order_relaxed) != 0; }
   uint32_t take() {
     return pending_.load(std::memory_order_relaxed) == 0 ? 0 : pending_.exchange(0, std::memory_order_acq_rel);
   }
@@ -147,6 +152,8 @@ struct Qp {
   // The rest is guarded by the lock, except for the atomics.
   BriefMutex mutex;
   std::unique_ptr<roce::QueuePair> engine;
+  // The engine, if it is a connection, and its ports are the memory table, the queues and nothing between them.
+  roce::ReliableConnection* bare_connection = nullptr;
   Path path;               // to the peer (RC, UC)
   RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
   uint32_t way_place = 0;  // in the node's table of ways

@@ -109,7 +109,7 @@ bool post_at_once(Qp& qp, const ibv_send_wr& wr) {
   request.id = wr.wr_id;
   request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
   {
-    const std::lock_guard lock(qp.mutex);
+    const BriefLock lock(qp.mutex);
     if (!qp.node->send_at_once(qp, request)) return false;
   }
   qp.node->wake_if_due();
@@ -140,7 +140,7 @@ void watch_inline(const Qp& qp, const void* memory, size_t size) {
 int post_one(Qp& qp, roce::SendRequest& request) {
   int error = 0;
   {
-    const std::lock_guard lock(qp.mutex);
+    const BriefLock lock(qp.mutex);
     error = error_of(post_to_engine<true>(qp, request));
     if (error == 0) qp.node->settle_posts(qp);
   }
@@ -194,10 +194,13 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     return ENODEV;
   }
   Qp& qp = *ours<Qp>(ibv);
-  if (!kSanitized && requests != nullptr && requests->next == nullptr && post_at_once(qp, *requests)) return 0;
+  if (!kSanitized && requests != nullptr && requests->next == nullptr) [[likely]] {
+    if (post_at_once(qp, *requests)) [[likely]]
+      return 0;
+  }
   int error = 0;
   {
-    const std::lock_guard lock(qp.mutex);
+    const BriefLock lock(qp.mutex);
     for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
       roce::SendRequest request;
       error = convert<kSanitized>(qp, *wr, request);
@@ -229,7 +232,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const int error = post_receives<kSanitized>(qp.own_receives, qp.announced_receives.get(), requests, bad);
   if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {
     {
-      const std::lock_guard lock(qp.mutex);
+      const BriefLock lock(qp.mutex);
       qp.engine->receives_posted();
     }
     qp.node->deliver(qp);

@@ -15,6 +15,7 @@
 #include "provider/soft/placement/place.hpp"
 #include "provider/soft/spin_pause.hpp"
 #include "provider/soft/undisturbed.hpp"
+#include "roce/at_once.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -48,17 +49,38 @@ inline bool Node::receive_at_once(const Arrival& arrival) {
   Qp* qp = qps_.find(packet.destination_qpn);
   if (qp == nullptr) return false;
   packet.acknowledgement = arrival.acknowledgement;
+  bool finished = false;
   {
-    const std::lock_guard lock(qp->mutex);
-    if (!comes_from_peer(arrival, qp->path) || !qp->engine->receive_at_once(clock_, packet)) return false;
+    const BriefLock lock(qp->mutex);
+    if (qp->bare_connection == nullptr || !comes_from_peer(arrival, qp->path)) return false;
+    ReceiveQueue& receives = qp->srq != nullptr ? qp->srq->queue : qp->own_receives;
+    if (!qp->bare_connection->receive_at_once(clock_, packet, qp->context->memory, receives, qp->recv_cq->queue))
+      return false;
+    finished = is_finished(*qp);
   }
-  touch(*qp);
+  if (finished) {
+    wake_if_due();
+  } else {
+    touch(*qp);
+  }
   return true;
+}
+
+// Under the locks of receiving and of the queue pair, which has executed a plain packet: true if finish_touched() would
+// have nothing to do for it, except that its acknowledgement is held from now on.
+inline bool Node::is_finished(Qp& qp) {
+  if (qp.touched || qp.dying) return false;
+  if (qp.bare_connection->state() != qp.state.load(std::memory_order_relaxed)) return false;
+  if (qp.send_cq->queue.has_notice() || qp.recv_cq->queue.has_notice() || qp.events.any()) return false;
+  if (qp.srq != nullptr && qp.srq->queue.has_limit_notice()) return false;
+  const bool finished = !must_send_now(qp, qp.bare_connection->owes());
+  if (finished) schedule(qp, qp.bare_connection->deadline());
+  return finished;
 }
 
 // Hands packet_ out. `arrival` has the rest.
 inline void Node::receive_into(Qp& qp, const Arrival& arrival) {
-  const std::lock_guard lock(qp.mutex);
+  const BriefLock lock(qp.mutex);
   const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
   if (!is_datagram && !comes_from_peer(arrival, qp.path)) {
     counters_.node.wrong_address.add();
@@ -140,7 +162,7 @@ inline void Node::touch(Qp& qp) {
   for (uint32_t i = 0; i < touched_count_; ++i) {
     Qp& qp = *touched_[i];
     {
-      const std::lock_guard lock(qp.mutex);
+      const BriefLock lock(qp.mutex);
       qp.touched = false;
       attend(qp, must_send_now(qp, qp.engine->owes()) && transmit(qp, clock_));
     }
@@ -158,7 +180,7 @@ bool Node::expire_due() {
     if (qp == nullptr) break;
     any = true;
     {
-      const std::lock_guard lock(qp->mutex);
+      const BriefLock lock(qp->mutex);
       if (qp->engine->deadline() <= clock_.exact()) qp->engine->expire(clock_);
       settle(*qp, clock_);
     }
@@ -187,7 +209,7 @@ bool Node::run_ready() {
     }
     if (qp == nullptr) break;
     {
-      const std::lock_guard lock(qp->mutex);
+      const BriefLock lock(qp->mutex);
       qp->ready = false;
       settle(*qp, clock_);
       any |= !qp->stuck;
@@ -262,7 +284,7 @@ void Node::progress() {
 }
 
 void Node::catch_up() {
-  const std::lock_guard lock(receive_mutex_);
+  const BriefLock lock(receive_mutex_);
   for (uint32_t i = 0; i < kMostAtOnce && work(Worker::kOther); ++i) {
   }
 }

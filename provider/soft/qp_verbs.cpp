@@ -96,6 +96,9 @@ int equip(Qp& qp) {
       received = &qp.checked->received;
     }
     qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, qp.events);
+    const bool is_bare = qp.checked == nullptr && qp.context->memory_is_bare() && sent == &qp.send_cq->queue &&
+                         received == &qp.recv_cq->queue;
+    if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
     if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
   }
   if (qp.engine == nullptr) {
@@ -154,7 +157,7 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
 }
 
 bool has_outstanding_sends(Qp& qp) {
-  const std::lock_guard lock(qp.mutex);
+  const BriefLock lock(qp.mutex);
   return qp.engine->outstanding_sends() != 0;
 }
 

@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cassert>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 
@@ -36,7 +35,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   // request's completion is make_mark().
   template <typename MakeMark>
   int post(uint64_t id, std::span<const roce::Segment> segments, MakeMark make_mark) {
-    const std::lock_guard lock(mutex_);
+    const BriefLock lock(mutex_);
     if (segments.size() > max_segments_) return EINVAL;
     if (count_ == depth_) return ENOMEM;
     assert(head_ < depth_ && count_ < depth_);
@@ -66,9 +65,8 @@ class ReceiveQueue final : public roce::ReceiveSource {
   // than the depth.
   int set_limit(uint32_t limit);
   uint32_t limit();
-  bool take_limit_notice() {
-    return limit_notice_.load(std::memory_order_relaxed) && limit_notice_.exchange(false, std::memory_order_acq_rel);
-  }
+  bool has_limit_notice() const { return limit_notice_.load(std::memory_order_relaxed); }
+  bool take_limit_notice() { return has_limit_notice() && limit_notice_.exchange(false, std::memory_order_acq_rel); }
 
  private:
   void copy_first(roce::ReceiveRequest& request) const;

@@ -35,7 +35,7 @@ inline std::byte* RingTurn::reserve(size_t size, EntryKind kind) {
   is_locked_ = true;
   // The peer sees the packets before a long one while its bytes are gathered.
   if (size > kShort) ring_.writer().publish();
-  std::byte* room = ring_.writer().reserve(size, qp_.path, kind, acknowledgement_);
+  std::byte* room = ring_.writer().reserve(size, qp_.path, kind);
   if (room == nullptr) ring_.full.store(true, std::memory_order_relaxed);
   return room;
 }
@@ -46,14 +46,7 @@ std::byte* RingTurn::reserve(size_t size) {
 
 void RingTurn::commit(const roce::AddressVector*) {
   ++packets_;
-  acknowledgement_ = nullptr;
   ring_.writer().commit();
-  if (shows_ == Shows::kAtOnce) ring_.writer().publish();
-}
-
-bool RingTurn::take_along(const roce::Acknowledgement& acknowledgement) {
-  acknowledgement_ = &acknowledgement;
-  return true;
 }
 
 // False if the peer would not be allowed to fetch the bytes.

@@ -18,18 +18,14 @@ namespace dapple::soft {
 // of Writes and Reads to and from the peer's memory.
 class RingTurn final : public roce::PacketSink {
  public:
-  // The peer sees packets when the turn ends, or each one when it is complete.
-  enum class Shows : uint8_t { kAtEnd, kAtOnce };
   // A turn lives under the queue pair's lock.
-  RingTurn(Qp& qp, RingTo& ring, Shows shows = Shows::kAtEnd)
-      : PacketSink(false), qp_(qp), ring_(ring), shows_(shows) {}
+  RingTurn(Qp& qp, RingTo& ring) : PacketSink(false), qp_(qp), ring_(ring) {}
   ~RingTurn() { end(); }
   RingTurn(const RingTurn&) = delete;
   RingTurn& operator=(const RingTurn&) = delete;
 
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
-  bool take_along(const roce::Acknowledgement& acknowledgement) override;
   std::byte* refer(const roce::Reference& reference, size_t headers) override;
   roce::Placed place(const roce::Transfer& transfer, uint64_t& done) override;
   bool would_place(const roce::Transfer& transfer) override;
@@ -52,9 +48,7 @@ class RingTurn final : public roce::PacketSink {
 
   Qp& qp_;
   RingTo& ring_;
-  const Shows shows_;
-  bool is_locked_ = false;                                  // the ring, by this turn
-  const roce::Acknowledgement* acknowledgement_ = nullptr;  // of the next packet
+  bool is_locked_ = false;  // the ring, by this turn
   uint32_t packets_ = 0;
   Placements placements_;
 };

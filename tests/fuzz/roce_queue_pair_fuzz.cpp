@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "roce/at_once.hpp"
 #include "roce/psn.hpp"
 #include "roce/queue_pair.hpp"
 
@@ -127,7 +128,8 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     room_ = SIZE_MAX;
     sent_now_ = 0;
     const PlainSend plain = {.id = request.id, .flags = request.flags, .segments = request.segments};
-    if (is_plain && qp->send_at_once(now, plain, *this)) return;
+    ReliableConnection* connection = qp->reliable_connection();
+    if (is_plain && connection != nullptr && connection->send_at_once(now, plain, *this, *this)) return;
     require(open_.size() == before && open_.back().id == request.id);
     const PostError error = qp->post_send(request);
     if (error == PostError::kNone) return;
@@ -172,7 +174,10 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     PlainPacket plain;
     // The last byte of the PSN chooses.
     const bool at_once = bytes.size() >= kBthSize && std::to_integer<unsigned>(bytes[kBthSize - 1]) % 4 != 0;
-    if (at_once && parse_plain(all, all, plain) && qp->receive_at_once(now, plain)) return check();
+    ReliableConnection* connection = qp->reliable_connection();
+    if (at_once && connection != nullptr && parse_plain(all, all, plain) &&
+        connection->receive_at_once(now, plain, *this, *this, received_))
+      return check();
     Packet packet;
     if (parse(all, packet) == ParseError::kNone) qp->receive(now, packet);
     check();
@@ -192,18 +197,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   Time now = 0;
   bool is_revoked = false;
 
- private:
-  struct Posted {
-    uint64_t id = 0;
-    bool is_signaled = false;
-  };
-
-  Fault check_range(uint32_t key, uint64_t address, uint64_t length) const {
-    const bool is_inside = address >= kBase && length <= kSize && address - kBase <= kSize - length;
-    return key == kKey && is_inside && !is_revoked ? Fault::kNone : Fault::kAccess;
-  }
-  std::byte* at(uint64_t address) { return bytes_.data() + (address - kBase); }
-
+  // The ports.
   Fault check_remote(Accessor, const RemoteRange& range, uint32_t) override {
     return range.length == 0 ? Fault::kNone : check_range(range.rkey, range.address, range.length);
   }
@@ -288,6 +282,20 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     require(++sent_now_ <= kMostPackets);
     if (packets.size() < 1024) packets.push_back(packet_);
   }
+
+  static bool take_along(const Acknowledgement&) { return false; }
+
+ private:
+  struct Posted {
+    uint64_t id = 0;
+    bool is_signaled = false;
+  };
+
+  Fault check_range(uint32_t key, uint64_t address, uint64_t length) const {
+    const bool is_inside = address >= kBase && length <= kSize && address - kBase <= kSize - length;
+    return key == kKey && is_inside && !is_revoked ? Fault::kNone : Fault::kAccess;
+  }
+  std::byte* at(uint64_t address) { return bytes_.data() + (address - kBase); }
 
   void sent(const Completion& completion) {
     // Completions come in order, each once; requests without a completion are skipped.

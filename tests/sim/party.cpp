@@ -6,6 +6,8 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "roce/at_once.hpp"
+
 namespace dapple::sim {
 
 using roce::CompletionStatus;
@@ -126,7 +128,10 @@ roce::PostError Party::post(const roce::SendRequest& request) {
   const bool is_plain = request.opcode == roce::SendOpcode::kSend && (request.flags & roce::kFence) == 0;
   open_sink();
   const roce::PlainSend plain = {.id = request.id, .flags = request.flags, .segments = request.segments};
-  if (is_plain && random_.in_thousand(kOften) && qp_->send_at_once(watch_, plain, *this)) return roce::PostError::kNone;
+  roce::ReliableConnection* connection = qp_->reliable_connection();
+  if (is_plain && connection != nullptr && random_.in_thousand(kOften) &&
+      connection->send_at_once(watch_, plain, *this, *node_.memory))
+    return roce::PostError::kNone;
   return qp_->post_send(request);
 }
 
@@ -162,7 +167,9 @@ bool Party::receive_at_once(const Flight& flight) {
   roce::PlainPacket packet;
   if (!random_.in_thousand(kOften) || !roce::parse_plain(flight.transport, flight.transport, packet)) return false;
   if (flight.along) packet.acknowledgement = &*flight.along;
-  if (!qp_->receive_at_once(watch_, packet)) return false;
+  roce::ReliableConnection* connection = qp_->reliable_connection();
+  if (connection == nullptr || !connection->receive_at_once(watch_, packet, *node_.memory, *this, received_))
+    return false;
   if (packet.psn == nak_psn_) nak_psn_ = kNoPsn;
   return true;
 }

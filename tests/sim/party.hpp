@@ -81,7 +81,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   void event(roce::QpEvent event, uint32_t qpn) override;
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
-  bool take_along(const roce::Acknowledgement& acknowledgement) override;
+  bool take_along(const roce::Acknowledgement& acknowledgement);
   bool take(roce::ReceiveRequest& request) override;
 
  private:

@@ -118,7 +118,7 @@ void RingMemory::unmap() {
 std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKind kind,
                                const roce::Acknowledgement* acknowledgement) {
   assert(size > 0 && size <= kLongestRingPacket);
-  const auto front = static_cast<uint8_t>((memcmp(&addresses, &addresses_, sizeof addresses) != 0 ? kAddresses : 0) |
+  const auto front = static_cast<uint8_t>((same(addresses, addresses_) ? 0 : kAddresses) |
                                           (acknowledgement != nullptr ? kAcknowledgement : 0));
   const size_t bytes = entry_bytes(size, front);
   const size_t rest = kRingBytes - written_ % kRingBytes;
@@ -170,18 +170,44 @@ void RingWriter::commit() {
   if (written_ - first_place_ >= kMostUnpublished) publish();
 }
 
-void RingWriter::publish() {
-  if (!has_unpublished_) return;
+// The entry behind written_ becomes the last one of a line.
+inline void RingWriter::fill_line(RingEntry& last) {
   const uint64_t gap = (kLine - written_ % kLine) % kLine;
-  last_.space = static_cast<uint16_t>(last_.space + in_units(gap));
+  last.space = static_cast<uint16_t>(last.space + in_units(gap));
   written_ += gap;
-  store_last();
-  has_unpublished_ = false;
+}
+
+// Publishes the entries from `place` on, of which `first` is the first.
+inline void RingWriter::show(uint64_t place, const RingEntry& first) {
   entry_at(memory_, written_).store(0, std::memory_order_relaxed);
-  entry_at(memory_, first_place_).store(as_word(first_), std::memory_order_release);
+  entry_at(memory_, place).store(as_word(first), std::memory_order_release);
   // The reader's CPU has had these lines since the last round. They come back while the next packet is made.
   for (size_t line = 1; line <= kLinesAhead; line++)
     fetch_to_write(memory_.data() + (written_ + line * kLine) % kRingBytes);
+}
+
+void RingWriter::publish() {
+  if (!has_unpublished_) return;
+  fill_line(last_);
+  store_last();
+  has_unpublished_ = false;
+  show(first_place_, first_);
+}
+
+void RingWriter::publish_one() {
+  if (has_unpublished_) {
+    // The unused end of the ring comes before the packet.
+    commit();
+    return publish();
+  }
+  assert(reserved_.size != 0);
+  if ((reserved_.front & kAddresses) != 0) addresses_ = *reserved_addresses_;
+  const uint64_t place = written_;
+  RingEntry entry = reserved_;
+  written_ += entry.space * sizeof(RingEntry);
+  fill_line(entry);
+  show(place, entry);
+  reserved_.size = 0;
 }
 
 bool RingWriter::must_wake() {

@@ -98,6 +98,8 @@ class RingWriter {
   void commit();
   // Publishes the packets that are complete.
   void publish();
+  // Instead of these two, for one packet alone.
+  void publish_one();
   // After publish(): true if the reader sleeps, and no earlier call has reported this.
   bool must_wake();
   // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
@@ -107,6 +109,8 @@ class RingWriter {
   bool has_become_free(size_t needed);
   void append(const RingEntry& entry);
   void store_last();
+  void fill_line(RingEntry& last);
+  void show(uint64_t place, const RingEntry& first);
 
   const RingMemory& memory_;
   uint64_t written_ = 0;  // counts up; the place is modulo kRingBytes

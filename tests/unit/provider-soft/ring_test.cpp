@@ -56,6 +56,13 @@ struct Ring {
     writer.publish();
     return added;
   }
+  bool write_one(size_t size, uint8_t value, const Addresses& addresses = kAddresses) {
+    std::byte* to = writer.reserve(size, addresses);
+    if (to == nullptr) return false;
+    memset(to, value, size);
+    writer.publish_one();
+    return true;
+  }
   void expect(size_t size, uint8_t value, const Addresses& addresses = kAddresses) {
     assert_true(reader.next(packet) == Next::kPacket);
     assert_int_equal(packet.bytes.size(), size);
@@ -204,6 +211,39 @@ void publish__many_laps_of_groups__every_packet_in_order(void**) {
   }
 }
 
+// Alone and between groups, around the end of the ring, too. Each begins a line.
+void publish_one__many_laps__every_packet_in_order(void**) {
+  Ring ring;
+  const auto size_of = [](size_t number) { return 1 + number * number % 1511; };
+  const auto addresses_of = [](size_t number) { return number % 5 == 0 ? kOtherDestination : kAddresses; };
+  size_t before_the_end = 0;
+  for (size_t number = 0; number < 20'000; number++) {
+    const auto value = static_cast<uint8_t>(number);
+    const Addresses addresses = addresses_of(number);
+    const bool in_group = number % 3 == 0;
+    if (in_group) assert_true(ring.add(30, 1));
+    if (in_group) ring.writer.publish();
+    assert_true(ring.write_one(size_of(number), value, addresses));
+    if (in_group) ring.expect(30, 1);
+    const std::byte* last = ring.packet.bytes.data();
+    ring.expect(size_of(number), value, addresses);
+    if (ring.packet.bytes.data() < last) before_the_end++;
+    const size_t place = static_cast<size_t>(ring.packet.bytes.data() - ring.memory.data());
+    assert_in_range(place % kLine, sizeof(RingEntry), sizeof(RingEntry) + sizeof(Addresses));
+    assert_true(ring.reader.empty());
+    (void)ring.reader.release();
+  }
+  assert_true(before_the_end > 10);
+}
+
+void publish_one__after_an_abandoned_packet__only_it(void**) {
+  Ring ring;
+  assert_non_null(ring.writer.reserve(4000, kOtherSource));
+  assert_true(ring.write_one(20, 1));
+  ring.expect(20, 1);
+  assert_true(ring.reader.empty());
+}
+
 // The group ends with the last packet that the ring has taken. From all places, and with all sizes.
 void publish__group_that_fills_the_ring__those_that_it_took(void**) {
   Ring ring;
@@ -283,7 +323,8 @@ void two_threads__no_packet_lost_or_changed(void**) {
   const auto addresses_of = [](uint32_t number) { return number % 7 == 0 ? kOtherSource : kAddresses; };
   std::thread writer([&] {
     for (uint32_t i = 0; i < kPackets;) {
-      const uint32_t group = 1 + i % 9;
+      const uint32_t group = i % 9;
+      if (group == 0 && ring.write_one(size_of(i), static_cast<uint8_t>(i), addresses_of(i))) i++;
       for (uint32_t j = 0; j < group && i < kPackets; j++) {
         if (!ring.add(size_of(i), static_cast<uint8_t>(i), addresses_of(i))) break;
         i++;
@@ -468,6 +509,8 @@ int main() {
       cmocka_unit_test(commit__long_packets__published_at_once),
       cmocka_unit_test(publish__two_short_packets__one_line_that_no_other_packet_shares),
       cmocka_unit_test(publish__many_laps_of_groups__every_packet_in_order),
+      cmocka_unit_test(publish_one__many_laps__every_packet_in_order),
+      cmocka_unit_test(publish_one__after_an_abandoned_packet__only_it),
       cmocka_unit_test(publish__group_that_fills_the_ring__those_that_it_took),
       cmocka_unit_test(peek__a_packet__stays_the_next_one),
       cmocka_unit_test(reserve__not_committed__nothing_to_read),

@@ -28,7 +28,7 @@ struct AtOnce : Pair {
   bool send(Endpoint& from, uint32_t length = 8, uint8_t flags = kSignaled) {
     SendRequest request = from.request(SendOpcode::kSend, length);
     request.flags = flags;
-    return from.qp->send_at_once(now, plain(request), from);
+    return from.send_at_once(now, plain(request));
   }
   bool send(uint32_t length = 8, uint8_t flags = kSignaled) { return send(a, length, flags); }
   // Nothing was sent or posted.
@@ -46,7 +46,7 @@ struct AtOnce : Pair {
     if (!parse_plain(bytes, bytes, packet)) return false;
     const auto along = from.along.find(packet.psn);
     if (along != from.along.end()) packet.acknowledgement = &along->second;
-    if (!to.qp->receive_at_once(now, packet)) return false;
+    if (!to.receive_at_once(now, packet)) return false;
     from.link.pop_front();
     return true;
   }
@@ -82,8 +82,7 @@ void send__inline__the_bytes_of_the_post(void**) {
   memset(here, 0x42, sizeof here);
   const Segment segment = {reinterpret_cast<uintptr_t>(here), sizeof here, 0};
   pair.b.post_receive(kMtu, kPlace);
-  assert_true(
-      pair.a.qp->send_at_once(pair.now, {.id = 1, .flags = kSignaled | kInline, .segments = {&segment, 1}}, pair.a));
+  assert_true(pair.a.send_at_once(pair.now, {.id = 1, .flags = kSignaled | kInline, .segments = {&segment, 1}}));
   memset(here, 0, sizeof here);
   pair.a.link.clear();  // The packet is lost, and sent again.
   pair.sleep();
@@ -124,7 +123,7 @@ void send__not_valid__refused(void**) {
   pair.expect_refused();
   pair.a.revoked = false;
   const Segment segments[5] = {};
-  assert_false(pair.a.qp->send_at_once(pair.now, {.segments = segments}, pair.a));
+  assert_false(pair.a.send_at_once(pair.now, {.segments = segments}));
   pair.expect_nothing(pair.a);
   pair.a.link_room = 0;
   pair.expect_refused();
@@ -320,7 +319,7 @@ void acknowledgement__unsignaled__asked_for_when_the_queue_is_half_full(void**) 
 void acknowledgement__short_timer__always_asked_for(void**) {
   Pair pair(QpType::kRc, false, 12);
   const SendRequest request = pair.a.request(SendOpcode::kSend, 8);
-  assert_true(pair.a.qp->send_at_once(pair.now, {.id = 1, .segments = request.segments}, pair.a));
+  assert_true(pair.a.send_at_once(pair.now, {.id = 1, .segments = request.segments}));
   assert_true(Pair::parsed(pair.a.link[0]).headers.ack_request);
 }
 

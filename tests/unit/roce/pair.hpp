@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "roce/at_once.hpp"
 #include "roce/psn.hpp"
 #include "roce/queue_pair.hpp"
 #include "tests/roce-support/frame.hpp"
@@ -85,6 +86,13 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     made.segments[0] = {kBase + offset, length, kKey};
     receives.push_back(made);
     qp->receives_posted();
+  }
+
+  bool send_at_once(Now now, const PlainSend& request) {
+    return qp->reliable_connection()->send_at_once(now, request, *this, *this);
+  }
+  bool receive_at_once(Now now, const PlainPacket& packet) {
+    return qp->reliable_connection()->receive_at_once(now, packet, *this, *this, receive_completions);
   }
 
   std::byte* at(uint64_t address) { return bytes.data() + (address - kBase); }
@@ -178,7 +186,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     if (room != nullptr) referred_.emplace(*this, reference);
     return room;
   }
-  bool take_along(const Acknowledgement& acknowledgement) override {
+  bool take_along(const Acknowledgement& acknowledgement) {
     if (takes_along) taken_along_ = acknowledgement;
     return takes_along;
   }
