@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The short way of a reliable connection's plain Sends, from post to packet and from packet to completion. These
-// functions are templates of the ports' types: a host whose ports are final classes names them, and then no call of
-// this way is virtual, and all of it is inlined.
+// functions are templates of the ports' types: a host whose ports are final classes names them. Then the calls of these
+// ports are not virtual, and the compiler can inline them.
 #ifndef DAPPLE_ROCE_AT_ONCE_HPP
 #define DAPPLE_ROCE_AT_ONCE_HPP
+
+#include <cassert>
 
 #include "roce/packet.hpp"
 #include "roce/psn.hpp"
@@ -58,6 +60,7 @@ inline bool Requester::send_at_once(Now now, const PlainSend& request, Sink& sin
 
 template <typename Sink, typename MemoryType>
 inline bool ReliableConnection::send_at_once(Now now, const PlainSend& request, Sink& sink, MemoryType& own_memory) {
+  assert(static_cast<Memory*>(&own_memory) == &memory);
   if (state() != QpState::kRts || requests_filled_sink_ || !requester_.may_send_at_once(sink.may_lose_packets()))
     return false;
   const Owes owed = responder_.owes();
@@ -95,6 +98,8 @@ inline bool Responder::receive_at_once(const PlainPacket& packet, MemoryType& me
 template <typename MemoryType, typename Receives, typename Completions>
 inline bool ReliableConnection::receive_at_once(Now now, const PlainPacket& packet, MemoryType& own_memory,
                                                 Receives& own_receives, Completions& own_completions) {
+  assert(static_cast<Memory*>(&own_memory) == &memory && static_cast<ReceiveSource*>(&own_receives) == &receives &&
+         static_cast<CompletionSink*>(&own_completions) == &receive_completions);
   if (state() != QpState::kRts) {
     return state() == QpState::kRtr && responder_.receive_at_once(packet, own_memory, own_receives, own_completions);
   }

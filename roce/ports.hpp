@@ -11,7 +11,6 @@
 #include <span>
 
 #include "roce/clock.hpp"
-#include "roce/packet.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::roce {

@@ -109,7 +109,8 @@ class QueuePair {
                                            CompletionSink& receive_completions, ReceiveSource& receives,
                                            EventSink& events);
   virtual ~QueuePair() = default;
-  // The queue pair, if it is a reliable connection: plain Sends have a short way there (at_once.hpp). Null otherwise.
+  // The queue pair, if it is a reliable connection and nothing is between: plain Sends have a short way there
+  // (at_once.hpp). Null otherwise.
   virtual ReliableConnection* reliable_connection() { return nullptr; }
 
   // IBTA 11.2.5.2 and tables 91 to 94: false if this transition or an attribute is refused, or no memory is available;

@@ -109,7 +109,7 @@ class SendQueue {
     return (request.flags & kInline) != 0 ? length <= max_inline_ : request.segments.size() <= max_segments_;
   }
   SendEntry& push(const PlainSend& request, uint64_t length) {
-    // The fields that no Send has keep their values.
+    // The other fields keep their values: nothing reads them for a plain Send, or the caller sets them.
     SendEntry& entry = entries_[tail_ & mask_];
     entry.request.id = request.id;
     entry.request.opcode = SendOpcode::kSend;

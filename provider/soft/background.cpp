@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
+#include "provider/soft/heavy_barrier.hpp"
 #include "provider/soft/node.hpp"
 #include "provider/soft/own_thread.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -239,6 +241,7 @@ void Node::learn_poll_interval(Time took) {
 bool Node::step_aside(Time& aside) {
   for (bool has_slept = false;; has_slept = true) {
     const uint32_t polls = polls_.load(std::memory_order_relaxed);
+    was_aside_ = true;
     steps_aside_.store(true);
     // expect_no_polls() sees that this thread steps aside, or this thread sees its mark.
     if (polls_without_successor_.load() == polls) return has_slept;
@@ -247,6 +250,13 @@ bool Node::step_aside(Time& aside) {
     aside = std::min(aside + aside / kAsideGrowth, kLongestAside);
     if (!polled_since(polls, now() - start)) return true;
   }
+}
+
+// A polling thread that holds an acknowledgement back sees that this thread no longer steps aside, or this thread sees
+// the acknowledgement.
+void Node::take_over() {
+  steps_aside_.store(false);
+  if (std::exchange(was_aside_, false) && have_heavy_barriers()) heavy_barrier();
 }
 
 void Node::background() {
@@ -265,10 +275,11 @@ void Node::background() {
     const bool has_slept = rival && polled_meanwhile() && step_aside(aside);
     // The lock's owner works for long without a poll, and may need this CPU.
     if (shut_out && !has_slept) {
+      was_aside_ = true;
       steps_aside_.store(true);
       sleep_until(now() + poll_interval_, false);
     }
-    steps_aside_.store(false);
+    take_over();
     bool found = false, gives_way = false;
     for (bool any = true; any && !gives_way;) {
       shut_out = !receive_mutex_.try_lock();

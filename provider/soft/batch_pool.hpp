@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include <memory>
-#include <mutex>
 
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/wire.hpp"

@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "provider/soft/context.hpp"
+#include "provider/soft/heavy_barrier.hpp"
 #include "provider/soft/node.hpp"
 #include "provider/soft/undisturbed.hpp"
 
@@ -54,9 +55,9 @@ bool Node::must_send_now(Qp& qp, Owes owes) {
 
 bool Node::expects_answer(Qp& qp) {
   if (worker_ != Worker::kPoller) return false;
-  // The messages of one poll count as one.
-  if (const uint32_t poll = polls_.load(std::memory_order_relaxed); qp.acknowledgement_poll != poll) {
-    qp.acknowledgement_poll = poll;
+  // The messages of one turn count as one.
+  if (const uint32_t turn = polled_turns_.load(std::memory_order_relaxed); qp.acknowledgement_turn != turn) {
+    qp.acknowledgement_turn = turn;
     qp.answers_in_a_row = qp.answered ? static_cast<uint8_t>(std::min<int>(qp.answers_in_a_row + 1, kHabit)) : 0;
     qp.answered = false;
   }
@@ -66,20 +67,20 @@ bool Node::expects_answer(Qp& qp) {
 }
 
 bool Node::hold(Qp& qp) {
-  if (worker_ != Worker::kPoller || qp.dying || held_count_.load(std::memory_order_relaxed) == kMostHeld) return false;
+  const uint32_t count = held_count_.load(std::memory_order_relaxed);
+  if (worker_ != Worker::kPoller || qp.dying || count == kMostHeld) return false;
   if (!steps_aside_.load(std::memory_order_relaxed)) return false;
   if (qp.held) return true;
-  if (held_count_.load(std::memory_order_relaxed) == 0) held_polls_ = 0;
+  if (count == 0) held_polls_ = 0;
   qp.held = true;
-  QpTable::pin(qp);
-  held_[held_count_.load(std::memory_order_relaxed)] = &qp;
-  held_count_.fetch_add(1);
+  held_[count] = &qp;
+  held_count_.store(count + 1, have_heavy_barriers() ? std::memory_order_relaxed : std::memory_order_seq_cst);
   return true;
 }
 
 // The application has posted.
 void Node::note_answer(Qp& qp) {
-  if (polls_.load(std::memory_order_relaxed) - qp.acknowledgement_poll <= 1) qp.answered = true;
+  if (polled_turns_.load(std::memory_order_relaxed) - qp.acknowledgement_turn <= 1) qp.answered = true;
 }
 
 void Node::settle_posts(Qp& qp) {
@@ -97,8 +98,9 @@ void Node::send_held_in_time() {
 }
 
 // Call it after a polling thread has received. The background thread may have taken over again meanwhile: then it sees
-// held_count_, or this thread sees that it no longer steps aside.
+// held_count_ (take_over() has the counterpart), or this thread sees that it no longer steps aside.
 void Node::send_held_alone() {
+  light_barrier();
   if (held_count_.load() != 0 && !steps_aside_.load()) send_held(Owes::kLaterAcknowledgement);
 }
 
@@ -122,7 +124,6 @@ void Node::send_held(Owes least) {
       continue;
     }
     if (sent) deliver(qp);
-    QpTable::unpin(qp);
   }
   held_count_.store(left, std::memory_order_relaxed);
 }

@@ -5,7 +5,8 @@
 //
 // Progress is made by the application's threads that poll a completion queue and find it empty, and by one background
 // thread when no thread polls. Each thread that called a queue pair's engine under its lock calls settle() before it
-// releases the lock, and deliver() afterwards.
+// releases the lock, and deliver() afterwards; the short ways of plain Sends (roce/at_once.hpp) leave out what they do
+// not need of both.
 //
 // A child of fork() cannot use the parent's node: it closes the descriptors, refuses calls on the parent's contexts,
 // and makes a node of its own when it opens a device.
@@ -132,7 +133,7 @@ class Node final : public ArrivalSink {
   void receive_reference(Qp& qp, const Arrival& arrival);
   // A packet that needs nothing but its execution. False: arrived() goes on with it.
   bool receive_at_once(const Arrival& arrival);
-  bool is_finished(Qp& qp);
+  bool finish_at_once(Qp& qp);
   void hand_out(Qp& qp, const Arrival& arrival);
   void hand_out_to_group(const Arrival& arrival);
   void touch(Qp& qp);
@@ -168,6 +169,7 @@ class Node final : public ArrivalSink {
   bool polled_since(uint32_t polls, roce::Time time);
   bool polled_meanwhile();
   bool step_aside(roce::Time& aside);
+  void take_over();
   // True if packets have come, or a thread polls that would take them.
   bool sleep_until(roce::Time when, bool for_packets);
   void look_after_link();
@@ -198,15 +200,15 @@ class Node final : public ArrivalSink {
   uint32_t touched_count_ = 0;
   Worker worker_ = Worker::kOther;
   TurnClock clock_;
-  uint32_t same_host_turns_ = 0;        // turns of work() in which packets of this host are more likely than others
-  uint32_t turns_ = 0;                  // without a look at the network
-  uint32_t polled_turns_ = 0;           // by threads that poll
-  uint64_t fetched_bytes_ = 0;          // of peers
-  uint64_t arrivals_ = 0;               // packets that have arrived
-  AheadOfItsPacket ahead_;              // see FetchAhead
-  std::atomic<bool> links_due_{false};  // links_ has something to attend to
+  uint32_t same_host_turns_ = 0;           // turns of work() in which packets of this host are more likely than others
+  uint32_t turns_ = 0;                     // without a look at the network
+  std::atomic<uint32_t> polled_turns_{0};  // by threads that poll; posting threads read it
+  uint64_t fetched_bytes_ = 0;             // of peers
+  uint64_t arrivals_ = 0;                  // packets that have arrived
+  AheadOfItsPacket ahead_;                 // see FetchAhead
+  std::atomic<bool> links_due_{false};     // links_ has something to attend to
 
-  // Under receive_mutex_: the queue pairs whose acknowledgements wait, pinned.
+  // Under receive_mutex_: the queue pairs whose acknowledgements wait. remove() sees to it that they go in time.
   static constexpr uint32_t kMostHeld = 64;
   Qp* held_[kMostHeld];
   std::atomic<uint32_t> held_count_{0};
@@ -221,10 +223,11 @@ class Node final : public ArrivalSink {
   std::mutex contexts_mutex_;
   Context* first_context_ = nullptr;
 
-  // The background thread's: what a turn of work() in vain takes, and the time in which a program that polls often has
-  // polled at least once.
+  // The background thread's own: what a turn of work() in vain takes, and the time in which a program that polls often
+  // has polled at least once.
   roce::Time turn_in_vain_ = 0;
   roce::Time poll_interval_ = 0;
+  bool was_aside_ = false;  // since it took over last
 
   int wake_fd_ = -1;
   std::atomic<bool> wake_due_{false};

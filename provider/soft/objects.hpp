@@ -30,10 +30,6 @@
 #include "provider/soft/wire.hpp"
 #include "roce/queue_pair.hpp"
 
-namespace dapple::roce {
-class ReliableConnection;
-}
-
 namespace dapple::soft {
 
 class Node;
@@ -152,7 +148,8 @@ struct Qp {
   // The rest is guarded by the lock, except for the atomics.
   BriefMutex mutex;
   std::unique_ptr<roce::QueuePair> engine;
-  // The engine, if it is a connection, and its ports are the memory table, the queues and nothing between them.
+  // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
+  // them. Null otherwise. Set once.
   roce::ReliableConnection* bare_connection = nullptr;
   Path path;               // to the peer (RC, UC)
   RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
@@ -184,9 +181,9 @@ struct Qp {
 
   // See held_acknowledgements.cpp.
   bool held = false;                  // the node's list has it
-  bool answered = false;              // the application posted soon after the last message
+  bool answered = false;              // the application posted soon after the messages of the last turn that had some
   uint8_t answers_in_a_row = 0;       // to a limit
-  uint32_t acknowledgement_poll = 0;  // when the last acknowledgement was due, by the node's count of polls
+  uint32_t acknowledgement_turn = 0;  // when the last acknowledgement was due, by the node's polled_turns_
 };
 
 // libibverbs' objects begin ours.

@@ -56,7 +56,7 @@ inline bool Node::receive_at_once(const Arrival& arrival) {
     ReceiveQueue& receives = qp->srq != nullptr ? qp->srq->queue : qp->own_receives;
     if (!qp->bare_connection->receive_at_once(clock_, packet, qp->context->memory, receives, qp->recv_cq->queue))
       return false;
-    finished = is_finished(*qp);
+    finished = finish_at_once(*qp);
   }
   if (finished) {
     wake_if_due();
@@ -66,9 +66,9 @@ inline bool Node::receive_at_once(const Arrival& arrival) {
   return true;
 }
 
-// Under the locks of receiving and of the queue pair, which has executed a plain packet: true if finish_touched() would
-// have nothing to do for it, except that its acknowledgement is held from now on.
-inline bool Node::is_finished(Qp& qp) {
+// Under the locks of receiving and of the queue pair, which has executed a plain packet: does what finish_touched()
+// would do, if that is only to hold the acknowledgement and to note the deadline. False: call touch().
+inline bool Node::finish_at_once(Qp& qp) {
   if (qp.touched || qp.dying) return false;
   if (qp.bare_connection->state() != qp.state.load(std::memory_order_relaxed)) return false;
   if (qp.send_cq->queue.has_notice() || qp.recv_cq->queue.has_notice() || qp.events.any()) return false;
@@ -249,11 +249,14 @@ bool Node::receive_packets() {
 bool Node::work(Worker worker) {
   clock_.restart();
   worker_ = worker;
+  if (worker == Worker::kPoller)
+    polled_turns_.store(polled_turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (held_count_.load(std::memory_order_relaxed) != 0) send_held_in_time();
   bool any = receive_packets();
   if (touched_count_ > 0) finish_touched();
   // A look at the clock takes as long as one at the rings. A thread that polls is soon here again.
-  if (worker == Worker::kOther || ++polled_turns_ % kTurnsToADeadline == 0) any |= expire_due();
+  if (worker == Worker::kOther || polled_turns_.load(std::memory_order_relaxed) % kTurnsToADeadline == 0)
+    any |= expire_due();
   any |= run_ready();
   return any;
 }

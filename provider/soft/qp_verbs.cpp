@@ -96,8 +96,7 @@ int equip(Qp& qp) {
       received = &qp.checked->received;
     }
     qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, qp.events);
-    const bool is_bare = qp.checked == nullptr && qp.context->memory_is_bare() && sent == &qp.send_cq->queue &&
-                         received == &qp.recv_cq->queue;
+    const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
     if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
   }

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "provider/soft/addresses.hpp"
+#include "roce/packet.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

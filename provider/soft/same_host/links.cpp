@@ -67,10 +67,10 @@ const RingReference* reference_behind(RingReader& reader, const RingPacket& foun
   if (reader.peek(behind) != RingReader::Next::kPacket || behind.kind != EntryKind::kReference) return nullptr;
   if (!take_reference(behind.bytes, room)) return nullptr;
   if (!parse(found, headers, first) || !parse(behind, room.headers, second)) return nullptr;
-  const bool same = memcmp(behind.addresses, found.addresses, sizeof *found.addresses) == 0 &&
-                    first.headers.destination_qpn == second.headers.destination_qpn;
+  const bool same_pair =
+      same(*behind.addresses, *found.addresses) && first.headers.destination_qpn == second.headers.destination_qpn;
   const bool is_whole = second.info->has(roce::kStarts) && second.info->has(roce::kEnds);
-  return same && first.info->has(roce::kEnds) && is_whole ? &room : nullptr;
+  return same_pair && first.info->has(roce::kEnds) && is_whole ? &room : nullptr;
 }
 
 }  // namespace

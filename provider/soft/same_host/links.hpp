@@ -50,7 +50,7 @@ class RingTo {
   uint32_t number() const { return number_; }
   // The reason, once the ring is broken.
   Way end() const { return end_.load(std::memory_order_relaxed); }
-  // After the writer's publish(), without the lock: wakes the peer if it sleeps.
+  // After the writer has published, without the lock: wakes the peer if it sleeps.
   void wake_reader();
 
   RingWriter& writer() { return writer_; }

@@ -170,7 +170,7 @@ void RingWriter::commit() {
   if (written_ - first_place_ >= kMostUnpublished) publish();
 }
 
-// The entry behind written_ becomes the last one of a line.
+// The entry that ends at written_ gets the rest of its line.
 inline void RingWriter::fill_line(RingEntry& last) {
   const uint64_t gap = (kLine - written_ % kLine) % kLine;
   last.space = static_cast<uint16_t>(last.space + in_units(gap));
@@ -234,7 +234,8 @@ RingReader::Next RingReader::peek(RingPacket& packet) {
 }
 
 // Moves `position` behind the packet that it finds there. `new_addresses` become the packet's if its entry has some.
-inline RingReader::Next RingReader::look(uint64_t& position, Addresses& new_addresses, RingPacket& packet) const {
+[[gnu::always_inline]] inline RingReader::Next RingReader::look(uint64_t& position, Addresses& new_addresses,
+                                                                RingPacket& packet) const {
   for (int wraps = 0; wraps < 2; wraps++) {
     const size_t place = position % kRingBytes;
     const RingEntry entry = read_entry(memory_, position);

@@ -91,16 +91,16 @@ class RingWriter {
  public:
   explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
 
-  // Room for a packet, or null if the ring is full. The addresses are read until commit().
+  // Room for a packet, or null if the ring is full. The addresses are read until commit() or publish_one().
   std::byte* reserve(size_t size, const Addresses& addresses, EntryKind kind = EntryKind::kPacket,
                      const roce::Acknowledgement* acknowledgement = nullptr);
   // The packet in the room of the last reserve() is complete. It is published now or by publish().
   void commit();
   // Publishes the packets that are complete.
   void publish();
-  // Instead of these two, for one packet alone.
+  // The same as commit() and publish(), for one packet alone.
   void publish_one();
-  // After publish(): true if the reader sleeps, and no earlier call has reported this.
+  // After one of these two: true if the reader sleeps, and no earlier call has reported this.
   bool must_wake();
   // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
   bool wait_for_room();

@@ -3,7 +3,6 @@
 #ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_THREAD_SANITIZER_HPP
 #define DAPPLE_PROVIDER_SOFT_SANITIZERS_THREAD_SANITIZER_HPP
 
-#include <mutex>
 #include <span>
 
 #include "provider/soft/sanitizers/sanitizer.hpp"
