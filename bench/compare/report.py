@@ -24,9 +24,9 @@ where the programs print averages, and of the medians elsewhere. It is rounded t
 The last column is the machine's own limit. For a latency this is half a round trip of one cache line between the two CPUs. For a bandwidth
 on one host it is the speed of the kernel's copy between two processes. Over UDP it is the speed of one memcpy.
 
-Two CPUs of a virtual machine share a cache at times. Each round measures the round trip of a cache line before and after. Only rounds that
-were in the same mode before and after are compared, with rounds of the same mode: *near* (below 0.07 us) or *far*. The mode with more rounds
-is shown.
+Two CPUs of a virtual machine share a cache at times. Each round measures the round trip of a cache line before and after each program. Only
+rounds that stayed in one mode are compared, with rounds of the same mode: *near* (below 0.07 us) or *far*. The mode with more rounds is
+shown.
 
 A machine without KVM emulates the guest's processor, so the rows in a guest say little about a real machine.
 [bench/README.md](../bench/README.md#the-software-device) has more figures of the software device.

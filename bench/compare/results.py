@@ -20,8 +20,8 @@ NEAR_US = 0.07
 Round = dict[str, Any]
 
 
-def mode_of(before_us: float, after_us: float) -> str:
-    modes = {"near" if us < NEAR_US else "far" for us in (before_us, after_us)}
+def mode_of(pingpong_us: list[float]) -> str:
+    modes = {"near" if us < NEAR_US else "far" for us in pingpong_us}
     return modes.pop() if len(modes) == 1 else "mixed"
 
 
