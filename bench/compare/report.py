@@ -75,8 +75,20 @@ def tables(results: Results, rows: list[Row]) -> str:
                 made = results.rounds(row)
                 figures = figures_of(row, made)
                 parts.append(line(row, figures, results.limit(row, figures.mode) if figures else None, len(made)))
-        parts.append("")
+        parts += ["", *reasons(results, [row for row in rows if row.group == group])]
     return "\n".join(parts)
+
+
+def reasons(results: Results, rows: list[Row]) -> list[str]:
+    """Why targets are missed, each reason once."""
+    missed: dict[str, list[str]] = {}
+    for row in rows:
+        figures = figures_of(row, results.rounds(row))
+        if row.why and figures and not is_met(row, figures):
+            missed.setdefault(row.why, []).append(row.name)
+    lines = [textwrap.fill(f"- {', '.join(names)}: {why}", 140, subsequent_indent="  ", break_on_hyphens=False)
+             for why, names in missed.items()]
+    return ["Missed, and why:", "", *lines, ""] if lines else []
 
 
 def summary(results: Results, rows: list[Row]) -> tuple[str, int]:
