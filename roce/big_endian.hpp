@@ -5,8 +5,10 @@
 #ifndef DAPPLE_ROCE_BIG_ENDIAN_HPP
 #define DAPPLE_ROCE_BIG_ENDIAN_HPP
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace dapple::roce {
 
@@ -29,11 +31,13 @@ constexpr void store_be16(std::byte* to, uint16_t value) {
   to[1] = static_cast<std::byte>(value);
 }
 
-constexpr void store_be32(std::byte* to, uint32_t value) {
-  for (int i = 0; i < 4; ++i) to[i] = static_cast<std::byte>(value >> (24 - 8 * i));
+// One store: the compiler would make four of a loop over the bytes now and then.
+inline void store_be32(std::byte* to, uint32_t value) {
+  const uint32_t stored = std::endian::native == std::endian::little ? __builtin_bswap32(value) : value;
+  std::memcpy(to, &stored, sizeof stored);
 }
 
-constexpr void store_be64(std::byte* to, uint64_t value) {
+inline void store_be64(std::byte* to, uint64_t value) {
   store_be32(to, static_cast<uint32_t>(value >> 32));
   store_be32(to + 4, static_cast<uint32_t>(value));
 }

@@ -44,6 +44,7 @@ void Requester::start() {
   refers_ = true;
   retries_left_ = core_.values.retry_count;
   rnr_retries_left_ = core_.values.rnr_retry;
+  take_timeout();
   window_.reset(core_.mtu());
 }
 
@@ -75,6 +76,7 @@ void Requester::drain() {
 void Requester::resume() {
   draining_ = false;
   // The program may have changed the timeout.
+  take_timeout();
   if (!outstanding()) ack_deadline_ = kNever;
 }
 
@@ -392,8 +394,11 @@ bool Requester::may_send_at_once(bool may_lose_packets) {
 // A request without a completion needs an acknowledgement only so that its place in the queue becomes free, or a
 // request behind it can be done. The peer may hold it for a few milliseconds.
 bool Requester::wants_acknowledgement(uint8_t flags) const {
-  return core_.config.signal_all || (flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked ||
-         core_.sends.is_half_full() || ack_time(core_.values.timeout) < kLeastTimeoutUnasked;
+  return always_asks_ || (flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked || core_.sends.is_half_full();
+}
+
+void Requester::take_timeout() {
+  always_asks_ = core_.config.signal_all || ack_time(core_.values.timeout) < kLeastTimeoutUnasked;
 }
 
 void Requester::set_timer(Now now) {
@@ -420,8 +425,7 @@ void Requester::restart_timer(Now now) {
 // --- Acknowledgements and responses
 
 void Requester::fail(SendEntry& entry, CompletionStatus status) {
-  entry.failed = true;
-  entry.status = status;
+  core_.sends.fail(entry, status);
   settle();
 }
 
@@ -441,6 +445,13 @@ void Requester::settle() {
 bool Requester::acknowledge(Now now, uint32_t psn) {
   uint32_t oldest = psn_add(psn, 1);
   bool is_complete = true;
+  if (const uint64_t quiet = core_.sends.quiet(); quiet > 0) {
+    const int32_t covered = psn_distance(psn, core_.sends.front().first_psn) + 1;
+    if (covered > 0) {
+      core_.sends.pop(std::min<uint64_t>(quiet, static_cast<uint32_t>(covered)));
+      message_ended_ = true;
+    }
+  }
   while (!core_.sends.empty() && core_.sends.front().started && !core_.sends.front().failed) {
     const SendEntry& entry = core_.sends.front();
     if (entry.packets != 0) {

@@ -61,6 +61,7 @@ class Requester {
   Step step_placement(SendEntry& entry, PacketSink& sink);
   bool start_entry(SendEntry& entry);
   bool wants_acknowledgement(uint8_t flags) const;
+  void take_timeout();
   bool window_allows(const SendEntry& entry) const;
   bool waits_for_part() const;
   // These are false if the sink is full.
@@ -113,6 +114,7 @@ class Requester {
   uint32_t highest_psn_ = 0;     // one after the highest that was ever sent
   uint32_t reference_end_ = 0;   // one after the last packet with a reference, or oldest_psn_
   uint64_t after_others_ = 0;    // number of the entry behind the last started one that is neither Write nor Read
+  bool always_asks_ = false;     // for acknowledgements: each request has a completion, or the timer is short
   uint32_t unasked_ = 0;         // packets since the last one that asks for an acknowledgement
   bool refers_ = true;           // the peer has fetched all bytes that it should
   bool message_ended_ = false;   // by an acknowledgement, and no packet has been sent since

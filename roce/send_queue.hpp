@@ -68,6 +68,8 @@ struct SendEntry {
   const std::byte* inline_bytes = nullptr;
   uint64_t placed = 0;  // bytes that the sink has copied; such an entry is not started
 
+  bool quiet = false;  // a plain Send that has been sent, and ends without a completion
+
   // Set when it is started.
   bool started = false;
   bool failed = false;
@@ -121,11 +123,24 @@ class SendQueue {
     keep(entry, request.segments, (request.flags & kInline) != 0);
     return entry;
   }
-  void pop() {
-    assert(!empty());
-    head_++;
+  void pop(uint64_t count = 1) {
+    assert(count <= tail_ - head_);
+    head_ += count;
   }
-  void clear() { head_ = tail_ = 0; }
+  // The number of quiet requests at the head. Each has one packet, so their PSNs follow each other.
+  uint64_t quiet() {
+    if (quiet_end_ < head_) quiet_end_ = head_;
+    while (quiet_end_ < tail_ && entries_[quiet_end_ & mask_].quiet) quiet_end_++;
+    return quiet_end_ - head_;
+  }
+  // The request fails: it will have a completion.
+  void fail(SendEntry& entry, CompletionStatus status) {
+    entry.failed = true;
+    entry.status = status;
+    entry.quiet = false;
+    quiet_end_ = head_;
+  }
+  void clear() { head_ = tail_ = quiet_end_ = 0; }
 
  private:
   // Copies the segments or the inline bytes of the new entry.
@@ -152,6 +167,7 @@ class SendQueue {
   std::unique_ptr<std::byte[]> inline_bytes_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
+  uint64_t quiet_end_ = 0;  // the requests from head_ to here are quiet
 };
 
 CompletionOpcode completion_opcode(SendOpcode opcode);

@@ -121,10 +121,8 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   const auto front = static_cast<uint8_t>((same(addresses, addresses_) ? 0 : kAddresses) |
                                           (acknowledgement != nullptr ? kAcknowledgement : 0));
   const size_t bytes = entry_bytes(size, front);
-  const size_t rest = kRingBytes - written_ % kRingBytes;
-  const size_t needed = (rest < bytes ? rest : 0) + bytes + kBehind;
-  if (written_ + needed - read_ > kRingBytes && !has_become_free(needed)) return nullptr;
-  if (rest < bytes) append({sizeof(RingEntry), EntryKind::kWrap, 0, in_units(rest)});
+  if (written_ + bytes > simple_end_ && !make_room(bytes)) [[unlikely]]
+    return nullptr;
   reserved_ = {static_cast<uint32_t>(size), kind, front, in_units(bytes)};
   reserved_addresses_ = &addresses;
   std::byte* entry = memory_.data() + written_ % kRingBytes;
@@ -134,7 +132,18 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   return packet;
 }
 
-[[gnu::noinline]] bool RingWriter::has_become_free(size_t needed) {
+// For an entry of that many bytes, at the ring's start if there is too little room before its end.
+[[gnu::noinline]] bool RingWriter::make_room(size_t bytes) {
+  const size_t rest = kRingBytes - written_ % kRingBytes;
+  const size_t needed = (rest < bytes ? rest : 0) + bytes + kBehind;
+  if (written_ + needed - read_ > kRingBytes && !has_become_free(needed)) return false;
+  if (rest < bytes) append({sizeof(RingEntry), EntryKind::kWrap, 0, in_units(rest)});
+  const uint64_t end_of_lap = written_ - written_ % kRingBytes + kRingBytes;
+  simple_end_ = std::min(end_of_lap, read_ + kRingBytes - kBehind);
+  return true;
+}
+
+bool RingWriter::has_become_free(size_t needed) {
   const uint64_t read = memory_.control().read.load(std::memory_order_acquire);
   // No reader of ours goes back, or ahead of the writer.
   if (read < read_ || read > written_) return false;

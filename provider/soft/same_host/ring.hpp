@@ -106,6 +106,7 @@ class RingWriter {
   bool wait_for_room();
 
  private:
+  bool make_room(size_t bytes);
   bool has_become_free(size_t needed);
   void append(const RingEntry& entry);
   void store_last();
@@ -113,8 +114,9 @@ class RingWriter {
   void show(uint64_t place, const RingEntry& first);
 
   const RingMemory& memory_;
-  uint64_t written_ = 0;  // counts up; the place is modulo kRingBytes
-  uint64_t read_ = 0;     // control().read when it was last needed
+  uint64_t written_ = 0;     // counts up; the place is modulo kRingBytes
+  uint64_t read_ = 0;        // control().read when it was last needed
+  uint64_t simple_end_ = 0;  // entries that end before have room, and do not pass the ring's end
   RingEntry reserved_ = {};
   const Addresses* reserved_addresses_ = nullptr;
   Addresses addresses_ = {};  // of the last packet that is complete

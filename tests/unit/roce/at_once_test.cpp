@@ -3,6 +3,7 @@
 //
 // Plain Sends that are posted and sent, or received, in one step: the conditions, and that nothing happens without
 // them. Acknowledgements that go along with another packet, or later.
+#include "roce/syndrome.hpp"
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"
@@ -323,6 +324,40 @@ void acknowledgement__short_timer__always_asked_for(void**) {
   assert_true(Pair::parsed(pair.a.link[0]).headers.ack_request);
 }
 
+// Requests without a completion end together, and the others each with its own.
+void acknowledgement__of_some_requests__ends_those_up_to_it(void**) {
+  constexpr uint32_t kRequests = 14;
+  AtOnce pair;
+  for (uint32_t i = 0; i < kRequests; i++) assert_true(pair.send(8, i == 5 || i == 6 ? kSignaled : 0));
+  Headers headers;
+  headers.opcode = opcode_of(Transport::kRc, Operation::kAcknowledge);
+  headers.aeth.syndrome = kAckSyndrome;
+  for (const uint32_t ended : {3U, 5U, 6U, 9U, kRequests}) {
+    headers.psn = psn_add(kFirstPsn, ended - 1);
+    pair.inject(pair.a, headers);
+    assert_int_equal(pair.a.qp->outstanding_sends(), kRequests - ended);
+    assert_int_equal(pair.a.sent.size(), (ended > 5 ? 1 : 0) + (ended > 6 ? 1 : 0));
+  }
+}
+
+// The retry finds the memory gone. A request that fails has a completion in any case.
+void acknowledgement__retry_of_a_request_without_completion_fails__its_error(void**) {
+  AtOnce pair;
+  for (int i = 0; i < 3; i++) assert_true(pair.send(8, 0));
+  Headers headers;
+  headers.opcode = opcode_of(Transport::kRc, Operation::kAcknowledge);
+  headers.aeth.syndrome = nak_syndrome(NakCode::kSequence);
+  headers.psn = psn_add(kFirstPsn, 1);
+  pair.inject(pair.a, headers);
+  assert_int_equal(pair.a.qp->outstanding_sends(), 2);
+  pair.a.revoked = true;
+  pair.a.qp->transmit(pair.now, pair.a);
+  assert_int_equal(pair.a.qp->state(), QpState::kError);
+  assert_int_equal(pair.a.sent.size(), 2);
+  assert_int_equal(pair.a.sent[0].status, CompletionStatus::kLocalProtection);
+  assert_int_equal(pair.a.sent[1].status, CompletionStatus::kFlushed);
+}
+
 // --- Receiving
 
 void receive__next_packet__executed(void**) {
@@ -515,6 +550,8 @@ int main() {
       cmocka_unit_test(acknowledgement__of_many_messages__due),
       cmocka_unit_test(acknowledgement__unsignaled__asked_for_when_the_queue_is_half_full),
       cmocka_unit_test(acknowledgement__short_timer__always_asked_for),
+      cmocka_unit_test(acknowledgement__of_some_requests__ends_those_up_to_it),
+      cmocka_unit_test(acknowledgement__retry_of_a_request_without_completion_fails__its_error),
       cmocka_unit_test(receive__next_packet__executed),
       cmocka_unit_test(receive__other_packets__left),
       cmocka_unit_test(receive__no_access_to_the_receive__left),
