@@ -51,7 +51,7 @@ WHY_GUARD = ("Each copy of dapple's also touches a word of the peer's guard page
              "process number. UCT's copies have no such check.")
 WHY_SAME_COPY = "In both the kernel copies the bytes once, so other load on the machine decides."
 WHY_RATE = ("perftest itself executes about 200 instructions for each message at each end, about a quarter of what UCX needs for all. "
-            "dapple adds 680 for a Send and 740 for a receive: keys, bounds and states are checked each time, and each message passes "
+            "dapple adds about 600 for a Send and 740 for a receive: keys, bounds and states are checked each time, and each message passes "
             "through a send queue, a receive queue and completion queues.")
 WHY_UDP = "Bare UDP sockets, which compute and check nothing, hardly meet the target themselves."
 WHY_GUEST = "Here the guest's processor is emulated. Bare UDP sockets miss the target of the latency there, too."
