@@ -46,7 +46,7 @@ inline bool Requester::send_at_once(Now now, const PlainSend& request, Sink& sin
   const bool asks = wants_acknowledgement(request.flags);
   if (!emit_plain_send(core_, request, length, next_psn_, asks, sink, memory)) return false;
   SendEntry& entry = core_.sends.push(request, length);
-  entry.quiet = !core_.config.signal_all && (request.flags & kSignaled) == 0;
+  entry.quiet = !core_.has_completion(request.flags);
   entry.started = true;
   entry.first_psn = next_psn_;
   entry.packets = 1;
@@ -89,9 +89,7 @@ inline bool Responder::receive_at_once(const PlainPacket& packet, MemoryType& me
   completion.source_qpn = core_.values.destination_qpn;
   completions.complete(core_.end_receive(CompletionStatus::kSuccess, completion));
   gap_ = false;
-  expected_psn_ = psn_add(expected_psn_, 1);
-  msn_ = psn_add(msn_, 1);
-  owe_acknowledgement(true, packet.ack_request);
+  executed(1, true, packet.ack_request);
   assert_consistent();
   return true;
 }

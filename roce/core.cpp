@@ -70,7 +70,7 @@ void Core::receives_posted() {
 void Core::finish_send(CompletionStatus status) {
   const SendEntry& entry = sends.front();
   if (status != CompletionStatus::kSuccess) events.sends_fail();
-  if (status != CompletionStatus::kSuccess || config.signal_all || (entry.request.flags & kSignaled)) {
+  if (status != CompletionStatus::kSuccess || has_completion(entry.request.flags)) {
     Completion completion;
     completion.request_id = entry.request.id;
     completion.status = status;

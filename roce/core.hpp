@@ -31,6 +31,8 @@ class Core : public QueuePair {
   Accessor self() const { return {config.domain, config.qpn}; }
   uint32_t mtu() const { return values.path_mtu; }
 
+  // Tells whether a request with these flags has a completion if it succeeds.
+  bool has_completion(uint8_t flags) const { return config.signal_all || (flags & kSignaled) != 0; }
   // The oldest request of the send queue is done. With an error, the others will be flushed.
   void finish_send(CompletionStatus status);
   // Completes the whole send queue as flushed, in order.

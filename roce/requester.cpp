@@ -394,11 +394,11 @@ bool Requester::may_send_at_once(bool may_lose_packets) {
 // A request without a completion needs an acknowledgement only so that its place in the queue becomes free, or a
 // request behind it can be done. The peer may hold it for a few milliseconds.
 bool Requester::wants_acknowledgement(uint8_t flags) const {
-  return always_asks_ || (flags & kSignaled) != 0 || unasked_ + 1 >= kMostUnasked || core_.sends.is_half_full();
+  return short_timer_ || core_.has_completion(flags) || unasked_ + 1 >= kMostUnasked || core_.sends.is_half_full();
 }
 
 void Requester::take_timeout() {
-  always_asks_ = core_.config.signal_all || ack_time(core_.values.timeout) < kLeastTimeoutUnasked;
+  short_timer_ = ack_time(core_.values.timeout) < kLeastTimeoutUnasked;
 }
 
 void Requester::set_timer(Now now) {
@@ -445,6 +445,7 @@ void Requester::settle() {
 bool Requester::acknowledge(Now now, uint32_t psn) {
   uint32_t oldest = psn_add(psn, 1);
   bool is_complete = true;
+  // Requests without a completion are often many, and leave the queue together.
   if (const uint64_t quiet = core_.sends.quiet(); quiet > 0) {
     const int32_t covered = psn_distance(psn, core_.sends.front().first_psn) + 1;
     if (covered > 0) {

@@ -114,7 +114,7 @@ class Requester {
   uint32_t highest_psn_ = 0;     // one after the highest that was ever sent
   uint32_t reference_end_ = 0;   // one after the last packet with a reference, or oldest_psn_
   uint64_t after_others_ = 0;    // number of the entry behind the last started one that is neither Write nor Read
-  bool always_asks_ = false;     // for acknowledgements: each request has a completion, or the timer is short
+  bool short_timer_ = false;     // each request asks for an acknowledgement then
   uint32_t unasked_ = 0;         // packets since the last one that asks for an acknowledgement
   bool refers_ = true;           // the peer has fetched all bytes that it should
   bool message_ended_ = false;   // by an acknowledgement, and no packet has been sent since

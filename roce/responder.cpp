@@ -106,11 +106,7 @@ void Responder::ask_again() {
   gap_ = false;
   if (packet.info->has(kIsAnswered)) return on_request_with_response(packet);
   if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(error);
-  expected_psn_ = psn_add(expected_psn_, packet.loan != nullptr ? packet.loan->packets() : 1);
-  if (packet.info->has(kEnds)) msn_ = psn_add(msn_, 1);
-  // A refusal that waited for this packet is void.
-  if (reply_ == Reply::kNak) reply_ = Reply::kNone;
-  owe_acknowledgement(packet.info->has(kEnds), packet.headers.ack_request);
+  executed(packet.loan != nullptr ? packet.loan->packets() : 1, packet.info->has(kEnds), packet.headers.ack_request);
 }
 
 [[gnu::noinline]] void Responder::refuse(InboundError error) {

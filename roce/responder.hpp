@@ -66,7 +66,8 @@ class Responder {
 
   void take(const Packet& packet);
   void on_new(const Packet& packet);
-  void owe_acknowledgement(bool ends, bool is_asked);
+  // The next packet, or a loan that stands for some, has been executed.
+  void executed(uint32_t packets, bool ends, bool is_asked);
   void on_duplicate(const Packet& packet);
   void on_request_with_response(const Packet& packet);
   InboundError execute_with_response(const Packet& packet, Resource& resource);
@@ -118,7 +119,11 @@ inline Owes Responder::owes() const {
   return is_urgent_ ? Owes::kAcknowledgement : Owes::kLaterAcknowledgement;
 }
 
-inline void Responder::owe_acknowledgement(bool ends, bool is_asked) {
+inline void Responder::executed(uint32_t packets, bool ends, bool is_asked) {
+  expected_psn_ = psn_add(expected_psn_, packets);
+  // A refusal that waited for this packet is void.
+  if (reply_ == Reply::kNak) reply_ = Reply::kNone;
+  if (ends) msn_ = psn_add(msn_, 1);
   if (ends) unacknowledged_++;
   is_urgent_ = is_urgent_ || is_asked || unacknowledged_ >= kMostUnacknowledged;
   if (reply_ == Reply::kNone && !ends && !is_urgent_) return;

@@ -241,8 +241,7 @@ void Node::learn_poll_interval(Time took) {
 bool Node::step_aside(Time& aside) {
   for (bool has_slept = false;; has_slept = true) {
     const uint32_t polls = polls_.load(std::memory_order_relaxed);
-    was_aside_ = true;
-    steps_aside_.store(true);
+    let_others_work();
     // expect_no_polls() sees that this thread steps aside, or this thread sees its mark.
     if (polls_without_successor_.load() == polls) return has_slept;
     const Time start = now();
@@ -250,6 +249,11 @@ bool Node::step_aside(Time& aside) {
     aside = std::min(aside + aside / kAsideGrowth, kLongestAside);
     if (!polled_since(polls, now() - start)) return true;
   }
+}
+
+void Node::let_others_work() {
+  was_aside_ = true;
+  steps_aside_.store(true);
 }
 
 // A polling thread that holds an acknowledgement back sees that this thread no longer steps aside, or this thread sees
@@ -275,8 +279,7 @@ void Node::background() {
     const bool has_slept = rival && polled_meanwhile() && step_aside(aside);
     // The lock's owner works for long without a poll, and may need this CPU.
     if (shut_out && !has_slept) {
-      was_aside_ = true;
-      steps_aside_.store(true);
+      let_others_work();
       sleep_until(now() + poll_interval_, false);
     }
     take_over();

@@ -169,6 +169,7 @@ class Node final : public ArrivalSink {
   bool polled_since(uint32_t polls, roce::Time time);
   bool polled_meanwhile();
   bool step_aside(roce::Time& aside);
+  void let_others_work();
   void take_over();
   // True if packets have come, or a thread polls that would take them.
   bool sleep_until(roce::Time when, bool for_packets);
