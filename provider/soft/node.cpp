@@ -14,6 +14,7 @@
 #include "provider/soft/heavy_barrier.hpp"
 #include "provider/soft/placement/qp_publication.hpp"
 #include "provider/soft/placement/wanted.hpp"
+#include "provider/soft/post.hpp"
 #include "provider/soft/random_number.hpp"
 #include "provider/soft/same_host/delivery.hpp"
 #include "provider/soft/same_host/ring_post.hpp"
@@ -232,19 +233,26 @@ void Node::schedule(Qp& qp, roce::Time deadline) {
   if (timers_.schedule(qp, deadline) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
 }
 
-[[gnu::flatten]] bool Node::send_at_once(Qp& qp, const roce::PlainSend& request) {
-  if (qp.bare_connection == nullptr || qp.ring == nullptr || qp.ring->broken()) [[unlikely]]
-    return false;
+[[gnu::flatten]] ibv_send_wr* Node::send_at_once(Qp& qp, ibv_send_wr* requests) {
+  roce::PlainSend request;
+  if (qp.bare_connection == nullptr || qp.ring == nullptr || qp.ring->broken()) return requests;
+  if (!is_plain_send(*requests, request)) return requests;
   note_answer(qp);
   TurnClock clock;
+  uint32_t sent = 0;
   {
-    RingPost sink(qp.path, *qp.ring);
-    if (!qp.bare_connection->send_at_once(clock, request, sink, qp.context->memory)) return false;
+    RingPost sink(qp.path, *qp.ring, requests->next == nullptr);
+    while (qp.bare_connection->send_at_once(clock, request, sink, qp.context->memory)) {
+      sent++;
+      requests = requests->next;
+      if (requests == nullptr || !is_plain_send(*requests, request)) break;
+    }
   }
+  if (sent == 0) return requests;
   qp.ring->wake_reader();
-  counters_.same_host.sent_packets.add();
+  counters_.same_host.sent_packets.add(sent);
   schedule(qp, qp.bare_connection->deadline());
-  return true;
+  return requests;
 }
 
 void Node::count(const RingTurn::Placements& placed) {

@@ -13,6 +13,23 @@ inline constexpr uint32_t kMaxInline = 1024;  // bytes
 // The limit of outstanding Reads and atomics of a queue pair, in each direction.
 inline constexpr int kMaxReadsAndAtomics = 128;
 
+inline constexpr unsigned kSendFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
+
+// A request's gather or scatter list, without a copy.
+inline bool segments_of(const ibv_sge* list, int count, std::span<const roce::Segment>& segments) {
+  if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
+  segments = {reinterpret_cast<const roce::Segment*>(list), static_cast<size_t>(count)};
+  return true;
+}
+
+// True if `plain` is the request now.
+inline bool is_plain_send(const ibv_send_wr& wr, roce::PlainSend& plain) {
+  if (wr.opcode != IBV_WR_SEND || (wr.send_flags & IBV_SEND_FENCE) != 0) return false;
+  plain.id = wr.wr_id;
+  plain.flags = static_cast<uint8_t>(wr.send_flags & kSendFlags);
+  return segments_of(wr.sg_list, wr.num_sge, plain.segments);
+}
+
 // The errno for a refused post.
 int error_of(roce::PostError error);
 

@@ -32,15 +32,6 @@ static_assert(sizeof(roce::Segment) == sizeof(ibv_sge) && offsetof(ibv_sge, lkey
 static_assert(offsetof(ibv_sge, addr) == offsetof(roce::Segment, address));
 static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
 
-constexpr unsigned kFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
-
-// A request's gather or scatter list, without a copy.
-bool segments_of(const ibv_sge* list, int count, std::span<const roce::Segment>& segments) {
-  if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
-  segments = {reinterpret_cast<const roce::Segment*>(list), static_cast<size_t>(count)};
-  return true;
-}
-
 // The eight bytes that an atomic write takes along.
 bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
   if (wr.num_sge != 1 || wr.sg_list->length != sizeof(request.atomic_write)) return false;
@@ -58,7 +49,7 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
   if (!segments_of(wr.sg_list, wr.num_sge, request.segments)) return EINVAL;
   request.id = wr.wr_id;
   request.opcode = static_cast<SendOpcode>(wr.opcode);
-  request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
+  request.flags = static_cast<uint8_t>(wr.send_flags & kSendFlags);
   if (kSanitized && (wr.send_flags & IBV_SEND_INLINE) != 0) {
     for (const roce::Segment& segment : request.segments)
       watch_inline(qp, reinterpret_cast<const void*>(segment.address), segment.length);
@@ -99,21 +90,6 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
     default:
       return EINVAL;
   }
-}
-
-// The way of most requests. False: the request is not posted.
-bool post_at_once(Qp& qp, const ibv_send_wr& wr) {
-  roce::PlainSend request;
-  if (wr.opcode != IBV_WR_SEND || (wr.send_flags & IBV_SEND_FENCE) != 0) return false;
-  if (!segments_of(wr.sg_list, wr.num_sge, request.segments)) return false;
-  request.id = wr.wr_id;
-  request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
-  {
-    const BriefLock lock(qp.mutex);
-    if (!qp.node->send_at_once(qp, request)) return false;
-  }
-  qp.node->wake_if_due();
-  return true;
 }
 
 }  // namespace
@@ -194,13 +170,11 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     return ENODEV;
   }
   Qp& qp = *ours<Qp>(ibv);
-  if (!kSanitized && requests != nullptr && requests->next == nullptr) [[likely]] {
-    if (post_at_once(qp, *requests)) [[likely]]
-      return 0;
-  }
+  if (requests == nullptr) return 0;
   int error = 0;
   {
     const BriefLock lock(qp.mutex);
+    if (!kSanitized) requests = qp.node->send_at_once(qp, requests);
     for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
       roce::SendRequest request;
       error = convert<kSanitized>(qp, *wr, request);
@@ -209,7 +183,11 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
       *bad = wr;
       break;
     }
-    qp.node->settle_posts(qp);
+    if (requests != nullptr) qp.node->settle_posts(qp);
+  }
+  if (requests == nullptr) [[likely]] {
+    qp.node->wake_if_due();
+    return 0;
   }
   qp.node->deliver(qp);
   return error;

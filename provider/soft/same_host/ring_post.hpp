@@ -4,18 +4,24 @@
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_POST_HPP
 
 #include <cstddef>
-#include <optional>
 
 #include "provider/soft/same_host/links.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
 
-// The sink of one packet for a process of this host (roce/at_once.hpp). The peer sees the packet at once. The sink has
-// the ring's lock from reserve() to its end; call the ring's wake_reader() then.
+// The sink of the packets of one post for a process of this host (roce/at_once.hpp). The peer sees a packet alone at
+// once, and packets of a list at the latest when the sink ends. The sink has the ring's lock; call the ring's
+// wake_reader() after its end.
 class RingPost {
  public:
-  RingPost(const Addresses& addresses, RingTo& ring) : addresses_(addresses), ring_(ring) {}
+  RingPost(const Addresses& addresses, RingTo& ring, bool is_alone)
+      : addresses_(addresses), ring_(ring), is_alone_(is_alone), lock_(ring.mutex) {}
+  ~RingPost() {
+    if (!is_alone_) ring_.writer().publish();
+  }
+  RingPost(const RingPost&) = delete;
+  RingPost& operator=(const RingPost&) = delete;
 
   static constexpr bool may_lose_packets() { return false; }
   bool take_along(const roce::Acknowledgement& acknowledgement) {
@@ -23,17 +29,24 @@ class RingPost {
     return true;
   }
   std::byte* reserve(size_t size) {
-    lock_.emplace(ring_.mutex);
     std::byte* room = ring_.writer().reserve(size, addresses_, EntryKind::kPacket, acknowledgement_);
     if (room == nullptr) ring_.full.store(true, std::memory_order_relaxed);
     return room;
   }
-  void commit(const roce::AddressVector*) { ring_.writer().publish_one(); }
+  void commit(const roce::AddressVector*) {
+    acknowledgement_ = nullptr;
+    if (is_alone_) {
+      ring_.writer().publish_one();
+    } else {
+      ring_.writer().commit();
+    }
+  }
 
  private:
   const Addresses& addresses_;
   RingTo& ring_;
-  std::optional<BriefLock> lock_;
+  const bool is_alone_;
+  const BriefLock lock_;
   const roce::Acknowledgement* acknowledgement_ = nullptr;
 };
 
