@@ -102,10 +102,18 @@ def host_bandwidth(size: int, messages: int) -> list[Row]:
 
 
 def message_rate() -> list[Row]:
-    return [Row("message_rate_8", HOST, "ib_send_bw, 8 bytes: messages", "UCP tag_bw over posix", "M/s", 1.0,
-                lambda stand: stand.device.bandwidth(stand.host, ["ib_send_bw"], 8, stand.some(400000))[1],
-                lambda stand: ucx_bandwidth(stand.host, ["-t", "tag_bw"], 8, stand.some(1000000), "posix")[1],
-                lower_is_better=False, why=WHY_RATE)]
+    def rate(*options: str) -> Callable[[Stand], float]:
+        return lambda stand: stand.device.bandwidth(stand.host, ["ib_send_bw", *options], 8, stand.some(400000))[1]
+
+    def tags(stand: Stand) -> float:
+        return ucx_bandwidth(stand.host, ["-t", "tag_bw"], 8, stand.some(1000000), "posix")[1]
+
+    return [
+        Row("message_rate_8", HOST, "ib_send_bw, 8 bytes: messages", "UCP tag_bw over posix", "M/s", 1.0, rate(), tags,
+            lower_is_better=False, why=WHY_RATE),
+        Row("message_rate_8_lists", HOST, "ib_send_bw, 8 bytes: messages, in lists of 16", "UCP tag_bw over posix", "M/s", 1.0,
+            rate("-l", "16", "--recv_post_list", "16"), tags, lower_is_better=False, why=WHY_RATE),
+    ]
 
 
 def wire() -> list[Row]:
