@@ -199,7 +199,6 @@ bool Node::transmit_to_ring(Qp& qp, roce::Now now) {
   const RingTurn::Placements& placed = turn.placements();
   qp.stuck = more && turn.packets() == 0 && placed.bytes == 0;
   if (placed.bytes > 0) count(placed);
-  if (turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
   return more;
 }
 
@@ -249,8 +248,7 @@ void Node::schedule(Qp& qp, roce::Time deadline) {
     }
   }
   if (sent == 0) return requests;
-  qp.ring->wake_reader();
-  counters_.same_host.sent_packets.add(sent);
+  qp.ring->published(sent);
   schedule(qp, qp.bare_connection->deadline());
   return requests;
 }

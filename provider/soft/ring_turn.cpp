@@ -26,7 +26,7 @@ void RingTurn::end() {
   is_locked_ = false;
   ring_.writer().publish();
   ring_.mutex.unlock();
-  if (packets_ > 0) ring_.wake_reader();
+  if (packets_ > 0) ring_.published(packets_);
 }
 
 inline std::byte* RingTurn::reserve(size_t size, EntryKind kind) {

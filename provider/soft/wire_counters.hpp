@@ -12,10 +12,23 @@ namespace dapple::soft {
 class Counter {
  public:
   void add(uint64_t count = 1) { value_.fetch_add(count, std::memory_order_relaxed); }
+  // The same, and a full fence. On x86-64 the addition is one already.
+  void add_and_fence(uint64_t count) {
+    value_.fetch_add(count, std::memory_order_acq_rel);
+#if !defined(__x86_64__)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  }
   // While no other thread counts.
-  void add_alone(uint64_t count = 1) { set(value() + count); }
-  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
-  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+  void add_alone(uint64_t count = 1) {
+    set(value() + count);
+  }
+  void set(uint64_t value) {
+    value_.store(value, std::memory_order_relaxed);
+  }
+  uint64_t value() const {
+    return value_.load(std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<uint64_t> value_{0};

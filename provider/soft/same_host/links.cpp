@@ -75,7 +75,8 @@ const RingReference* reference_behind(RingReader& reader, const RingPacket& foun
 
 }  // namespace
 
-void RingTo::wake_reader() {
+void RingTo::published(uint32_t packets) {
+  counters_.sent_packets.add_and_fence(packets);
   if (!writer_.must_wake()) return;
   const Undisturbed undisturbed;
   const char byte = 0;
@@ -156,7 +157,7 @@ void SameHostLinks::put(RingTo* ring) {
 }
 
 RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
-  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1));
+  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1, *counters_));
   OwnedFd file;
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto none = [&way](Way why) {

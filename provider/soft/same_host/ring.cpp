@@ -220,8 +220,6 @@ void RingWriter::publish_one() {
 }
 
 bool RingWriter::must_wake() {
-  // Before: the entry's size. After: the reader's mark. RingReader::sleep() has the counterpart.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   std::atomic<uint32_t>& sleeping = memory_.control().sleeping;
   return sleeping.load(std::memory_order_relaxed) != 0 && sleeping.exchange(0, std::memory_order_relaxed) != 0;
 }
@@ -292,7 +290,7 @@ bool RingReader::empty() const {
 
 void RingReader::sleep() {
   memory_.control().sleeping.store(1, std::memory_order_relaxed);
-  // RingWriter::must_wake() has the counterpart.
+  // The writer has the counterpart before RingWriter::must_wake().
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

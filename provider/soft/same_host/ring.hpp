@@ -100,7 +100,7 @@ class RingWriter {
   void publish();
   // The same as commit() and publish(), for one packet alone.
   void publish_one();
-  // After one of these two: true if the reader sleeps, and no earlier call has reported this.
+  // After one of these two, and a full fence: true if the reader sleeps, and no earlier call has reported this.
   bool must_wake();
   // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
   bool wait_for_room();

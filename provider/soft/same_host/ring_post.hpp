@@ -12,7 +12,7 @@ namespace dapple::soft {
 
 // The sink of the packets of one post for a process of this host (roce/at_once.hpp). The peer sees a packet alone at
 // once, and packets of a list at the latest when the sink ends. The sink has the ring's lock; call the ring's
-// wake_reader() after its end.
+// published() after its end.
 class RingPost {
  public:
   RingPost(const Addresses& addresses, RingTo& ring, bool is_alone)

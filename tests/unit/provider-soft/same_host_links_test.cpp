@@ -195,13 +195,13 @@ void receive__sent_before_the_connection_is_accepted__arrives(void**) {
   one.links.put(ring);
 }
 
-void wake_reader__it_sleeps__has_an_event(void**) {
+void published__reader_sleeps__has_an_event(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   RingTo* ring = one.get(kOtherSlot);
   assert_int_equal(other.receive(), 0);
   other.links.stay_awake();
   assert_true(write(ring, 8, 1));
-  ring->wake_reader();
+  ring->published(1);
   assert_false(other.has_event());
   other.links.sleep();
   assert_false(other.links.empty());
@@ -209,10 +209,11 @@ void wake_reader__it_sleeps__has_an_event(void**) {
   other.links.sleep();
   assert_true(other.links.empty());
   assert_true(write(ring, 8, 2));
-  ring->wake_reader();
+  ring->published(1);
   assert_true(other.has_event());
   assert_int_equal(other.receive(), 1);
   assert_false(other.has_event());
+  assert_int_equal(one.counters.sent_packets.value(), 2);
   one.links.put(ring);
 }
 
@@ -224,7 +225,7 @@ void attend__greeting_after_sleep__peer_wakes(void**) {
   assert_int_equal(other.receive(), 0);
   assert_false(other.has_event());
   assert_true(write(ring, 8, 1));
-  ring->wake_reader();
+  ring->published(1);
   assert_true(other.has_event());
   assert_int_equal(other.receive(), 1);
   one.links.put(ring);
@@ -239,7 +240,7 @@ void attend__after_a_wake__peer_wakes_only_if_asked_again(void**) {
     const bool asked = i % 2 == 0;
     if (asked) other.links.sleep();
     assert_true(write(ring, 8, i));
-    ring->wake_reader();
+    ring->published(1);
     assert_int_equal(other.has_event(), asked);
     assert_int_equal(other.receive(), 1);
   }
@@ -424,7 +425,7 @@ void reader_ends_with_packets_unread__next_owner_gets_none(void**) {
   // The writer has not seen the end yet.
   assert_false(ring->broken());
   assert_true(write(ring, 8, 2));
-  ring->wake_reader();
+  ring->published(1);
   assert_int_equal(next.receive(), 0);
   assert_false(next.has_event());
   while (one.has_event()) one.links.attend();
@@ -459,7 +460,7 @@ void reader_executes_another_program__ring_ends(void**) {
   RingTo* ring = one.get(kOtherSlot);
   assert_non_null(ring);
   assert_true(write(ring, 8, 1));
-  ring->wake_reader();
+  ring->published(1);
   assert_true(one.has_event(kPatience));
   one.links.attend();
   assert_true(ring->broken());
@@ -625,7 +626,7 @@ int main() {
       cmocka_unit_test(ring_is_refused__writer_knows_why),
       cmocka_unit_test(get__twice__one_ring),
       cmocka_unit_test(receive__sent_before_the_connection_is_accepted__arrives),
-      cmocka_unit_test(wake_reader__it_sleeps__has_an_event),
+      cmocka_unit_test(published__reader_sleeps__has_an_event),
       cmocka_unit_test(attend__greeting_after_sleep__peer_wakes),
       cmocka_unit_test(attend__after_a_wake__peer_wakes_only_if_asked_again),
       cmocka_unit_test(get__new_owner_before_the_end_was_seen__its_ring),
