@@ -123,7 +123,7 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   const size_t bytes = entry_bytes(size, front);
   if (written_ + bytes > simple_end_ && !make_room(bytes)) [[unlikely]]
     return nullptr;
-  reserved_ = {static_cast<uint32_t>(size), kind, front, in_units(bytes)};
+  reserved_ = as_word({static_cast<uint32_t>(size), kind, front, in_units(bytes)});
   reserved_addresses_ = &addresses;
   std::byte* entry = memory_.data() + written_ % kRingBytes;
   std::byte* packet = entry + bytes_before(front);
@@ -171,11 +171,17 @@ void RingWriter::store_last() {
   }
 }
 
+// The entry of the last reserve(), whose packet is complete now.
+inline RingEntry RingWriter::take_reserved() {
+  assert(reserved_ != 0);
+  const auto entry = std::bit_cast<RingEntry>(reserved_);
+  if ((entry.front & kAddresses) != 0) addresses_ = *reserved_addresses_;
+  reserved_ = 0;
+  return entry;
+}
+
 void RingWriter::commit() {
-  assert(reserved_.size != 0);
-  append(reserved_);
-  if ((reserved_.front & kAddresses) != 0) addresses_ = *reserved_addresses_;
-  reserved_.size = 0;
+  append(take_reserved());
   if (written_ - first_place_ >= kMostUnpublished) publish();
 }
 
@@ -209,14 +215,11 @@ void RingWriter::publish_one() {
     commit();
     return publish();
   }
-  assert(reserved_.size != 0);
-  if ((reserved_.front & kAddresses) != 0) addresses_ = *reserved_addresses_;
   const uint64_t place = written_;
-  RingEntry entry = reserved_;
+  RingEntry entry = take_reserved();
   written_ += entry.space * sizeof(RingEntry);
   fill_line(entry);
   show(place, entry);
-  reserved_.size = 0;
 }
 
 bool RingWriter::must_wake() {

@@ -109,6 +109,7 @@ class RingWriter {
   bool make_room(size_t bytes);
   bool has_become_free(size_t needed);
   void append(const RingEntry& entry);
+  RingEntry take_reserved();
   void store_last();
   void fill_line(RingEntry& last);
   void show(uint64_t place, const RingEntry& first);
@@ -117,7 +118,8 @@ class RingWriter {
   uint64_t written_ = 0;     // counts up; the place is modulo kRingBytes
   uint64_t read_ = 0;        // control().read when it was last needed
   uint64_t simple_end_ = 0;  // entries that end before have room, and do not pass the ring's end
-  RingEntry reserved_ = {};
+  // An entry as a word, or 0. A processor would wait if single fields were stored and then loaded as a word.
+  uint64_t reserved_ = 0;
   const Addresses* reserved_addresses_ = nullptr;
   Addresses addresses_ = {};  // of the last packet that is complete
   // The entries that are not published yet: publish() stores the first of them last, and it gives the last one the rest
