@@ -18,8 +18,7 @@
 namespace dapple::soft {
 namespace {
 
-constexpr size_t kLine = 64;
-constexpr size_t kLinesAhead = 2;
+constexpr size_t kLine = kRingLine;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 // Bytes that the reader may keep to itself; the writer sees the rest as free.
 constexpr uint64_t kKept = kRingBytes / 8;
@@ -50,15 +49,6 @@ constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket, kLongestFront
 static_assert(kMostNeeded + kKept <= kRingBytes);
 static_assert(kMostNeeded / sizeof(RingEntry) <= UINT16_MAX);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint64_t>::is_always_lock_free);
-
-void fetch_to_write(const std::byte* line) {
-#if defined(__x86_64__)
-  // The compiler's own function would fetch a shared copy, because the oldest of these processors have no more.
-  asm volatile("prefetchw %0" : : "m"(*line));
-#else
-  __builtin_prefetch(line, 1);
-#endif
-}
 
 std::atomic_ref<uint64_t> entry_at(const RingMemory& memory, uint64_t position) {
   return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(memory.data() + position % kRingBytes));
@@ -115,6 +105,12 @@ void RingMemory::unmap() {
   memory_ = nullptr;
 }
 
+// The next entry may be written over that many bytes, and it may be abandoned then.
+inline void RingWriter::note_inner_lines(size_t bytes) {
+  const size_t place = written_ % kRingBytes;
+  for (size_t line = place / kLine + 1; line * kLine < place + bytes; line++) is_inner_[line] = true;
+}
+
 std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKind kind,
                                const roce::Acknowledgement* acknowledgement) {
   assert(size > 0 && size <= kLongestRingPacket);
@@ -123,6 +119,7 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   const size_t bytes = entry_bytes(size, front);
   if (written_ + bytes > simple_end_ && !make_room(bytes)) [[unlikely]]
     return nullptr;
+  note_inner_lines(bytes);
   reserved_ = as_word({static_cast<uint32_t>(size), kind, front, in_units(bytes)});
   reserved_addresses_ = &addresses;
   std::byte* entry = memory_.data() + written_ % kRingBytes;
@@ -194,11 +191,10 @@ inline void RingWriter::fill_line(RingEntry& last) {
 
 // Publishes the entries from `place` on, of which `first` is the first.
 inline void RingWriter::show(uint64_t place, const RingEntry& first) {
-  entry_at(memory_, written_).store(0, std::memory_order_relaxed);
+  bool& is_inner = is_inner_[written_ % kRingBytes / kLine];
+  if (is_inner) entry_at(memory_, written_).store(0, std::memory_order_relaxed);
+  is_inner = false;
   entry_at(memory_, place).store(as_word(first), std::memory_order_release);
-  // The reader's CPU has had these lines since the last round. They come back while the next packet is made.
-  for (size_t line = 1; line <= kLinesAhead; line++)
-    fetch_to_write(memory_.data() + (written_ + line * kLine) % kRingBytes);
 }
 
 void RingWriter::publish() {
@@ -235,21 +231,23 @@ bool RingWriter::wait_for_room() {
 }
 
 RingReader::Next RingReader::next(RingPacket& packet) {
-  return look(read_, addresses_, packet);
+  return look<true>(read_, addresses_, packet);
 }
 
 RingReader::Next RingReader::peek(RingPacket& packet) {
   uint64_t position = read_;
-  return look(position, peeked_addresses_, packet);
+  return look<false>(position, peeked_addresses_, packet);
 }
 
 // Moves `position` behind the packet that it finds there. `new_addresses` become the packet's if its entry has some.
+template <bool kTake>
 [[gnu::always_inline]] inline RingReader::Next RingReader::look(uint64_t& position, Addresses& new_addresses,
                                                                 RingPacket& packet) const {
   for (int wraps = 0; wraps < 2; wraps++) {
     const size_t place = position % kRingBytes;
     const RingEntry entry = read_entry(memory_, position);
     if (entry.size == 0) return Next::kNothing;
+    if (kTake && place % kLine == 0) entry_at(memory_, position).store(0, std::memory_order_relaxed);
     packet.kind = entry.kind;
     if (entry.kind == EntryKind::kWrap) {
       position += kRingBytes - place;

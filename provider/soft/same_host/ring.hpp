@@ -4,10 +4,14 @@
 // A ring of packets from one process to another, in a file in memory that the writer makes and both map.
 //
 // One writer and one reader. The reader polls the place of the next entry, so packets cost the transfer of their own
-// cache lines and no others. The writer publishes some entries together: it clears the place behind them, and then
-// stores the first one. So a writer that is killed leaves whole entries, and two short packets cost one cache line. The
-// next entries begin at a new line, so the writer does not write to a line that the reader is still reading. Neither
-// end waits for the other: a full ring takes nothing.
+// cache lines and no others. The writer publishes some entries together: it stores the first one last. So a writer that
+// is killed leaves whole entries, and two short packets cost one cache line. The next entries begin at a new line, so
+// the writer does not write to a line that the reader is still reading. Neither end waits for the other: a full ring
+// takes nothing.
+//
+// The place behind the published entries must be 0. The reader clears each entry at a line's start when it takes it. So
+// its own CPU still has the line when it polls there a lap later, and the writer touches the line only to publish.
+// Lines that began in the middle of an entry are cleared by the writer.
 //
 // Neither end trusts the other with more than the packets. The reader copies all that it decides by, and checks it
 // before use. The file cannot shrink, and its pages exist from the start, so no access faults, unless the other end
@@ -15,6 +19,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +33,7 @@
 namespace dapple::soft {
 
 inline constexpr size_t kRingBytes = 128 * 1024;
+inline constexpr size_t kRingLine = 64;  // of the CPU's cache
 // A packet without ICRC: payload of 4,096, and headers.
 inline constexpr size_t kLongestRingPacket = 4096 + 256;
 
@@ -113,6 +119,7 @@ class RingWriter {
   void store_last();
   void fill_line(RingEntry& last);
   void show(uint64_t place, const RingEntry& first);
+  void note_inner_lines(size_t bytes);
 
   const RingMemory& memory_;
   uint64_t written_ = 0;     // counts up; the place is modulo kRingBytes
@@ -125,6 +132,7 @@ class RingWriter {
   // The entries that are not published yet: publish() stores the first of them last, and it gives the last one the rest
   // of its line.
   bool has_unpublished_ = false;
+  std::array<bool, kRingBytes / kRingLine> is_inner_ = {};  // of each line: it may begin with a packet's bytes
   uint64_t first_place_ = 0, last_place_ = 0;
   RingEntry first_ = {}, last_ = {};
 };
@@ -159,6 +167,7 @@ class RingReader {
   void stay_awake() { memory_.control().sleeping.store(0, std::memory_order_relaxed); }
 
  private:
+  template <bool kTake>
   Next look(uint64_t& position, Addresses& new_addresses, RingPacket& packet) const;
 
   const RingMemory& memory_;
