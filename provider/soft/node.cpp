@@ -12,6 +12,7 @@
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
 #include "provider/soft/heavy_barrier.hpp"
+#include "provider/soft/network_turn.hpp"
 #include "provider/soft/placement/qp_publication.hpp"
 #include "provider/soft/placement/wanted.hpp"
 #include "provider/soft/post.hpp"
@@ -241,7 +242,7 @@ void Node::schedule(Qp& qp, roce::Time deadline) {
   uint32_t sent = 0;
   {
     RingPost sink(qp.path, *qp.ring, requests->next == nullptr);
-    while (qp.bare_connection->send_at_once(clock, request, sink, qp.context->memory)) {
+    while (sent < kPacketsOfATurn && qp.bare_connection->send_at_once(clock, request, sink, qp.context->memory)) {
       sent++;
       requests = requests->next;
       if (requests == nullptr || !is_plain_send(*requests, request)) break;

@@ -85,8 +85,8 @@ class Node final : public ArrivalSink {
   void settle_state(Qp& qp);
   // The same after the application has posted requests.
   void settle_posts(Qp& qp);
-  // Under the queue pair's lock: posts and sends the first requests of a list, as far as their packets can go to the
-  // peer's ring at once. Returns the first other one, or null. Call wake_if_due() after the lock.
+  // Under the queue pair's lock: posts and sends the first requests of a list, which is not empty, as far as their
+  // packets can go to the peer's ring at once. Returns the first other one, or null. Call wake_if_due() after the lock.
   ibv_send_wr* send_at_once(Qp& qp, ibv_send_wr* requests);
   void wake_if_due() {
     if (wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false)) wake();

@@ -22,7 +22,7 @@ inline bool segments_of(const ibv_sge* list, int count, std::span<const roce::Se
   return true;
 }
 
-// True if `plain` is the request now.
+// Fills in `plain`. False if the request is another one; then `plain` has no meaning.
 inline bool is_plain_send(const ibv_send_wr& wr, roce::PlainSend& plain) {
   if (wr.opcode != IBV_WR_SEND || (wr.send_flags & IBV_SEND_FENCE) != 0) return false;
   plain.id = wr.wr_id;

@@ -8,27 +8,26 @@
 
 namespace dapple::soft {
 
+// A full fence, right behind an atomic addition. On x86-64 the addition is one already.
+inline void fence_after_addition() {
+#if !defined(__x86_64__)
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 // Any thread may read, and count unless a function says otherwise.
 class Counter {
  public:
   void add(uint64_t count = 1) { value_.fetch_add(count, std::memory_order_relaxed); }
-  // The same, and a full fence. On x86-64 the addition is one already.
+  // The same, and a full fence.
   void add_and_fence(uint64_t count) {
     value_.fetch_add(count, std::memory_order_acq_rel);
-#if !defined(__x86_64__)
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
+    fence_after_addition();
   }
   // While no other thread counts.
-  void add_alone(uint64_t count = 1) {
-    set(value() + count);
-  }
-  void set(uint64_t value) {
-    value_.store(value, std::memory_order_relaxed);
-  }
-  uint64_t value() const {
-    return value_.load(std::memory_order_relaxed);
-  }
+  void add_alone(uint64_t count = 1) { set(value() + count); }
+  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t> value_{0};

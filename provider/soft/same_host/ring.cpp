@@ -18,7 +18,7 @@
 namespace dapple::soft {
 namespace {
 
-constexpr size_t kLine = kRingLine;
+constexpr size_t kLine = RingMemory::kLine;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 // Bytes that the reader may keep to itself; the writer sees the rest as free.
 constexpr uint64_t kKept = kRingBytes / 8;
@@ -42,7 +42,7 @@ constexpr uint16_t in_units(size_t bytes) {
   return static_cast<uint16_t>(bytes / sizeof(RingEntry));
 }
 
-// The rest of a line, and the next entry.
+// The most that fill_line() adds.
 constexpr size_t kBehind = kLine;
 // A packet, the unused end before it, and what is behind it.
 constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket, kLongestFront) + kBehind;

@@ -33,7 +33,6 @@
 namespace dapple::soft {
 
 inline constexpr size_t kRingBytes = 128 * 1024;
-inline constexpr size_t kRingLine = 64;  // of the CPU's cache
 // A packet without ICRC: payload of 4,096, and headers.
 inline constexpr size_t kLongestRingPacket = 4096 + 256;
 
@@ -82,6 +81,7 @@ class RingMemory {
   Control& control() const { return *reinterpret_cast<Control*>(memory_); }
   std::byte* data() const { return memory_ + kControlBytes; }
 
+  static constexpr size_t kLine = 64;  // of the CPU's cache
   static constexpr size_t kControlBytes = 4096;
   static constexpr size_t kFileBytes = kControlBytes + kRingBytes;
 
@@ -132,7 +132,7 @@ class RingWriter {
   // The entries that are not published yet: publish() stores the first of them last, and it gives the last one the rest
   // of its line.
   bool has_unpublished_ = false;
-  std::array<bool, kRingBytes / kRingLine> is_inner_ = {};  // of each line: it may begin with a packet's bytes
+  std::array<bool, kRingBytes / RingMemory::kLine> is_inner_ = {};  // of each line: it may begin with a packet's bytes
   uint64_t first_place_ = 0, last_place_ = 0;
   RingEntry first_ = {}, last_ = {};
 };
@@ -154,7 +154,7 @@ class RingReader {
   explicit RingReader(const RingMemory& memory) : memory_(memory) {}
 
   enum class Next { kNothing, kPacket, kBroken };
-  // kBroken: no writer of ours has written this, and the ring is of no use any more.
+  // kBroken: no writer of ours has written this, and the ring is of no use any more; further calls have no meaning.
   Next next(RingPacket& packet);
   // The same, and the packet stays the next one. Its writer may change it until then.
   Next peek(RingPacket& packet);
