@@ -103,13 +103,16 @@ void make(List& list, End& end, uint64_t first, uint32_t count) {
   list.requests[count - 1].send_flags |= IBV_SEND_SIGNALED;
 }
 
-// Waits until the last of the messages is complete. No message waits for a receive then.
-bool completes(End& end, uint64_t last) {
-  ibv_wc completion = {};
-  while (completion.wr_id != last) {
+// Waits for the completions of the first requests of the list, each in its turn. No message waits for a receive then.
+bool completes(End& end, const List& list, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const ibv_send_wr& request = list.requests[i];
+    ibv_wc completion;
+    if ((request.send_flags & IBV_SEND_SIGNALED) == 0) continue;
     if (!wait_for(end.cq, completion) || completion.status != IBV_WC_SUCCESS) return false;
+    if (completion.wr_id != request.wr_id) return false;
   }
-  return await(kPatience, [&] { return shared->received == last + 1; });
+  return await(kPatience, [&] { return shared->received == list.requests[count - 1].wr_id + 1; });
 }
 
 bool send_lists(End& end, uint64_t& sent) {
@@ -119,9 +122,9 @@ bool send_lists(End& end, uint64_t& sent) {
     make(*list, end, sent, count);
     ibv_send_wr* bad = nullptr;
     if (ibv_post_send(end.qp, list->requests.data(), &bad) != 0) return false;
-    *list = {};  // the requests are the caller's again
+    for (uint32_t j = 0; j < count; j++) list->segments[j] = {};  // the segments are the caller's again
     sent += count;
-    if (!completes(end, sent - 1)) return false;
+    if (!completes(end, *list, count)) return false;
   }
   return true;
 }
@@ -138,7 +141,7 @@ bool send_refused(End& end, uint64_t& sent, uint32_t refused) {
   ibv_send_wr* bad = nullptr;
   if (ibv_post_send(end.qp, list->requests.data(), &bad) != EINVAL || bad != &list->requests[refused]) return false;
   sent += refused;
-  return refused == 0 || completes(end, sent - 1);
+  return refused == 0 || completes(end, *list, refused);
 }
 
 // One request more than the queue takes.
@@ -150,7 +153,7 @@ bool send_too_many(End& end, uint64_t& sent) {
   ibv_send_wr* bad = nullptr;
   if (ibv_post_send(end.qp, list->requests.data(), &bad) != ENOMEM || bad != &list->requests[kDepth]) return false;
   sent += kDepth;
-  return completes(end, sent - 1);
+  return completes(end, *list, kDepth);
 }
 
 int send_all() {
