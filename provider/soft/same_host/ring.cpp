@@ -106,7 +106,7 @@ void RingMemory::unmap() {
 }
 
 // The next entry may be written over that many bytes, and it may be abandoned then.
-inline void RingWriter::note_inner_lines(size_t bytes) {
+[[gnu::noinline]] void RingWriter::note_inner_lines(size_t bytes) {
   const size_t place = written_ % kRingBytes;
   for (size_t line = place / kLine + 1; line * kLine < place + bytes; line++) is_inner_[line] = true;
 }
@@ -119,7 +119,7 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   const size_t bytes = entry_bytes(size, front);
   if (written_ + bytes > simple_end_ && !make_room(bytes)) [[unlikely]]
     return nullptr;
-  note_inner_lines(bytes);
+  if (written_ % kLine + bytes > kLine) note_inner_lines(bytes);
   reserved_ = as_word({static_cast<uint32_t>(size), kind, front, in_units(bytes)});
   reserved_addresses_ = &addresses;
   std::byte* entry = memory_.data() + written_ % kRingBytes;
