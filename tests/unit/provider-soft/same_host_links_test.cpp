@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "provider/soft/same_host/ring_post.hpp"
 #include "provider/soft/unix_message.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -35,10 +36,12 @@ class Sink final : public ArrivalSink {
  public:
   void arrived(const Arrival& arrival) override {
     packets.emplace_back(arrival.transport.begin(), arrival.transport.end());
+    acknowledgements.push_back(arrival.acknowledgement == nullptr ? 0 : arrival.acknowledgement->psn);
     good = good && memcmp(arrival.source, kAddresses.source, 16) == 0 &&
            memcmp(arrival.destination, kAddresses.destination, 16) == 0;
   }
   std::vector<std::vector<std::byte>> packets;
+  std::vector<uint32_t> acknowledgements;  // PSNs; 0 for a packet without one
   bool good = true;
 };
 
@@ -214,6 +217,61 @@ void published__reader_sleeps__has_an_event(void**) {
   assert_int_equal(other.receive(), 1);
   assert_false(other.has_event());
   assert_int_equal(one.counters.sent_packets.value(), 2);
+  one.links.put(ring);
+}
+
+bool write(RingPost& post, size_t size, uint8_t value) {
+  std::byte* to = post.reserve(size);
+  if (to == nullptr) return false;
+  memset(to, value, size);
+  post.commit(nullptr);
+  return true;
+}
+
+void post__one_packet__arrives_at_once(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
+  {
+    RingPost post(kAddresses, *ring, true);
+    assert_true(write(post, 20, 1));
+    assert_int_equal(other.receive(), 1);
+  }
+  assert_int_equal(other.receive(), 0);
+  one.links.put(ring);
+}
+
+void post__list__arrives_together_and_the_first_acknowledges(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
+  constexpr dapple::roce::Acknowledgement kAcknowledgement = {7, 0};
+  {
+    RingPost post(kAddresses, *ring, false);
+    assert_true(post.take_along(kAcknowledgement));
+    assert_true(write(post, 20, 1) && write(post, 24, 2) && write(post, 28, 3));
+    assert_int_equal(other.receive(), 0);
+  }
+  assert_int_equal(other.receive(), 3);
+  assert_true(other.sink.good);
+  assert_true(other.sink.acknowledgements == std::vector<uint32_t>({7, 0, 0}));
+  one.links.put(ring);
+}
+
+void post__list_that_fills_the_ring__those_that_it_took(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
+  size_t written = 0;
+  {
+    RingPost post(kAddresses, *ring, false);
+    while (write(post, 1000, static_cast<uint8_t>(written))) written++;
+  }
+  assert_true(ring->full.load());
+  assert_true(ring->mutex.try_lock());
+  ring->mutex.unlock();
+  while (other.receive() != 0) {
+  }
+  assert_int_equal(other.sink.packets.size(), written);
+  for (size_t i = 0; i < written; i++) assert_true(other.sink.packets[i][999] == static_cast<std::byte>(i));
+  assert_true(write(ring, 1000, 1));
   one.links.put(ring);
 }
 
@@ -627,6 +685,9 @@ int main() {
       cmocka_unit_test(get__twice__one_ring),
       cmocka_unit_test(receive__sent_before_the_connection_is_accepted__arrives),
       cmocka_unit_test(published__reader_sleeps__has_an_event),
+      cmocka_unit_test(post__one_packet__arrives_at_once),
+      cmocka_unit_test(post__list__arrives_together_and_the_first_acknowledges),
+      cmocka_unit_test(post__list_that_fills_the_ring__those_that_it_took),
       cmocka_unit_test(attend__greeting_after_sleep__peer_wakes),
       cmocka_unit_test(attend__after_a_wake__peer_wakes_only_if_asked_again),
       cmocka_unit_test(get__new_owner_before_the_end_was_seen__its_ring),
