@@ -89,11 +89,17 @@ bool order(Order order);
 bool reconnect(PlacementEnd& sender);
 // Transfers of all processes that went without packets.
 uint64_t placed();
-// The receives of a program with a sanitizer see all bytes that come, so it fetches none.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// The receives of a program with AddressSanitizer see all bytes that come, so it fetches none.
+#ifdef __SANITIZE_ADDRESS__
 inline constexpr bool kFetches = false;
 #else
 inline constexpr bool kFetches = true;
+#endif
+// A plug-in with ThreadSanitizer has no guard page, without which it fetches the bytes of one Send at a time.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kFetchesAhead = false;
+#else
+inline constexpr bool kFetchesAhead = kFetches;
 #endif
 // Parts of Sends that the receivers have fetched.
 uint64_t fetched();

@@ -186,7 +186,7 @@ void two_sends_at_once(PlacementEnd& sender) {
     if (memcmp(reached() + kReached / 2, sender.buffer + size, size) != 0) failed("the second Send", "wrong bytes");
     if (reached()[size] != 0 || reached()[kReached / 2 + size] != 0) failed("two Sends", "a byte behind them");
   }
-  if (fetched_ahead() - before != (kFetches ? 3 : 0)) failed("two Sends", "not fetched at once");
+  if (fetched_ahead() - before != (kFetchesAhead ? 3 : 0)) failed("two Sends", "not fetched at once");
 }
 
 void sends_before_receives(PlacementEnd& sender) {
