@@ -12,7 +12,6 @@
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
 #include "provider/soft/heavy_barrier.hpp"
-#include "provider/soft/network_turn.hpp"
 #include "provider/soft/placement/qp_publication.hpp"
 #include "provider/soft/placement/wanted.hpp"
 #include "provider/soft/post.hpp"

@@ -5,6 +5,12 @@
 #ifndef DAPPLE_PROVIDER_SOFT_POST_HPP
 #define DAPPLE_PROVIDER_SOFT_POST_HPP
 
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <span>
+
 #include "provider/soft/objects.hpp"
 
 namespace dapple::soft {
@@ -13,7 +19,14 @@ inline constexpr uint32_t kMaxInline = 1024;  // bytes
 // The limit of outstanding Reads and atomics of a queue pair, in each direction.
 inline constexpr int kMaxReadsAndAtomics = 128;
 
+// The flags that the engine knows, with libibverbs' values.
 inline constexpr unsigned kSendFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
+static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV_SEND_SIGNALED);
+static_assert(int{roce::kSolicited} == IBV_SEND_SOLICITED && int{roce::kInline} == IBV_SEND_INLINE);
+
+static_assert(sizeof(roce::Segment) == sizeof(ibv_sge) && offsetof(ibv_sge, lkey) == offsetof(roce::Segment, lkey));
+static_assert(offsetof(ibv_sge, addr) == offsetof(roce::Segment, address));
+static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
 
 // A request's gather or scatter list, without a copy.
 inline bool segments_of(const ibv_sge* list, int count, std::span<const roce::Segment>& segments) {

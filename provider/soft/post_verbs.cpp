@@ -26,11 +26,6 @@ static_assert(static_cast<int>(SendOpcode::kLocalInvalidate) == IBV_WR_LOCAL_INV
 static_assert(static_cast<int>(SendOpcode::kBindWindow) == IBV_WR_BIND_MW);
 static_assert(static_cast<int>(SendOpcode::kSendInvalidate) == IBV_WR_SEND_WITH_INV);
 static_assert(static_cast<int>(SendOpcode::kAtomicWrite) == IBV_WR_ATOMIC_WRITE);
-static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV_SEND_SIGNALED);
-static_assert(int{roce::kSolicited} == IBV_SEND_SOLICITED && int{roce::kInline} == IBV_SEND_INLINE);
-static_assert(sizeof(roce::Segment) == sizeof(ibv_sge) && offsetof(ibv_sge, lkey) == offsetof(roce::Segment, lkey));
-static_assert(offsetof(ibv_sge, addr) == offsetof(roce::Segment, address));
-static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
 
 // The eight bytes that an atomic write takes along.
 bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
@@ -185,11 +180,11 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     }
     if (requests != nullptr) qp.node->settle_posts(qp);
   }
-  if (requests == nullptr) [[likely]] {
+  if (requests == nullptr) {
     qp.node->wake_if_due();
-    return 0;
+  } else {
+    qp.node->deliver(qp);
   }
-  qp.node->deliver(qp);
   return error;
 }
 

@@ -291,7 +291,7 @@ bool RingReader::empty() const {
 
 void RingReader::sleep() {
   memory_.control().sleeping.store(1, std::memory_order_relaxed);
-  // The writer has the counterpart before RingWriter::must_wake().
+  // The fence before RingWriter::must_wake() is the counterpart.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

@@ -106,7 +106,8 @@ class RingWriter {
   void publish();
   // The same as commit() and publish(), for one packet alone.
   void publish_one();
-  // After one of these two, and a full fence: true if the reader sleeps, and no earlier call has reported this.
+  // After one of these two, and a full fence: true if the reader sleeps, and no earlier call has reported this. The
+  // fence is between the entries and the look at the reader's mark; RingReader::sleep() has the counterpart.
   bool must_wake();
   // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
   bool wait_for_room();
@@ -125,6 +126,8 @@ class RingWriter {
   uint64_t written_ = 0;     // counts up; the place is modulo kRingBytes
   uint64_t read_ = 0;        // control().read when it was last needed
   uint64_t simple_end_ = 0;  // entries that end before have room, and do not pass the ring's end
+  // Of each line: it may begin with a packet's bytes.
+  std::array<bool, kRingBytes / RingMemory::kLine> is_inner_ = {};
   // An entry as a word, or 0. A processor would wait if single fields were stored and then loaded as a word.
   uint64_t reserved_ = 0;
   const Addresses* reserved_addresses_ = nullptr;
@@ -132,7 +135,6 @@ class RingWriter {
   // The entries that are not published yet: publish() stores the first of them last, and it gives the last one the rest
   // of its line.
   bool has_unpublished_ = false;
-  std::array<bool, kRingBytes / RingMemory::kLine> is_inner_ = {};  // of each line: it may begin with a packet's bytes
   uint64_t first_place_ = 0, last_place_ = 0;
   RingEntry first_ = {}, last_ = {};
 };

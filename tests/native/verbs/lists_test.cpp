@@ -185,9 +185,5 @@ int send_all() {
 
 int main() {
   shared = prepare_stage<Shared>();
-  const pid_t receiver = start_process(receive_all);
-  if (!ends_with(start_process(send_all), 0)) failed("the sender");
-  if (!ends_with(receiver, 0)) failed("the receiver");
-  expect_nothing_left();
-  return failures() == 0 ? 0 : 1;
+  return run_ends(receive_all, send_all);
 }

@@ -95,7 +95,7 @@ inline constexpr bool kFetches = false;
 #else
 inline constexpr bool kFetches = true;
 #endif
-// A plug-in with ThreadSanitizer has no guard page, without which it fetches the bytes of one Send at a time.
+// A plug-in that is built with ThreadSanitizer has no guard page. So it fetches the bytes of one Send at a time.
 #ifdef __SANITIZE_THREAD__
 inline constexpr bool kFetchesAhead = false;
 #else

@@ -111,9 +111,5 @@ int send_and_count() {
 
 int main() {
   shared = prepare_stage<Shared>();
-  const pid_t receiver = start_process(receive_all);
-  if (!ends_with(start_process(send_and_count), 0)) failed("the sender");
-  if (!ends_with(receiver, 0)) failed("the receiver");
-  expect_nothing_left();
-  return failures() == 0 ? 0 : 1;
+  return run_ends(receive_all, send_and_count);
 }

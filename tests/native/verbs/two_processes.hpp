@@ -46,6 +46,16 @@ inline bool meet(Meeting& meeting) {
   return await(kPatience, [&] { return meeting.ready == 2; });
 }
 
+// Runs the two ends, each in a process of its own. Returns the test's exit code.
+template <class Receive, class Send>
+int run_ends(Receive receive, Send send) {
+  const pid_t receiver = start_process(receive);
+  if (!ends_with(start_process(send), 0)) failed("the sender");
+  if (!ends_with(receiver, 0)) failed("the receiver");
+  expect_nothing_left();
+  return failures() == 0 ? 0 : 1;
+}
+
 }  // namespace dapple::tests
 
 #endif  // DAPPLE_TESTS_NATIVE_VERBS_TWO_PROCESSES_HPP
