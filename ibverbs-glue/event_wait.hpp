@@ -15,7 +15,9 @@ namespace dapple::verbs {
 // thread that waits has no fault.
 inline bool a_signal_may_end_waits() noexcept {
   for (int number = 1; number < NSIG; ++number) {
-    if (number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGTRAP) continue;
+    const bool is_fault = number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE ||
+                          number == SIGTRAP || number == SIGSYS;
+    if (is_fault) continue;
     struct sigaction action;
     if (sigaction(number, nullptr, &action) || action.sa_flags & SA_RESTART) continue;
     if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) return true;
