@@ -119,7 +119,7 @@ void show_what_waits() {
     show_findings(nullptr);
     return nullptr;
   };
-  if (pthread_create(&thread, nullptr, show_it, nullptr) != 0) _exit(103);
+  if (pthread_create(&thread, nullptr, show_it, nullptr) != 0 || pthread_detach(thread) != 0) _exit(103);
   while (!is_showing) usleep(100);
 }
 
