@@ -50,10 +50,10 @@ CMA = ["-x", "cma", "-D", "zcopy"]
 WHY_GUARD = ("Each copy of dapple's also touches a word of the peer's guard page, which keeps it from another program that has got the same "
              "process number. UCT's copies have no such check.")
 WHY_SAME_COPY = "In both the kernel copies the bytes once, so other load on the machine decides."
-WHY_RATE = ("Two CPUs that share a cache are probably two threads of one core. Then the instructions of both ends decide. UCX executes about "
-            "800 for a message in all. perftest alone executes 500. dapple executes 620 more for a Send and 730 for a receive (in lists 470 "
-            "and 640), because it checks keys, bounds and states each time, and each message passes through a send queue, a receive queue "
-            "and completion queues.")
+WHY_RATE = ("The instructions of both ends decide: a delay in either lowers the rate. UCX and its benchmark execute about 900 for a message in "
+            "all. perftest alone executes 300. dapple executes 620 more for a Send and 730 for a receive (in lists 520 and 740), because "
+            "it checks keys, bounds and states each time, and each message passes through a send queue, a receive queue and completion "
+            "queues. On an Intel Xeon dapple met the target (bench/README.md).")
 WHY_UDP = "Bare UDP sockets, which compute and check nothing, hardly meet the target themselves."
 WHY_GUEST = "Here the guest's processor is emulated. Bare UDP sockets miss the target of the latency there, too."
 WHY_SHORT_SYNC = ("A call takes 2 to 4 ns beside the instructions, which take as long as libpmem's: it checks the region, and its ranges lie "
