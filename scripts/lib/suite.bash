@@ -51,3 +51,8 @@ make_root() {
   done
   mkdir -p "$1"/{dev,proc,sys,tmp,host}
 }
+
+# A FINISH for packages with libpsm-infinipath1: makes the link of Debian's alternatives that its installation would make.
+link_psm() {
+  ln -s ../libpsm1/libpsm_infinipath.so.1.16 "$1/usr/lib/x86_64-linux-gnu/libpsm_infinipath.so.1"
+}

@@ -19,14 +19,15 @@ in_two_networks() {
   exec unshare "${map[@]}" -n "$@"
 }
 
-# fetch_transports: fetches UCX, libfabric and pyverbs, or ends the test.
-fetch_transports() {
-  transports=$("$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../../scripts/lib/transports") || {
-    echo "SKIP: UCX, libfabric and pyverbs cannot be fetched"
+# fetch SCRIPT NAMES: fetches programs by that script of scripts/lib, or ends the test.
+fetch() {
+  programs=$("$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../../scripts/lib/$1") || {
+    echo "SKIP: $2 cannot be fetched"
     exit 77
   }
-  export transports
+  export programs
 }
+fetch_transports() { fetch transports 'UCX, libfabric and pyverbs'; }
 
 # Sets work, a folder that every user may write to. Ends the test if this system cannot make such networks.
 make_two_networks() {
@@ -59,11 +60,11 @@ make_two_networks() {
   fi
 }
 
-# unpack: sets root to UCX, libfabric and pyverbs, and lets programs find their libraries. The user nobody may not read
-# a user's cache.
+# unpack: sets root to the fetched programs, and lets them find their libraries. The user nobody may not read a user's
+# cache.
 unpack() {
   root=$work/root
-  cp -a "$transports" "$root" || exit 1
+  cp -a "$programs" "$root" || exit 1
   export LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu PATH=$root/usr/bin:$PATH
 }
 
