@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <new>
+#include <utility>
 
 #include "provider/soft/doors.hpp"
 #include "provider/soft/owned_fd.hpp"
@@ -19,8 +20,9 @@ namespace dapple::soft {
 namespace {
 
 constexpr size_t kMaxMessage = 16;
-// A pipe holds 64 KiB by default.
-constexpr size_t kMessages = 64 * 1024 / 8;
+constexpr size_t kPagesOfNewPipe = 16;
+// What the kernel allows a user without privileges, unless its pipe-max-size is another.
+constexpr size_t kLargestPipe = 1024 * 1024;
 
 // Reads one message if there is one. The program's end blocks, and the program may read at the same time, so this reads
 // from its own open file description. Without /proc it has none.
@@ -44,12 +46,31 @@ class QuietReader {
 
 }  // namespace
 
-EventPipes::EventPipes() : kept_(new (std::nothrow) unsigned char[kMessages * kMaxMessage]) {}
+EventPipes::EventPipes()
+    : kept_bytes_(kPagesOfNewPipe * static_cast<size_t>(sysconf(_SC_PAGESIZE))),
+      kept_(new (std::nothrow) unsigned char[kept_bytes_]) {}
+
+// Under the lock: doubles the pipe.
+bool EventPipes::grow(int writer) {
+  const int now = fcntl(writer, F_GETPIPE_SZ);
+  const size_t wanted = 2 * static_cast<size_t>(now);
+  if (now <= 0 || wanted > kLargestPipe) return false;
+  if (wanted > kept_bytes_) {
+    std::unique_ptr<unsigned char[]> kept(new (std::nothrow) unsigned char[wanted]);
+    if (kept == nullptr) return false;
+    kept_ = std::move(kept);
+    kept_bytes_ = wanted;
+  }
+  return fcntl(writer, F_SETPIPE_SZ, static_cast<int>(wanted)) > now;
+}
 
 void EventPipes::write(const int& writer, const void* message, size_t size, EventCount& count) {
   const Undisturbed undisturbed;
   const std::lock_guard lock(mutex_);
-  if (::write(writer, message, size) == static_cast<ssize_t>(size)) ++count.written;
+  while (::write(writer, message, size) != static_cast<ssize_t>(size)) {
+    if (errno != EAGAIN || !grow(writer)) return;
+  }
+  ++count.written;
 }
 
 void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, EventCount& count) {
@@ -59,7 +80,7 @@ void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, Ev
   unsigned char message[kMaxMessage];
   size_t kept_count = 0;
   QuietReader quiet(reader);
-  while (kept_count < kMessages && quiet.read_one(message, size)) {
+  while ((kept_count + 1) * size <= kept_bytes_ && quiet.read_one(message, size)) {
     if (memcmp(message, &object, sizeof(object)) == 0) {
       --count.written;
     } else {

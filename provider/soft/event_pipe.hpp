@@ -9,6 +9,7 @@
 #define DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <memory>
@@ -27,8 +28,8 @@ class EventPipes {
   EventPipes();
   // False without memory; then nothing else may be called.
   bool ready() const { return kept_ != nullptr; }
-  // `size` is 8 or 16; the first eight bytes name the object. An event without room is lost: then the program has
-  // thousands of unread events.
+  // `size` is 8 or 16; the first eight bytes name the object. The pipe grows to 1 MiB: room for 131,072 unread events
+  // of 8 bytes. A further event is lost, and so is one for which the kernel lets this user's pipes have no more memory.
   void write(const int& writer, const void* message, size_t size, EventCount& count);
   // Removes the object's unread events from the pipe.
   void remove(int reader, int writer, size_t size, uint64_t object, EventCount& count);
@@ -36,9 +37,12 @@ class EventPipes {
   void close(int& writer);
 
  private:
+  bool grow(int writer);
+
   std::mutex mutex_;
-  // Room for all messages of a pipe, so that a removal cannot fail. Its pages take memory once they are used.
-  const std::unique_ptr<unsigned char[]> kept_;
+  // Room for all messages of the largest pipe, so that a removal cannot fail.
+  size_t kept_bytes_;
+  std::unique_ptr<unsigned char[]> kept_;
 };
 
 // Waits until the program has acknowledged all events that it has read, as libibverbs counts it.

@@ -87,6 +87,22 @@ void remove__events_that_were_read__still_count(void** state) {
   assert_empty(rig);
 }
 
+// Programs may have one channel for all completion queues of thousands of connections.
+void write__many_unread_events__loses_none(void** state) {
+  Rig& rig = *static_cast<Rig*>(*state);
+  constexpr uint32_t kEvents = 100'000;
+  for (uint64_t i = 0; i < kEvents; i++) {
+    const uint64_t object = kOther + i;
+    if (i == kEvents / 2) rig.pipes.write(rig.writer, &kDying, sizeof kDying, rig.dying);
+    rig.pipes.write(rig.writer, &object, sizeof object, rig.other);
+  }
+  assert_int_equal(rig.dying.written, 1);
+  assert_int_equal(rig.other.written, kEvents);
+  rig.pipes.remove(rig.reader, rig.writer, sizeof kDying, kDying, rig.dying);
+  for (uint64_t i = 0; i < kEvents; i++) assert_int_equal(next(rig, sizeof kOther).object, kOther + i);
+  assert_empty(rig);
+}
+
 void remove__full_pipe__loses_no_other_event(void** state) {
   Rig& rig = *static_cast<Rig*>(*state);
   rig.pipes.write(rig.writer, &kDying, sizeof kDying, rig.dying);
@@ -110,6 +126,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(remove__events_of_other_objects__stay_in_order, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(remove__events_that_were_read__still_count, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(write__many_unread_events__loses_none, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(remove__full_pipe__loses_no_other_event, make_rig, drop_rig),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
