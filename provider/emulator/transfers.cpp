@@ -3,6 +3,7 @@
 #include "provider/emulator/transfers.hpp"
 
 #include "provider/emulator/finding.hpp"
+#include "provider/segment_at.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -53,7 +54,8 @@ int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, c
                  posted};
     for (int i = 0; sends(*request) && i < request->num_sge; ++i) {
       iovec range = {};
-      if (means.find(qp->context, request->sg_list[i], &range) && range.iov_len > 0) sent.ranges.push_back(range);
+      if (means.find(qp->context, segment_at(request->sg_list, i), &range) && range.iov_len > 0)
+        sent.ranges.push_back(range);
     }
     check(sent, qp->qp_num, TransferFinding::When::kAtPost);
     queue.sent.push_back(std::move(sent));

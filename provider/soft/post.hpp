@@ -28,9 +28,15 @@ static_assert(sizeof(roce::Segment) == sizeof(ibv_sge) && offsetof(ibv_sge, lkey
 static_assert(offsetof(ibv_sge, addr) == offsetof(roce::Segment, address));
 static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
 
-// A request's gather or scatter list, without a copy.
+// A copy of a list, until this thread's next call.
+const ibv_sge* aligned_copy(const ibv_sge* list, int count);
+
+// A request's gather or scatter list, without a copy if the program has aligned it. It is valid until this thread's
+// next call.
 inline bool segments_of(const ibv_sge* list, int count, std::span<const roce::Segment>& segments) {
   if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
+  if (reinterpret_cast<uintptr_t>(list) % alignof(ibv_sge) != 0) [[unlikely]]
+    list = aligned_copy(list, count);
   segments = {reinterpret_cast<const roce::Segment*>(list), static_cast<size_t>(count)};
   return true;
 }

@@ -7,6 +7,7 @@
 
 #include <new>
 
+#include "provider/segment_at.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/verbs.hpp"
 
@@ -29,9 +30,11 @@ static_assert(static_cast<int>(SendOpcode::kAtomicWrite) == IBV_WR_ATOMIC_WRITE)
 
 // The eight bytes that an atomic write takes along.
 bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
-  if (wr.num_sge != 1 || wr.sg_list->length != sizeof(request.atomic_write)) return false;
+  if (wr.num_sge != 1) return false;
+  const ibv_sge segment = provider::segment_at(wr.sg_list, 0);
+  if (segment.length != sizeof(request.atomic_write)) return false;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
-    memcpy(&request.atomic_write, reinterpret_cast<const void*>(wr.sg_list->addr), sizeof(request.atomic_write));
+    memcpy(&request.atomic_write, reinterpret_cast<const void*>(segment.addr), sizeof(request.atomic_write));
     return true;
   }
   return qp.context->seen_memory().gather({qp.pd->number, qp.qpn}, request.segments, 0,
@@ -88,6 +91,12 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
 }
 
 }  // namespace
+
+const ibv_sge* aligned_copy(const ibv_sge* list, int count) {
+  static thread_local ibv_sge copy[roce::kMaxSegments];
+  for (int i = 0; i < count; ++i) copy[i] = provider::segment_at(list, i);
+  return copy;
+}
 
 int error_of(roce::PostError error) {
   switch (error) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "provider/segment_at.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_post.hpp"
@@ -20,7 +21,10 @@ std::vector<roce::Segment> segments_of(const ibv_sge* list, int count) {
   std::vector<roce::Segment> segments;
   // The device will refuse such a list.
   if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return segments;
-  for (int i = 0; i < count; i++) segments.push_back({list[i].addr, list[i].length, list[i].lkey});
+  for (int i = 0; i < count; i++) {
+    const ibv_sge segment = provider::segment_at(list, i);
+    segments.push_back({segment.addr, segment.length, segment.lkey});
+  }
   return segments;
 }
 

@@ -5,6 +5,7 @@
 // error. Lines of posts come before the call, which may complete them. Other programs have the plain table.
 #include <errno.h>
 
+#include "provider/segment_at.hpp"
 #include "provider/soft/fault_plan.hpp"
 #include "provider/soft/objects.hpp"
 #include "provider/soft/trace/program_trace.hpp"
@@ -80,7 +81,7 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 
 uint64_t bytes_of(const ibv_sge* list, int count) {
   uint64_t bytes = 0;
-  for (int i = 0; i < count; i++) bytes += list[i].length;
+  for (int i = 0; i < count; i++) bytes += provider::segment_at(list, i).length;
   return bytes;
 }
 

@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include <initializer_list>
+
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/rig.hpp"
 
@@ -73,6 +75,38 @@ struct Adder {
   uint64_t added;
   bool stop;
 };
+
+// Programs have lists in packed structs.
+ibv_sge* at_odd_address(char* room, std::initializer_list<ibv_sge> segments) {
+  memcpy(room + 1, segments.begin(), segments.size() * sizeof(ibv_sge));
+  return reinterpret_cast<ibv_sge*>(room + 1);
+}
+
+void lists__at_odd_addresses(void**) {
+  assert_true(begin({}));
+  End& a = pair->a;
+  End& b = pair->b;
+  const auto from = reinterpret_cast<uintptr_t>(a.buffer), to = reinterpret_cast<uintptr_t>(b.buffer);
+  for (size_t i = 0; i < 1000; ++i) a.buffer[i] = static_cast<char>(i * 5 + 1);
+  char room[2 * sizeof(ibv_sge) + 1];
+  ibv_recv_wr receive = {.wr_id = 10, .next = nullptr, .sg_list = nullptr, .num_sge = 2};
+  receive.sg_list = at_odd_address(room, {{to + 500, 300, b.mr->lkey}, {to + 2000, 700, b.mr->lkey}});
+  ibv_recv_wr* bad_receive = nullptr;
+  assert_int_equal(ibv_post_recv(b.qp, &receive, &bad_receive), 0);
+
+  ibv_send_wr request = {};
+  ibv_send_wr* bad = nullptr;
+  request.wr_id = 1;
+  request.sg_list = at_odd_address(room, {{from, 600, a.mr->lkey}, {from + 600, 400, a.mr->lkey}});
+  request.num_sge = 2;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  assert_int_equal(ibv_post_send(a.qp, &request, &bad), 0);
+  expect(a.cq, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+  expect(b.cq, 10, IBV_WC_SUCCESS, IBV_WC_RECV);
+  assert_memory_equal(a.buffer, b.buffer + 500, 300);
+  assert_memory_equal(a.buffer + 300, b.buffer + 2000, 700);
+}
 
 void* add_until_stopped(void* argument) {
   auto* adder = static_cast<Adder*>(argument);
@@ -335,6 +369,7 @@ int main() {
   need_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test_teardown(rc__send_write_read_atomics, finish),
+      cmocka_unit_test_teardown(lists__at_odd_addresses, finish),
       cmocka_unit_test_teardown(atomics__beside_those_of_the_cpu_lose_nothing, finish),
       cmocka_unit_test_teardown(write__arrives_where_nobody_polls, finish),
       cmocka_unit_test_teardown(channel__solicited_only, finish),
