@@ -7,8 +7,8 @@
 # 10.77.0.2, and its client in this one, at 10.77.0.1. They run as nobody if this user is root, otherwise as this user.
 # Sourced with $run set to dapple-run.
 
-# in_two_networks SCRIPT ARGUMENT...: runs SCRIPT in namespaces of its own, which cannot reach Debian's archive. Ends the
-# test if something is missing.
+# in_two_networks [OPTION...] SCRIPT ARGUMENT...: runs SCRIPT in namespaces of its own, which unshare makes with these
+# options too, and which cannot reach Debian's archive. Ends the test if something is missing.
 in_two_networks() {
   local program map=()
   for program in ip nsenter setpriv; do
