@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/softroce/api/api.h"
@@ -219,27 +221,58 @@ static void cno_agent__is_called_for_completions(void** state) {
   assert_int_equal(atomic_load(&calls.nulls), 1);
 }
 
-static void* wait_for_null(void* cno) {
-  DAT_EVD_HANDLE found = cno;
-  const DAT_RETURN status = dat_cno_wait(cno, DAT_TIMEOUT_INFINITE, &found);
+struct waiter {
+  DAT_CNO_HANDLE cno;
+  pthread_t thread;
+  atomic_int id; /* the kernel's, once the thread is about to wait */
+};
+
+static void* wait_for_null(void* argument) {
+  struct waiter* w = argument;
+  DAT_EVD_HANDLE found = w->cno;
+  atomic_store(&w->id, (int)syscall(SYS_gettid));
+  const DAT_RETURN status = dat_cno_wait(w->cno, DAT_TIMEOUT_INFINITE, &found);
   return (void*)(uintptr_t)(status == DAT_SUCCESS && found == DAT_HANDLE_NULL);
 }
 
-static void* wait_a_second(void* cno) {
-  DAT_EVD_HANDLE found = cno;
-  return (void*)(uintptr_t)(DAT_GET_TYPE(dat_cno_wait(cno, 1000000, &found)) == DAT_QUEUE_EMPTY);
+static void* wait_a_second(void* argument) {
+  struct waiter* w = argument;
+  DAT_EVD_HANDLE found = w->cno;
+  atomic_store(&w->id, (int)syscall(SYS_gettid));
+  return (void*)(uintptr_t)(DAT_GET_TYPE(dat_cno_wait(w->cno, 1000000, &found)) == DAT_QUEUE_EMPTY);
+}
+
+static char state_of_thread(int id) {
+  char path[64], line[512] = "";
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
+  FILE* file = fopen(path, "r");
+  assert_non_null(file);
+  assert_non_null(fgets(line, sizeof line, file));
+  fclose(file);
+  return strrchr(line, ')')[2];
+}
+
+/* Starts a thread and returns when it sleeps. On a busy machine this may take long. */
+static void start_waiter(struct waiter* w, DAT_CNO_HANDLE cno, void* (*wait)(void*)) {
+  w->cno = cno;
+  atomic_store(&w->id, 0);
+  assert_int_equal(pthread_create(&w->thread, NULL, wait, w), 0);
+  while (atomic_load(&w->id) == 0 || state_of_thread(atomic_load(&w->id)) != 'S') usleep(1000);
+}
+
+static void end_waiter(struct waiter* w) {
+  void* good = NULL;
+  assert_int_equal(pthread_join(w->thread, &good), 0);
+  assert_non_null(good);
 }
 
 static void cno_free__while_a_thread_waits(void** state) {
   struct fixture* f = *state;
   DAT_CNO_HANDLE cno = make_cno(f);
-  pthread_t thread;
-  void* good = NULL;
-  assert_int_equal(pthread_create(&thread, NULL, wait_a_second, cno), 0);
-  usleep(200000);
+  struct waiter waiter;
+  start_waiter(&waiter, cno, wait_a_second);
   assert_error(dat_cno_free(cno), DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
-  pthread_join(thread, &good);
-  assert_non_null(good);
+  end_waiter(&waiter);
   assert_ok(dat_cno_free(cno));
 }
 
@@ -249,33 +282,25 @@ static void cno_free__right_after_its_last_evd(void** state) {
   for (int i = 0; i < 20; ++i) {
     DAT_CNO_HANDLE cno = make_cno(f);
     DAT_EVD_HANDLE evd;
-    pthread_t thread;
-    void* good = NULL;
+    struct waiter waiter;
     assert_ok(dat_evd_create(f->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_null, cno), 0);
-    usleep(20000);
+    start_waiter(&waiter, cno, wait_for_null);
     assert_ok(dat_evd_free(evd));
     assert_ok(dat_cno_free(cno));
-    pthread_join(thread, &good);
-    assert_non_null(good);
+    end_waiter(&waiter);
   }
 }
 
 static void ia_close_abrupt__releases_cno_waiters(void** state) {
   struct fixture* f = *state;
   DAT_CNO_HANDLE cno = make_cno(f);
-  pthread_t threads[3];
+  struct waiter waiters[3];
   assert_ok(dat_evd_modify_cno(f->passive.recv, cno));
-  for (int i = 0; i < 3; ++i) assert_int_equal(pthread_create(&threads[i], NULL, wait_for_null, cno), 0);
-  usleep(100000);
+  for (int i = 0; i < 3; ++i) start_waiter(&waiters[i], cno, wait_for_null);
   assert_error_type(dat_ia_close(f->ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
   assert_ok(dat_ia_close(f->ia, DAT_CLOSE_ABRUPT_FLAG));
   f->ia = NULL;
-  for (int i = 0; i < 3; ++i) {
-    void* good = NULL;
-    pthread_join(threads[i], &good);
-    assert_non_null(good);
-  }
+  for (int i = 0; i < 3; ++i) end_waiter(&waiters[i]);
 }
 
 int main(void) {
