@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxMessage = 16;
 constexpr size_t kPagesOfNewPipe = 16;
-// What the kernel allows a user without privileges, unless its pipe-max-size is another.
+// By default the kernel allows a user without privileges no larger pipe.
 constexpr size_t kLargestPipe = 1024 * 1024;
 
 // Reads one message if there is one. The program's end blocks, and the program may read at the same time, so this reads

@@ -29,7 +29,7 @@ class EventPipes {
   // False without memory; then nothing else may be called.
   bool ready() const { return kept_ != nullptr; }
   // `size` is 8 or 16; the first eight bytes name the object. The pipe grows to 1 MiB: room for 131,072 unread events
-  // of 8 bytes. A further event is lost, and so is one for which the kernel lets this user's pipes have no more memory.
+  // of 8 bytes. An event is lost if there are more, or if the kernel refuses this user's pipes more memory.
   void write(const int& writer, const void* message, size_t size, EventCount& count);
   // Removes the object's unread events from the pipe.
   void remove(int reader, int writer, size_t size, uint64_t object, EventCount& count);

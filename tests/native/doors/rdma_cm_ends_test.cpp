@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "tests/native/doors/rdma_cm_rig.hpp"
-#include "tests/native/task_state.hpp"
+#include "tests/task_state.h"
 
 using namespace dapple::tests;
 
@@ -120,7 +120,7 @@ void cancel__of_a_question_about_devices_leaves_no_lock_held(void**) {
     return nullptr;
   };
   assert_int_equal(pthread_create(&thread, nullptr, ask_for_a_device, &task), 0);
-  assert_true(soon([&task] { return state_of(task) == 'S'; }));
+  assert_true(soon([&task] { return task_state(task) == 'S'; }));
   pthread_cancel(thread);
   nap(50);
   kill(state->process, SIGCONT);

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "tests/native/namespaces.hpp"
-#include "tests/native/task_state.hpp"
+#include "tests/task_state.h"
 
 namespace dapple::tests {
 
@@ -87,7 +87,7 @@ Waiter::Waiter(int on) : fd(on) {
         return nullptr;
       },
       this);
-  assert_true(soon([this] { return state_of(task) == 'S'; }));
+  assert_true(soon([this] { return task_state(task) == 'S'; }));
 }
 
 void* Waiter::join() {

@@ -14,11 +14,11 @@ class Monitor:
     def __init__(self, path: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
         for _ in range(100):
-            try:
-                self.socket.connect(path)
+            if self.socket.connect_ex(path) == 0:
                 break
-            except OSError:
-                time.sleep(0.1)
+            time.sleep(0.1)
+        else:
+            sys.exit(f"{path}: no QEMU listens")
         self.lines = self.socket.makefile("r", encoding="utf-8")
         self.lines.readline()
         self.do("qmp_capabilities")
@@ -44,7 +44,9 @@ def main() -> None:
     source.do("migrate", uri=uri)
     while (status := source.do("query-migrate"))["status"] in ("setup", "active", "device", "pre-switchover"):
         time.sleep(0.05)
-    print(status["status"], status.get("error-desc", ""))
+    if status["status"] != "completed":
+        sys.exit(f"{status['status']}: {status.get('error-desc', 'no reason given')}")
+    print("completed")
     while destination.do("query-status")["status"] == "inmigrate":
         time.sleep(0.05)
     for end in (source, destination):

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "tests/native/kills/stage.hpp"
-#include "tests/native/task_state.hpp"
 #include "tests/native/verbs/placement_rig.hpp"
+#include "tests/task_state.h"
 
 using namespace dapple::tests;
 
@@ -28,7 +28,7 @@ void expect(ibv_wc_status status, ibv_wc_status wanted, const char* what) {
 // Waits until the process is stopped.
 bool stop(pid_t process) {
   kill(process, SIGSTOP);
-  return await(kMomentOfPatience, [process] { return state_of(process) == 'T'; });
+  return await(kMomentOfPatience, [process] { return task_state(process) == 'T'; });
 }
 
 char pattern(size_t at, size_t seed) {

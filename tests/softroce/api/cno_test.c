@@ -4,13 +4,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/softroce/api/api.h"
+#include "tests/task_state.h"
 
 static DAT_CNO_HANDLE make_cno(struct fixture* f) {
   DAT_CNO_HANDLE cno;
@@ -223,56 +223,41 @@ static void cno_agent__is_called_for_completions(void** state) {
 
 struct waiter {
   DAT_CNO_HANDLE cno;
+  DAT_TIMEOUT timeout;
   pthread_t thread;
   atomic_int id; /* the kernel's, once the thread is about to wait */
+  DAT_RETURN status;
+  DAT_EVD_HANDLE found;
 };
 
-static void* wait_for_null(void* argument) {
+static void* wait_once(void* argument) {
   struct waiter* w = argument;
-  DAT_EVD_HANDLE found = w->cno;
   atomic_store(&w->id, (int)syscall(SYS_gettid));
-  const DAT_RETURN status = dat_cno_wait(w->cno, DAT_TIMEOUT_INFINITE, &found);
-  return (void*)(uintptr_t)(status == DAT_SUCCESS && found == DAT_HANDLE_NULL);
-}
-
-static void* wait_a_second(void* argument) {
-  struct waiter* w = argument;
-  DAT_EVD_HANDLE found = w->cno;
-  atomic_store(&w->id, (int)syscall(SYS_gettid));
-  return (void*)(uintptr_t)(DAT_GET_TYPE(dat_cno_wait(w->cno, 1000000, &found)) == DAT_QUEUE_EMPTY);
-}
-
-static char state_of_thread(int id) {
-  char path[64], line[512] = "";
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
-  FILE* file = fopen(path, "r");
-  assert_non_null(file);
-  assert_non_null(fgets(line, sizeof line, file));
-  fclose(file);
-  return strrchr(line, ')')[2];
+  w->status = dat_cno_wait(w->cno, w->timeout, &w->found);
+  return NULL;
 }
 
 /* Starts a thread and returns when it sleeps. On a busy machine this may take long. */
-static void start_waiter(struct waiter* w, DAT_CNO_HANDLE cno, void* (*wait)(void*)) {
-  w->cno = cno;
-  atomic_store(&w->id, 0);
-  assert_int_equal(pthread_create(&w->thread, NULL, wait, w), 0);
-  while (atomic_load(&w->id) == 0 || state_of_thread(atomic_load(&w->id)) != 'S') usleep(1000);
+static void start_waiter(struct waiter* w, DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout) {
+  *w = (struct waiter){.cno = cno, .timeout = timeout, .found = cno};
+  assert_int_equal(pthread_create(&w->thread, NULL, wait_once, w), 0);
+  while (atomic_load(&w->id) == 0 || task_state(atomic_load(&w->id)) != 'S') usleep(1000);
 }
 
-static void end_waiter(struct waiter* w) {
-  void* good = NULL;
-  assert_int_equal(pthread_join(w->thread, &good), 0);
-  assert_non_null(good);
+static void expect_released(struct waiter* w) {
+  assert_int_equal(pthread_join(w->thread, NULL), 0);
+  assert_ok(w->status);
+  assert_ptr_equal(w->found, DAT_HANDLE_NULL);
 }
 
 static void cno_free__while_a_thread_waits(void** state) {
   struct fixture* f = *state;
   DAT_CNO_HANDLE cno = make_cno(f);
   struct waiter waiter;
-  start_waiter(&waiter, cno, wait_a_second);
+  start_waiter(&waiter, cno, 1000000);
   assert_error(dat_cno_free(cno), DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
-  end_waiter(&waiter);
+  assert_int_equal(pthread_join(waiter.thread, NULL), 0);
+  assert_error_type(waiter.status, DAT_QUEUE_EMPTY);
   assert_ok(dat_cno_free(cno));
 }
 
@@ -284,10 +269,10 @@ static void cno_free__right_after_its_last_evd(void** state) {
     DAT_EVD_HANDLE evd;
     struct waiter waiter;
     assert_ok(dat_evd_create(f->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
-    start_waiter(&waiter, cno, wait_for_null);
+    start_waiter(&waiter, cno, DAT_TIMEOUT_INFINITE);
     assert_ok(dat_evd_free(evd));
     assert_ok(dat_cno_free(cno));
-    end_waiter(&waiter);
+    expect_released(&waiter);
   }
 }
 
@@ -296,11 +281,11 @@ static void ia_close_abrupt__releases_cno_waiters(void** state) {
   DAT_CNO_HANDLE cno = make_cno(f);
   struct waiter waiters[3];
   assert_ok(dat_evd_modify_cno(f->passive.recv, cno));
-  for (int i = 0; i < 3; ++i) start_waiter(&waiters[i], cno, wait_for_null);
+  for (int i = 0; i < 3; ++i) start_waiter(&waiters[i], cno, DAT_TIMEOUT_INFINITE);
   assert_error_type(dat_ia_close(f->ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
   assert_ok(dat_ia_close(f->ia, DAT_CLOSE_ABRUPT_FLAG));
   f->ia = NULL;
-  for (int i = 0; i < 3; ++i) end_waiter(&waiters[i]);
+  for (int i = 0; i < 3; ++i) expect_released(&waiters[i]);
 }
 
 int main(void) {

@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-#include "tests/native/task_state.hpp"
+#include "tests/task_state.h"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {
@@ -82,7 +82,7 @@ pthread_t start_and_wait(void* (*run)(void*)) {
   pthread_t thread;
   task = 0;
   assert_int_equal(pthread_create(&thread, nullptr, run, &task), 0);
-  while (task == 0 || dapple::tests::state_of(task) == 'R') usleep(100);
+  while (task == 0 || task_state(task) == 'R') usleep(100);
   return thread;
 }
 
