@@ -9,9 +9,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,9 +111,24 @@ struct Start {
   int error;
 };
 
-void keep_only(int descriptor, int number) {
-  if (descriptor != number) dup2(descriptor, number);
+// The system calls of the child. The C library's functions could be those of another library, preloaded, that keeps
+// tables of descriptors or handlers (librspreload, libjsig). The child shares these tables with the program.
+template <typename... Arguments>
+int call(long number, Arguments... arguments) {
+  return static_cast<int>(syscall(number, arguments...));
 }
+
+void keep_only(int descriptor, int number) {
+  if (descriptor != number) call(SYS_dup3, descriptor, number, 0);
+}
+
+int open_own(const char* path, int flags) {
+  return call(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
+// The kernel's structure of a handler: SIG_DFL, without flags and mask.
+constexpr uint64_t kDefaultAction[8] = {};
+constexpr uint64_t kNoSignals = 0;
 
 // AddressSanitizer would keep its marks for this frame, which never returns, and apply them to the next use of this
 // memory.
@@ -119,19 +136,14 @@ void keep_only(int descriptor, int number) {
   Start& start = *static_cast<Start*>(argument);
   // This process has its own copy of the table of handlers. exec() keeps ignored signals ignored and blocked signals
   // blocked.
-  for (int signal_number = 1; signal_number < NSIG; signal_number++) {
-    struct sigaction action = {};
-    action.sa_handler = SIG_DFL;
-    sigaction(signal_number, &action, nullptr);
-  }
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int signal_number = 1; signal_number < NSIG; signal_number++)
+    call(SYS_rt_sigaction, signal_number, kDefaultAction, nullptr, sizeof kNoSignals);
+  call(SYS_rt_sigprocmask, SIG_SETMASK, &kNoSignals, nullptr, sizeof kNoSignals);
   // Moves the descriptor away from the numbers that are replaced below.
-  const int ready = fcntl(start.ready, F_DUPFD, 10);
+  const int ready = call(SYS_fcntl, start.ready, F_DUPFD, 10);
   // Without /dev, a descriptor that can neither read nor write keeps the numbers 0 to 2 in use.
-  int null = open("/dev/null", O_RDWR);
-  if (null < 0) null = open("/", O_PATH);
+  int null = open_own("/dev/null", O_RDWR);
+  if (null < 0) null = open_own("/", O_PATH);
   if (ready < 0 || null < 0) {
     start.error = errno;
     _exit(127);
@@ -140,11 +152,11 @@ void keep_only(int descriptor, int number) {
   keep_only(null, 0);
   keep_only(null, 1);
   keep_only(null, 2);
-  if (close_range(4, ~0U, 0) != 0) {
+  if (call(SYS_close_range, 4, ~0U, 0) != 0) {
     const long most = sysconf(_SC_OPEN_MAX);
-    for (int fd = 4; fd < most; fd++) close(fd);
+    for (int fd = 4; fd < most; fd++) call(SYS_close, fd);
   }
-  execve(start.path, start.arguments, start.environment);
+  call(SYS_execve, start.path, start.arguments, start.environment);
   start.error = errno;
   _exit(127);
 }
