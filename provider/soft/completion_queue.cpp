@@ -42,6 +42,17 @@ void CompletionQueue::complete(const roce::Completion& completion) {
   if (notice != 0) notice_.fetch_or(notice, std::memory_order_release);
 }
 
+void CompletionQueue::forget(uint32_t qpn) {
+  const BriefLock lock(mutex_);
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const roce::Completion& completion = ring_[(head_ + i) & (capacity_ - 1)];
+    if (completion.qpn != qpn) ring_[(head_ + kept++) & (capacity_ - 1)] = completion;
+  }
+  count_.store(kept, std::memory_order_release);
+}
+
 int CompletionQueue::resize(uint32_t size) {
   if (size == 0 || size > kMaxCompletions) return EINVAL;
   const uint32_t capacity = std::bit_ceil(size);

@@ -51,6 +51,9 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
+  // Drops the completions of a queue pair.
+  void forget(uint32_t qpn);
+
   // Completions stay. EINVAL: they do not fit; or as initialize().
   int resize(uint32_t size);
 

@@ -19,8 +19,9 @@ constexpr uint32_t kSlotMask = kMaxMemoryEntries - 1;
 constexpr uint32_t kLeastReach = 4096;
 constexpr int kSpinsBeforeYield = 64;
 
+// kLocalWrite has no meaning for a window. Programs give it all the same, because other devices ignore it.
 constexpr uint32_t kWindowRights = roce::kRemoteWrite | roce::kRemoteRead | roce::kRemoteAtomic | roce::kZeroBased |
-                                   roce::kFlushGlobal | roce::kFlushPersistent;
+                                   roce::kFlushGlobal | roce::kFlushPersistent | roce::kLocalWrite;
 
 uint32_t slot_of(uint32_t key) {
   return (key >> 8) & kSlotMask;

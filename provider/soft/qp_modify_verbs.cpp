@@ -89,6 +89,16 @@ ChosenWay choose_way(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path)
   return qp.node->choose_way(path);
 }
 
+// In RESET: no request of before is left, and no completion of one. Programs that reset a queue pair expect the latter
+// of most NICs' drivers: otherwise a completion could be taken for one of the new connection.
+void start_again(Qp& qp) {
+  qp.own_receives.clear();
+  qp.send_cq->queue.forget(qp.qpn);
+  qp.recv_cq->queue.forget(qp.qpn);
+  if (qp.announced_sends != nullptr) qp.announced_sends->end();
+  if (qp.announced_receives != nullptr) qp.announced_receives->end();
+}
+
 // False if the engine refuses. The queue pair takes `path` together with an address. If `way` has a place, or after a
 // reset, the queue pair takes `way`, and `way` becomes the way that the queue pair no longer uses: packets on two ways
 // would overtake each other.
@@ -108,9 +118,7 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
   qp.path.source_qpn = qp.qpn;
   qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
-  if (reset) qp.own_receives.clear();
-  if (reset && qp.announced_sends != nullptr) qp.announced_sends->end();
-  if (reset && qp.announced_receives != nullptr) qp.announced_receives->end();
+  if (reset) start_again(qp);
   qp.node->settle_state(qp);
   return true;
 }

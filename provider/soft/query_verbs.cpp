@@ -29,12 +29,16 @@ constexpr uint64_t kFlushGlobal = uint64_t{1} << 38;
 constexpr uint64_t kFlushPersistent = uint64_t{1} << 39;
 constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;
 
+// No vendor's: bit 1 of its first byte tells that nobody has assigned it.
+constexpr uint32_t kVendorId = 0x0ADA99;
+
 void describe(const Context& context, ibv_device_attr& attr) {
   attr = {};
   attr.node_guid = context.node_guid;
   attr.sys_image_guid = context.node_guid;
   attr.max_mr_size = UINT64_MAX;
   attr.page_size_cap = 0xFFFFF000;
+  attr.vendor_id = kVendorId;
   attr.max_qp = kQpsOfASlot - 1;
   attr.max_qp_wr = kMaxRequests;
   attr.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |

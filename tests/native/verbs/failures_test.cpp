@@ -219,6 +219,23 @@ bool to_reset(ibv_qp* qp) {
   return ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
 }
 
+// The completions of a queue pair's earlier life would be taken for those of its next one.
+void reset__drops_the_completions_of_before(void**) {
+  assert_true(begin({}));
+  for (uint64_t i = 0; i < 4; ++i) assert_int_equal(post_receive(pair->b, i, 0, 4096), 0);
+  assert_int_equal(post_send(pair->a, 10, IBV_WR_SEND, 0, 64), 0);
+  expect(pair->b.cq, 0, IBV_WC_SUCCESS, IBV_WC_RECV);
+  assert_true(to_error(pair->b.qp) && to_reset(pair->a.qp) && to_reset(pair->b.qp));
+  assert_true(connect(pair->a.qp, pair->b.qp->qp_num) && connect(pair->b.qp, pair->a.qp->qp_num));
+  ibv_wc completion;
+  assert_int_equal(ibv_poll_cq(pair->a.cq, 1, &completion), 0);
+  assert_int_equal(ibv_poll_cq(pair->b.cq, 1, &completion), 0);
+  assert_int_equal(post_receive(pair->b, 20, 0, 4096), 0);
+  assert_int_equal(post_send(pair->a, 21, IBV_WR_SEND, 0, 64), 0);
+  expect(pair->b.cq, 20, IBV_WC_SUCCESS, IBV_WC_RECV);
+  expect(pair->a.cq, 21, IBV_WC_SUCCESS, IBV_WC_SEND);
+}
+
 // A peer has its message and disconnects. Its acknowledgement arrived earlier, and is in a socket that nobody has read
 // yet. Nothing polls the sender's queue in between.
 void error__comes_after_what_has_come_before(void**) {
@@ -452,6 +469,7 @@ int main() {
       cmocka_unit_test_teardown(vanished_peer__ends_the_retries_whether_somebody_polls_or_not, finish),
       cmocka_unit_test_teardown(destruction__of_what_a_peer_writes_to, finish),
       cmocka_unit_test_teardown(error__comes_after_what_has_come_before, finish),
+      cmocka_unit_test_teardown(reset__drops_the_completions_of_before, finish),
       cmocka_unit_test_teardown(destruction__comes_after_what_has_come_before, finish),
       cmocka_unit_test_teardown(datagram__to_memory_that_is_unmapped_before_its_queue_pair_is_destroyed, finish),
       cmocka_unit_test_teardown(closed_device__is_not_reached_by_peers, finish),

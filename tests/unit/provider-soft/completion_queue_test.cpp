@@ -51,6 +51,29 @@ void complete__beyond_the_size_is_an_overrun_once(void**) {
   assert_int_equal(queue.take(got, 5), 1);
 }
 
+void forget__drops_one_queue_pair_and_keeps_the_order(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(7), 0);
+  Completion got[7];
+  for (int round = 0; round < 20; ++round) {
+    for (uint64_t id = 0; id < 7; ++id) {
+      Completion completion = numbered(id);
+      completion.qpn = id % 3 == 1 ? 8 : 9;
+      queue.complete(completion);
+    }
+    queue.forget(7);
+    queue.forget(8);
+    assert_int_equal(queue.take(got, 7), 5);
+    const uint64_t expected[] = {0, 2, 3, 5, 6};
+    for (int i = 0; i < 5; ++i) assert_int_equal(got[i].request_id, expected[i]);
+    queue.forget(9);
+    assert_true(queue.empty());
+    // The next round begins at another place of the ring.
+    queue.complete(numbered(0));
+    assert_int_equal(queue.take(got, 1), 1);
+  }
+}
+
 void notification__once_for_each_request(void**) {
   CompletionQueue queue;
   assert_int_equal(queue.initialize(16), 0);
@@ -114,6 +137,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(take__oldest_first_around_the_ring),
       cmocka_unit_test(complete__beyond_the_size_is_an_overrun_once),
+      cmocka_unit_test(forget__drops_one_queue_pair_and_keeps_the_order),
       cmocka_unit_test(notification__once_for_each_request),
       cmocka_unit_test(notification__solicited_only_waits_for_those_and_for_errors),
       cmocka_unit_test(resize__keeps_completions_and_refuses_to_lose_any),

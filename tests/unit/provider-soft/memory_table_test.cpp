@@ -243,6 +243,11 @@ void bind__rights_that_the_region_lacks_are_refused(void** state) {
   assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
   bind.region_lkey = rig.key;
   assert_int_equal(rig.table.check_bind(kOwner, bind), 0);
+  bind.access = kRemoteWrite | kLocalWrite;
+  assert_int_equal(rig.table.check_bind(kOwner, bind), 0);
+  bind.access = kRemoteWrite | kWindowBind;
+  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+  bind.access = kRemoteWrite;
   bind.length = sizeof(rig.memory) + 1;
   assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
 }
