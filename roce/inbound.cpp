@@ -36,7 +36,10 @@ uint64_t size_of(const Packet& packet) {
 
   // IBTA 9.7.4.1.4: the opcode follows from the one before it.
   if (starts ? in_message() : message_ != kind) return InboundError::kInvalidRequest;
-  if (kind == Message::kWrite && !(core_.values.access & kRemoteWrite)) return InboundError::kInvalidRequest;
+  if (kind == Message::kWrite && !(core_.values.access & kRemoteWrite)) {
+    core_.events.refused(kRemoteWrite);
+    return InboundError::kInvalidRequest;
+  }
   // IBTA 9.7.4.1.6: all packets but the last are full, and one that ends a message of several holds something.
   if (packet.loan != nullptr) {
     if (const InboundError error = check_loan(packet); error != InboundError::kNone) return error;

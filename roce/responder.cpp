@@ -154,8 +154,10 @@ void Responder::fatal_nak(NakCode code) {
 
 [[gnu::noinline]] void Responder::on_request_with_response(const Packet& packet) {
   // IBTA 9.7.4.1.4 to 9.7.4.1.6: in the midst of another message, not enabled, or more than were agreed on.
-  const uint32_t enabled = core_.values.access & access_for(packet);
-  if (inbound_.in_message() || enabled != access_for(packet) || core_.values.max_dest_rd_atomic == 0) {
+  const uint32_t needed = access_for(packet);
+  if (inbound_.in_message()) return refuse(InboundError::kInvalidRequest);
+  if ((core_.values.access & needed) != needed || core_.values.max_dest_rd_atomic == 0) {
+    core_.events.refused(needed);
     return refuse(InboundError::kInvalidRequest);
   }
   if (newest_ - oldest_ == room_) {

@@ -7,6 +7,10 @@
  *   deregistered   a Write that names the key of memory which is deregistered
  *   released       a Send from memory which is deregistered
  *   foreign        a Send from memory of another protection domain
+ *   unknown        a Send by a key that belongs to no memory
+ *   beyond         a Write that ends behind the registered memory
+ *   readonly       a receive into memory without IBV_ACCESS_LOCAL_WRITE
+ *   closed         a Write to a queue pair without IBV_ACCESS_REMOTE_WRITE
  *   small          a receive that is shorter than the message
  *   overrun        a completion queue that is shorter than the requests
  *   changed        buffers that change between the post and the transmission
@@ -132,12 +136,16 @@ static void take_down(const struct stage* stage) {
   take_down_rest(stage);
 }
 
+static void register_buffer(struct ibv_pd* pd, struct buffer* buffer, int rights) {
+  buffer->mr = ibv_reg_mr(pd, buffer->bytes, kSize, rights);
+  check(buffer->mr != NULL, "ibv_reg_mr");
+}
+
 static struct buffer make_buffer(struct ibv_pd* pd) {
   struct buffer made = {mmap(NULL, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), NULL};
   check(made.bytes != MAP_FAILED, "mmap");
   memset(made.bytes, 1, kSize);
-  made.mr = ibv_reg_mr(pd, made.bytes, kSize, kRights);
-  check(made.mr != NULL, "ibv_reg_mr");
+  register_buffer(pd, &made, kRights);
   return made;
 }
 
@@ -252,6 +260,59 @@ static void send_from_foreign_domain(void) {
   drop_buffer(&near);
   drop_buffer(&far);
   check(ibv_dealloc_pd(other) == 0, "ibv_dealloc_pd");
+  take_down(&stage);
+}
+
+static void send_by_an_unknown_key(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  struct ibv_sge segment = part_of(&near, 64);
+  if (!mended) segment.lkey++;
+  post_receive(stage.back, &far, 64);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(&stage, 1), IBV_WC_LOC_PROT_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void write_too_far(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  post(stage.front, IBV_WR_RDMA_WRITE, &segment, 0, far.bytes + kSize - (mended ? 64 : 32), far.mr->rkey);
+  expect(finish(&stage, 1), IBV_WC_REM_ACCESS_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void receive_in_readonly_memory(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  if (!mended) {
+    deregister(&far);
+    register_buffer(stage.pd, &far, 0);
+  }
+  post_receive(stage.back, &far, 64);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(&stage, 1), IBV_WC_REM_OP_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void write_to_a_closed_queue_pair(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_LOCAL_WRITE};
+  if (!mended) check(ibv_modify_qp(stage.back, &attr, IBV_QP_ACCESS_FLAGS) == 0, "access flags");
+  post(stage.front, IBV_WR_RDMA_WRITE, &segment, 0, far.bytes, far.mr->rkey);
+  expect(finish(&stage, 1), IBV_WC_REM_INV_REQ_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
   take_down(&stage);
 }
 
@@ -437,6 +498,10 @@ static const struct {
     {"deregistered", write_to_deregistered_memory},
     {"released", send_from_deregistered_memory},
     {"foreign", send_from_foreign_domain},
+    {"unknown", send_by_an_unknown_key},
+    {"beyond", write_too_far},
+    {"readonly", receive_in_readonly_memory},
+    {"closed", write_to_a_closed_queue_pair},
     {"small", receive_too_little},
     {"overrun", fill_the_completion_queue},
     {"changed", change_too_early},

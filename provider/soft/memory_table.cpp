@@ -161,6 +161,14 @@ int MemoryTable::region_config(uint32_t key, RegionConfig& config) {
   return 0;
 }
 
+bool MemoryTable::find_holder(uint32_t key, KeyHolder& holder) {
+  const std::lock_guard lock(mutex_);
+  const Entry* entry = entry_at(key);
+  if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_relaxed) != key) return false;
+  holder = {entry->kind != Kind::kRegion, entry->domain, entry->access, entry->start, entry->length};
+  return true;
+}
+
 int MemoryTable::remove_region(uint32_t key) {
   const std::lock_guard lock(mutex_);
   Entry* entry = find(key, Kind::kRegion);

@@ -45,6 +45,15 @@ struct RegionConfig {
   uint32_t access = 0;
 };
 
+// What a valid key stands for.
+struct KeyHolder {
+  bool is_window = false;
+  uint32_t domain = 0;
+  uint32_t access = 0;
+  uint64_t start = 0;  // the address of the first byte for the key
+  uint64_t length = 0;
+};
+
 enum class WindowType : uint8_t { kType1 = 1, kType2 = 2 };
 
 class MemoryTable final : public roce::Memory {
@@ -62,6 +71,8 @@ class MemoryTable final : public roce::Memory {
   // EBUSY while windows are bound to it. The key stays the same. Nothing has changed after an error.
   int change_region(uint32_t key, const RegionConfig& config);
   int region_config(uint32_t key, RegionConfig& config);
+  // False if the key is not valid: it belongs to nothing, or to a window that is not bound.
+  bool find_holder(uint32_t key, KeyHolder& holder);
   // EBUSY while windows are bound to it. No access is in progress afterwards.
   int remove_region(uint32_t key);
 

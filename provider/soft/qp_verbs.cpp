@@ -89,13 +89,15 @@ int equip(Qp& qp) {
   roce::CompletionSink* received = completion_way(qp, *qp.recv_cq, 1);
   if (sent != nullptr && received != nullptr) {
     roce::Memory* memory = &qp.context->seen_memory();
+    roce::EventSink* events = &qp.events;
     if (check::Checker* checker = check::Checker::get(); checker != nullptr) {
-      qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received);
+      qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received, *events);
       memory = &qp.checked->memory;
       sent = &qp.checked->sent;
       received = &qp.checked->received;
+      events = &qp.checked->events;
     }
-    qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, qp.events);
+    qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, *events);
     const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
     if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));

@@ -16,10 +16,24 @@ std::vector<Place> places_of(const Access& access, const std::optional<Registrat
 
 }  // namespace
 
-bool report_key(Checker& checker, const Access& access) {
+const char* missing_right(uint32_t rights, uint32_t given) {
+  static constexpr struct {
+    uint32_t right;
+    const char* name;
+  } kNames[] = {
+      {roce::kLocalWrite, "IBV_ACCESS_LOCAL_WRITE"},   {roce::kRemoteWrite, "IBV_ACCESS_REMOTE_WRITE"},
+      {roce::kRemoteRead, "IBV_ACCESS_REMOTE_READ"},   {roce::kRemoteAtomic, "IBV_ACCESS_REMOTE_ATOMIC"},
+      {roce::kFlushGlobal, "IBV_ACCESS_FLUSH_GLOBAL"}, {roce::kFlushPersistent, "IBV_ACCESS_FLUSH_PERSISTENT"},
+  };
+  for (const auto& [right, name] : kNames) {
+    if ((rights & ~given & right) != 0) return name;
+  }
+  return nullptr;
+}
+
+bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
   const std::optional<Registration> registration = checker.keys.find(access.device, access.key);
-  if (!registration) return false;
-  if (registration->deregistered) {
+  if (registration && registration->deregistered) {
     checker.reporter.show(
         {.kind = "deregistered-key",
          .text = access.text + format(" by key 0x%x, which ibv_dereg_mr() has ended (%zu bytes at %p).", access.key,
@@ -31,13 +45,49 @@ bool report_key(Checker& checker, const Access& access) {
          .places = places_of(access, registration)});
     return true;
   }
-  if (registration->domain == access.domain) return false;
+  KeyHolder known;
+  if (!memory.find_holder(access.key, known)) {
+    // The program has ended the bind of a window, or has never bound it.
+    if (registration) return false;
+    checker.reporter.show(
+        {.kind = "unknown-key",
+         .text = access.text + format(" by key 0x%x, which belongs to no memory.", access.key),
+         .remedy = access.from_peer ? "Give the peer the rkey of registered memory, in a byte order that both know."
+                                    : "Use the lkey of the registration that holds these bytes.",
+         .places = places_of(access, registration)});
+    return true;
+  }
+  const char* holder = known.is_window ? "memory window" : "region";
+  if (known.domain != access.domain) {
+    checker.reporter.show(
+        {.kind = "foreign-domain",
+         .text = access.text + format(" by key 0x%x of another protection domain: the key's domain has the handle "
+                                      "%u, and the queue pair's domain has %u.",
+                                      access.key, known.domain, access.domain),
+         .remedy = "Register the memory in the protection domain of the queue pair.",
+         .places = places_of(access, registration)});
+    return true;
+  }
+  if (const char* right = missing_right(access.rights, known.access)) {
+    checker.reporter.show({.kind = "missing-right",
+                           .text = access.text + format(" by key 0x%x, whose %s lacks %s.", access.key, holder, right),
+                           .remedy = known.is_window ? format("Bind the memory window with %s.", right)
+                                                     : format("Register the memory with %s.", right),
+                           .places = places_of(access, registration)});
+    return true;
+  }
+  const uint64_t offset = access.address - known.start;
+  const bool is_inside =
+      access.address >= known.start && offset <= known.length && access.length <= known.length - offset;
+  if (access.length == 0 || is_inside) return false;
   checker.reporter.show(
-      {.kind = "foreign-domain",
-       .text = access.text + format(" by key 0x%x of another protection domain: the key's domain has the handle "
-                                    "%u, and the queue pair's domain has %u.",
-                                    access.key, registration->domain, access.domain),
-       .remedy = "Register the memory in the protection domain of the queue pair.",
+      {.kind = "out-of-bounds",
+       .text =
+           access.text +
+           format(" by key 0x%x, whose %s (%llu bytes at 0x%llx) does not hold all %llu bytes at 0x%llx.", access.key,
+                  holder, static_cast<unsigned long long>(known.length), static_cast<unsigned long long>(known.start),
+                  static_cast<unsigned long long>(access.length), static_cast<unsigned long long>(access.address)),
+       .remedy = "Register all bytes that a request may use, or use fewer.",
        .places = places_of(access, registration)});
   return true;
 }

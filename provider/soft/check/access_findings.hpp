@@ -12,6 +12,7 @@
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/report.hpp"
+#include "provider/soft/memory_table.hpp"
 
 namespace dapple::soft::check {
 
@@ -21,12 +22,17 @@ struct Access {
   uint32_t domain = 0;           // of the queue pair
   std::string text;              // "The device sends 64 bytes at 0x7f.. from queue pair 0x11 of dapple0"
   uint32_t key = 0;
+  uint64_t address = 0;  // of the bytes, as the key knows them
+  uint64_t length = 0;   // 0: unknown
+  uint32_t rights = 0;   // roce::Access
   bool from_peer = false;
   std::optional<Place> posted;  // the request
 };
 
-// Reports a mistake that the key shows. False if it shows none.
-bool report_key(Checker& checker, const Access& access);
+// Reports why an access has failed: its key, its bytes or its rights. False if they show no mistake.
+bool report_key(Checker& checker, MemoryTable& memory, const Access& access);
+// The name of the first of these rights that `given` lacks; null if it has all.
+const char* missing_right(uint32_t rights, uint32_t given);
 void report_unmapped(Checker& checker, const Access& access, const void* memory, size_t size);
 // Reports an access to freed memory, which nevertheless succeeds.
 void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark& freed);

@@ -6,6 +6,7 @@
 #define DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP
 
 #include "provider/soft/check/checking_completions.hpp"
+#include "provider/soft/check/checking_events.hpp"
 #include "provider/soft/check/checking_memory.hpp"
 
 namespace dapple::soft::check {
@@ -13,12 +14,13 @@ namespace dapple::soft::check {
 // These parts stand between the engine and the ports that it would have otherwise.
 struct CheckedQp {
   CheckedQp(Checker& process, const Qp& qp, roce::Memory& memory_below, roce::CompletionSink& sent_below,
-            roce::CompletionSink& received_below)
+            roce::CompletionSink& received_below, roce::EventSink& events_below)
       : checker(process),
         sends(qp.init.cap.max_send_wr),
         memory(process, qp, sends, memory_below),
         sent(process, qp, *qp.send_cq, sent_below),
-        received(process, qp, *qp.recv_cq, received_below) {
+        received(process, qp, *qp.recv_cq, received_below),
+        events(process, qp, events_below) {
     checker.add(sends);
   }
   ~CheckedQp() { checker.remove(sends); }
@@ -29,6 +31,7 @@ struct CheckedQp {
   PostedSends sends;
   CheckingMemory memory;
   CheckingCompletions sent, received;
+  CheckingEvents events;
   int (*wr_complete)(ibv_qp_ex*) = nullptr;  // the one below, of an extended queue pair
 };
 

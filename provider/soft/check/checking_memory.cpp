@@ -62,35 +62,40 @@ class CheckingMemory::Address final : public MemoryTable::Borrower {
   uintptr_t begin_ = 0;
 };
 
-Access CheckingMemory::peers_access(const RemoteRange& range, const char* what) const {
+Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, uint32_t rights) const {
   return {.device = qp_.context,
           .domain = qp_.pd->number,
           .text = format("A peer's %s of %llu bytes at 0x%llx reaches queue pair 0x%x of %s", what,
                          static_cast<unsigned long long>(range.length), static_cast<unsigned long long>(range.address),
                          qp_.qpn, qp_.context->ibv->device->name),
           .key = range.rkey,
+          .address = range.address,
+          .length = range.length,
+          .rights = rights,
           .from_peer = true,
           .posted = std::nullopt};
 }
 
-Access CheckingMemory::own_access(const char* what, size_t size, std::optional<Place> posted) const {
+Access CheckingMemory::own_access(const char* what, size_t size, std::optional<Place> posted, uint32_t rights) const {
   return {.device = qp_.context,
           .domain = qp_.pd->number,
           .text = format("Queue pair 0x%x of %s %s %zu bytes", qp_.qpn, qp_.context->ibv->device->name, what, size),
-          .key = 0,
+          .rights = rights,
           .from_peer = false,
           .posted = posted};
 }
 
-Fault CheckingMemory::explain(Fault fault, const RemoteRange& range, const char* what) {
-  if (fault == Fault::kAccess) report_key(checker_, peers_access(range, what));
+Fault CheckingMemory::explain(Fault fault, const RemoteRange& range, const char* what, uint32_t rights) {
+  if (fault == Fault::kAccess) report_key(checker_, qp_.context->memory, peers_access(range, what, rights));
   return fault;
 }
 
 void CheckingMemory::explain(std::span<const Segment> segments, Access access) {
   for (const Segment& segment : segments) {
     access.key = segment.lkey;
-    if (segment.length != 0 && report_key(checker_, access)) return;
+    access.address = segment.address;
+    access.length = segment.length;
+    if (segment.length != 0 && report_key(checker_, qp_.context->memory, access)) return;
   }
 }
 
@@ -143,14 +148,14 @@ std::optional<Place> CheckingMemory::poster_of_result(std::span<const Segment> s
 
 Fault CheckingMemory::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
   const char* what = (access & roce::kRemoteRead) != 0 ? "RDMA Read" : "RDMA Write";
-  const Fault fault = explain(below_.check_remote(who, range, access), range, what);
+  const Fault fault = explain(below_.check_remote(who, range, access), range, what, access);
   if (fault != Fault::kNone || (access & roce::kRemoteRead) == 0) return fault;
   return there(who, range, roce::kRemoteRead, what) ? Fault::kNone : Fault::kFailed;
 }
 
 Fault CheckingMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
   if (!there(who, range, roce::kRemoteWrite, "RDMA Write")) return Fault::kFailed;
-  const Fault fault = explain(below_.write(who, range, from), range, "RDMA Write");
+  const Fault fault = explain(below_.write(who, range, from), range, "RDMA Write", roce::kRemoteWrite);
   if (fault == Fault::kNone && checker_.reporter.options().notes) note_write(who, range);
   return fault;
 }
@@ -189,28 +194,31 @@ Fault CheckingMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address
                                    uint64_t& original) {
   const RemoteRange range = {rkey, address, sizeof swap};
   if (!there(who, range, roce::kRemoteAtomic, "compare and swap")) return Fault::kFailed;
-  return explain(below_.compare_swap(who, rkey, address, compare, swap, original), range, "compare and swap");
+  return explain(below_.compare_swap(who, rkey, address, compare, swap, original), range, "compare and swap",
+                 roce::kRemoteAtomic);
 }
 
 Fault CheckingMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
   const RemoteRange range = {rkey, address, sizeof add};
   if (!there(who, range, roce::kRemoteAtomic, "fetch and add")) return Fault::kFailed;
-  return explain(below_.fetch_add(who, rkey, address, add, original), range, "fetch and add");
+  return explain(below_.fetch_add(who, rkey, address, add, original), range, "fetch and add", roce::kRemoteAtomic);
 }
 
 Fault CheckingMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
   const RemoteRange range = {rkey, address, sizeof value};
   if (!there(who, range, roce::kRemoteWrite, "atomic write")) return Fault::kFailed;
-  return explain(below_.atomic_write(who, rkey, address, value), range, "atomic write");
+  return explain(below_.atomic_write(who, rkey, address, value), range, "atomic write", roce::kRemoteWrite);
 }
 
 Fault CheckingMemory::flush(Accessor who, const RemoteRange& range, uint32_t type) {
-  return explain(below_.flush(who, range, type), range, "flush");
+  return explain(below_.flush(who, range, type), range, "flush", 0);
 }
 
 Fault CheckingMemory::check_local(Accessor who, std::span<const Segment> segments, bool write) {
   const Fault fault = below_.check_local(who, segments, write);
-  if (fault == Fault::kAccess) explain(segments, own_access("needs", 0, poster_of_result(segments)));
+  if (fault != Fault::kAccess) return fault;
+  const uint32_t rights = write ? uint32_t{roce::kLocalWrite} : 0;
+  explain(segments, own_access("needs", roce::length_of(segments), poster_of_result(segments), rights));
   return fault;
 }
 
@@ -252,7 +260,8 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
   }
   if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
   const Fault fault = below_.scatter(who, segments, offset, from, size);
-  if (fault == Fault::kAccess) explain(segments, own_access("stores", size, poster_of_result(segments)));
+  if (fault == Fault::kAccess)
+    explain(segments, own_access("stores", size, poster_of_result(segments), roce::kLocalWrite));
   return fault;
 }
 

@@ -37,10 +37,10 @@ class CheckingMemory final : public MemoryLayer {
   class Probe;
   class Address;
 
-  Access peers_access(const roce::RemoteRange& range, const char* what) const;
-  Access own_access(const char* what, size_t size, std::optional<Place> posted) const;
+  Access peers_access(const roce::RemoteRange& range, const char* what, uint32_t rights = 0) const;
+  Access own_access(const char* what, size_t size, std::optional<Place> posted, uint32_t rights = 0) const;
   // Reports why a peer's access has failed, if it has. Returns `fault`.
-  roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what);
+  roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what, uint32_t rights);
   void explain(std::span<const roce::Segment> segments, Access access);
   // False after a report: the memory is gone. `access`: the right that is needed.
   bool there(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);

@@ -105,6 +105,28 @@ void access__other_domain_or_key_is_refused(void** state) {
   assert_int_equal(rig.table.read(kOwner, {rig.key, kIova, 8}, bytes), Fault::kNone);
 }
 
+void holder__is_what_a_valid_key_stands_for(void** state) {
+  Rig& rig = rig_of(state);
+  KeyHolder holder;
+  assert_false(rig.table.find_holder(0, holder));
+  assert_false(rig.table.find_holder(rig.key ^ 1, holder));
+  assert_true(rig.table.find_holder(rig.key, holder));
+  assert_false(holder.is_window);
+  assert_int_equal(holder.start, kIova);
+  assert_int_equal(holder.length, sizeof(rig.memory));
+  uint32_t key = 0;
+  assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
+  assert_false(rig.table.find_holder(key, holder));
+  assert_int_equal(rig.table.bind_window(kOwner, {key, key + 1, rig.key, kIova + 8, 16, kRemoteRead}), Fault::kNone);
+  assert_true(rig.table.find_holder(key + 1, holder));
+  assert_true(holder.is_window);
+  assert_int_equal(holder.start, kIova + 8);
+  assert_int_equal(holder.length, 16);
+  assert_int_equal(holder.access, kRemoteRead);
+  assert_int_equal(rig.table.remove_window(key + 1), 0);
+  assert_false(rig.table.find_holder(key + 1, holder));
+}
+
 void scatter__pieces_land_where_the_segments_say(void** state) {
   Rig& rig = rig_of(state);
   const Segment segments[] = {{kIova + 10, 3, rig.key}, {0, 0, 0}, {kIova + 100, 20, rig.key}, {kIova, 5, rig.key}};
@@ -334,6 +356,7 @@ int main() {
       cmocka_unit_test_setup_teardown(write__last_byte_of_the_region_and_none_beyond, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(access__without_the_right_is_refused, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(access__other_domain_or_key_is_refused, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(holder__is_what_a_valid_key_stands_for, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(scatter__pieces_land_where_the_segments_say, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(atomics__give_the_original_and_ask_for_alignment, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(region__zero_based_rereg_and_removal, make_rig, drop_rig),

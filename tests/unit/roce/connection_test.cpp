@@ -566,6 +566,23 @@ void refusal__requester__error_and_flush(void**) {
   }
 }
 
+// IBTA 9.7.4.1.5: the queue pair's own rights. The host learns which one was needed.
+void refusal__right_that_the_queue_pair_lacks__both_ends_learn(void**) {
+  const std::pair<SendOpcode, uint32_t> needed[] = {
+      {SendOpcode::kWrite, kRemoteWrite}, {SendOpcode::kRead, kRemoteRead}, {SendOpcode::kFetchAdd, kRemoteAtomic}};
+  for (const auto& [opcode, right] : needed) {
+    Pair pair;
+    QpAttributes attributes;
+    attributes.access = (kRemoteWrite | kRemoteRead | kRemoteAtomic) & ~right;
+    assert_true(pair.b.qp->modify(attributes, kAccessFlags));
+    post(pair.a, pair.a.request(opcode, 8));
+    pair.run();
+    assert_sent(pair.a, 0, CompletionStatus::kRemoteInvalidRequest);
+    assert_int_equal(pair.b.refused_rights.size(), 1);
+    assert_int_equal(pair.b.refused_rights[0], right);
+  }
+}
+
 void send__longer_than_the_receive__both_ends_learn(void**) {
   Pair pair;
   pair.b.post_receive(300);
@@ -750,6 +767,7 @@ int main() {
       cmocka_unit_test(refusal__behind_reads_and_atomics__they_are_answered_first),
       cmocka_unit_test(refusal__behind_a_read_of_memory_that_goes__the_read_is_refused),
       cmocka_unit_test(refusal__requester__error_and_flush),
+      cmocka_unit_test(refusal__right_that_the_queue_pair_lacks__both_ends_learn),
       cmocka_unit_test(send__longer_than_the_receive__both_ends_learn),
       cmocka_unit_test(memory__revoked_in_mid_transfer__both_ends_learn),
       cmocka_unit_test(sqd__requests_under_way__finished_then_drained),

@@ -175,6 +175,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     return true;
   }
   void event(QpEvent event, uint32_t) override { raised.push_back(event); }
+  void refused(uint32_t access) override { refused_rights.push_back(access); }
   void sends_fail() override { lends = 0; }
   std::byte* reserve(size_t size) override {
     if (link.size() >= link_room) return nullptr;
@@ -249,6 +250,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   std::vector<Completion> sent;
   Received receive_completions;
   std::vector<QpEvent> raised;
+  std::vector<uint32_t> refused_rights;
   std::deque<Bytes> link;  // packets on their way to the peer
   size_t link_room = 1000;
   Endpoint* places_into = nullptr;  // it reaches this endpoint's memory

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Between a queue pair's engine and its events under dapple-run --check: explains requests of the peer that the queue
+// pair's attributes forbid.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_EVENTS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_EVENTS_HPP
+
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/objects.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::soft::check {
+
+class CheckingEvents final : public roce::EventSink {
+ public:
+  CheckingEvents(Checker& checker, const Qp& qp, roce::EventSink& below) : checker_(checker), qp_(qp), below_(below) {}
+
+  void event(roce::QpEvent event, uint32_t qpn) override { below_.event(event, qpn); }
+  void refused(uint32_t access) override;
+  void sends_fail() override { below_.sends_fail(); }
+
+ private:
+  Checker& checker_;
+  const Qp& qp_;
+  roce::EventSink& below_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_EVENTS_HPP
