@@ -11,23 +11,37 @@ namespace dapple::soft {
 namespace {
 
 constexpr size_t kStackSize = 256 * 1024;
+constexpr size_t kRoomyStackSize = 2 * 1024 * 1024;
 
-}  // namespace
-
-int start_own_thread(void* (*run)(void*), void* argument) {
+int start(pthread_t& thread, size_t stack_size, int detach_state, void* (*run)(void*), void* argument) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackSize);
+  pthread_attr_setdetachstate(&attributes, detach_state);
+  pthread_attr_setstacksize(&attributes, stack_size);
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
   const int error = pthread_create(&thread, &attributes, run, argument);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   return error;
+}
+
+}  // namespace
+
+int start_own_thread(void* (*run)(void*), void* argument) {
+  pthread_t thread;
+  return start(thread, kStackSize, PTHREAD_CREATE_DETACHED, run, argument);
+}
+
+void run_with_room(void* (*run)(void*), void* argument) {
+  pthread_t thread;
+  if (start(thread, kRoomyStackSize, PTHREAD_CREATE_JOINABLE, run, argument) == 0) {
+    pthread_join(thread, nullptr);
+  } else {
+    run(argument);
+  }
 }
 
 }  // namespace dapple::soft

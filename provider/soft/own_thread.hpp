@@ -9,6 +9,10 @@ namespace dapple::soft {
 // signals are for its own threads. 0, or an errno.
 int start_own_thread(void* (*run)(void*), void* argument);
 
+// Calls a function that needs more stack than a thread may have left: on a thread of ours, and waits for its end.
+// Without such a thread it calls the function itself.
+void run_with_room(void* (*run)(void*), void* argument);
+
 }  // namespace dapple::soft
 
 #endif  // DAPPLE_PROVIDER_SOFT_OWN_THREAD_HPP

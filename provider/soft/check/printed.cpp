@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "provider/soft/own_thread.hpp"
+
 namespace dapple::soft::check {
 namespace {
 
@@ -25,10 +27,21 @@ std::string frame_json(const Frame& frame) {
 
 }  // namespace
 
+// libdw needs more than 150 KB of stack, and the background thread, or a thread of the program, has less.
 std::vector<NamedPlace> named(const std::vector<Place>& places) {
-  std::vector<NamedPlace> result;
-  for (const Place& place : places) result.push_back({place.title, frames_of(place.stack)});
-  return result;
+  struct Work {
+    const std::vector<Place>& places;
+    std::vector<NamedPlace> named;
+  };
+  Work work = {places, {}};
+  run_with_room(
+      [](void* argument) -> void* {
+        Work& own = *static_cast<Work*>(argument);
+        for (const Place& place : own.places) own.named.push_back({place.title, frames_of(place.stack)});
+        return nullptr;
+      },
+      &work);
+  return work.named;
 }
 
 std::string as_text(const Report& report, const std::vector<NamedPlace>& places) {
