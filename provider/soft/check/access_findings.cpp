@@ -49,12 +49,15 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
   if (!memory.find_holder(access.key, known)) {
     // The program has ended the bind of a window, or has never bound it.
     if (registration) return false;
+    // No other place tells one such request of a peer from another.
+    std::vector<Place> places = places_of(access, registration);
+    if (access.queue_pair) places.push_back(*access.queue_pair);
     checker.reporter.show(
         {.kind = "unknown-key",
          .text = access.text + format(" by key 0x%x, which belongs to no memory.", access.key),
          .remedy = access.from_peer ? "Give the peer the rkey of registered memory, in a byte order that both know."
                                     : "Use the lkey of the registration that holds these bytes.",
-         .places = places_of(access, registration)});
+         .places = places});
     return true;
   }
   const char* holder = known.is_window ? "memory window" : "region";

@@ -73,7 +73,8 @@ Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, 
           .length = range.length,
           .rights = rights,
           .from_peer = true,
-          .posted = std::nullopt};
+          .posted = std::nullopt,
+          .queue_pair = checker_.objects.made(&qp_)};
 }
 
 Access CheckingMemory::own_access(const char* what, size_t size, std::optional<Place> posted, uint32_t rights) const {
@@ -82,7 +83,8 @@ Access CheckingMemory::own_access(const char* what, size_t size, std::optional<P
           .text = format("Queue pair 0x%x of %s %s %zu bytes", qp_.qpn, qp_.context->ibv->device->name, what, size),
           .rights = rights,
           .from_peer = false,
-          .posted = posted};
+          .posted = posted,
+          .queue_pair = std::nullopt};
 }
 
 Fault CheckingMemory::explain(Fault fault, const RemoteRange& range, const char* what, uint32_t rights) {
