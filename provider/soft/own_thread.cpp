@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include "provider/soft/undisturbed.hpp"
+
 namespace dapple::soft {
 namespace {
 
@@ -36,6 +38,7 @@ int start_own_thread(void* (*run)(void*), void* argument) {
 }
 
 void run_with_room(void* (*run)(void*), void* argument) {
+  const Undisturbed undisturbed;
   pthread_t thread;
   if (start(thread, kRoomyStackSize, PTHREAD_CREATE_JOINABLE, run, argument) == 0) {
     pthread_join(thread, nullptr);

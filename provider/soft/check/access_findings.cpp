@@ -47,7 +47,7 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
   }
   KeyHolder known;
   if (!memory.find_holder(access.key, known)) {
-    // The program has ended the bind of a window, or has never bound it.
+    // A region that is just being reregistered.
     if (registration) return false;
     // No other place tells one such request of a peer from another.
     std::vector<Place> places = places_of(access, registration);
