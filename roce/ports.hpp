@@ -135,7 +135,7 @@ enum class QpEvent : uint8_t {
 class EventSink {
  public:
   virtual void event(QpEvent event, uint32_t qpn) = 0;
-  // A peer's request is refused, because the queue pair does not give one of these rights, or any place for an answer.
+  // A peer's request is refused: the queue pair lacks one of these rights (Access), or its max_dest_rd_atomic is 0.
   virtual void refused(uint32_t /*access*/) {}
   // Requests are about to complete with an error, although the peer may still fetch their bytes.
   virtual void sends_fail() {}

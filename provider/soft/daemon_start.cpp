@@ -111,8 +111,8 @@ struct Start {
   int error;
 };
 
-// The system calls of the child. The C library's functions could be those of another library, preloaded, that keeps
-// tables of descriptors or handlers (librspreload, libjsig). The child shares these tables with the program.
+// The child makes its system calls by this. A preloaded library may have functions of the C library's names, with
+// tables of descriptors or handlers (librspreload, libjsig), and the child shares these tables with the program.
 template <typename... Arguments>
 int call(long number, Arguments... arguments) {
   return static_cast<int>(syscall(number, arguments...));

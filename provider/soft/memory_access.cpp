@@ -81,12 +81,6 @@ void expect_more(const std::byte* next, size_t size) {
   for (size_t at = 0; at < size; at += kLine) __builtin_prefetch(next + at, 1);
 }
 
-// Tells whether [address, address + length) is within [start, start + size).
-bool within(uint64_t address, uint64_t length, uint64_t start, uint64_t size) {
-  const uint64_t offset = address - start;
-  return address >= start && offset <= size && length <= size - offset;
-}
-
 }  // namespace
 
 std::byte* MemoryTable::reach_remote(const Entry& entry, Accessor who, uint64_t address, uint64_t length,

@@ -219,9 +219,7 @@ int MemoryTable::bind_obstacle(roce::Accessor who, const roce::WindowBind& bind,
   if ((bind.access & kRemoteChanges) != 0 && (region->access & roce::kLocalWrite) == 0) return EINVAL;
   // C10-75: a window over a region by offsets would have two meanings of address.
   if ((region->access & roce::kZeroBased) != 0) return EINVAL;
-  const uint64_t offset = bind.address - region->start;
-  if (bind.address < region->start || offset > region->length || bind.length > region->length - offset) return EINVAL;
-  return 0;
+  return within(bind.address, bind.length, region->start, region->length) ? 0 : EINVAL;
 }
 
 int MemoryTable::check_bind(roce::Accessor who, const roce::WindowBind& bind) {

@@ -45,6 +45,12 @@ struct RegionConfig {
   uint32_t access = 0;
 };
 
+// Tells whether [address, address + length) is within [start, start + size).
+inline bool within(uint64_t address, uint64_t length, uint64_t start, uint64_t size) {
+  const uint64_t offset = address - start;
+  return address >= start && offset <= size && length <= size - offset;
+}
+
 // What a valid key stands for.
 struct KeyHolder {
   bool is_window = false;

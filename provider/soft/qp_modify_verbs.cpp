@@ -89,8 +89,8 @@ ChosenWay choose_way(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path)
   return qp.node->choose_way(path);
 }
 
-// In RESET: no request of before is left, and no completion of one. Programs that reset a queue pair expect the latter
-// of most NICs' drivers: otherwise a completion could be taken for one of the new connection.
+// After a reset no earlier request is left, and no completion of one: the program could take it for a completion of the
+// new connection. The drivers of most NICs drop both, too.
 void start_again(Qp& qp) {
   qp.own_receives.clear();
   qp.send_cq->queue.forget(qp.qpn);

@@ -33,66 +33,51 @@ const char* missing_right(uint32_t rights, uint32_t given) {
 
 bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
   const std::optional<Registration> registration = checker.keys.find(access.device, access.key);
-  if (registration && registration->deregistered) {
-    checker.reporter.show(
-        {.kind = "deregistered-key",
-         .text = access.text + format(" by key 0x%x, which ibv_dereg_mr() has ended (%zu bytes at %p).", access.key,
-                                      registration->length, registration->address),
-         .remedy = access.from_peer
-                       ? "Deregister memory after the peer has reported that it no longer needs it."
-                       : "Deregister memory after the completion of the last request that uses it, and make requests "
-                         "with the key of the present registration.",
-         .places = places_of(access, registration)});
+  std::vector<Place> places = places_of(access, registration);
+  const auto report = [&](const char* kind, const std::string& reason, const std::string& remedy) {
+    checker.reporter.show({.kind = kind,
+                           .text = access.text + format(" by key 0x%x", access.key) + reason,
+                           .remedy = remedy,
+                           .places = places});
     return true;
+  };
+  if (registration && registration->deregistered) {
+    return report(
+        "deregistered-key",
+        format(", which ibv_dereg_mr() has ended (%zu bytes at %p).", registration->length, registration->address),
+        access.from_peer ? "Deregister memory after the peer has reported that it no longer needs it."
+                         : "Deregister memory after the completion of the last request that uses it, and make requests "
+                           "with the key of the present registration.");
   }
   KeyHolder known;
   if (!memory.find_holder(access.key, known)) {
     // A region that is just being reregistered.
     if (registration) return false;
     // No other place tells one such request of a peer from another.
-    std::vector<Place> places = places_of(access, registration);
     if (access.queue_pair) places.push_back(*access.queue_pair);
-    checker.reporter.show(
-        {.kind = "unknown-key",
-         .text = access.text + format(" by key 0x%x, which belongs to no memory.", access.key),
-         .remedy = access.from_peer ? "Give the peer the rkey of registered memory, in a byte order that both know."
-                                    : "Use the lkey of the registration that holds these bytes.",
-         .places = places});
-    return true;
+    return report("unknown-key", ", which belongs to no memory.",
+                  access.from_peer ? "Give the peer the rkey of registered memory, in a byte order that both know."
+                                   : "Use the lkey of the registration that holds these bytes.");
+  }
+  if (known.domain != access.domain) {
+    return report(
+        "foreign-domain",
+        format(" of another protection domain: the key's domain has the handle %u, and the queue pair's domain "
+               "has %u.",
+               known.domain, access.domain),
+        "Register the memory in the protection domain of the queue pair.");
   }
   const char* holder = known.is_window ? "memory window" : "region";
-  if (known.domain != access.domain) {
-    checker.reporter.show(
-        {.kind = "foreign-domain",
-         .text = access.text + format(" by key 0x%x of another protection domain: the key's domain has the handle "
-                                      "%u, and the queue pair's domain has %u.",
-                                      access.key, known.domain, access.domain),
-         .remedy = "Register the memory in the protection domain of the queue pair.",
-         .places = places_of(access, registration)});
-    return true;
-  }
   if (const char* right = missing_right(access.rights, known.access)) {
-    checker.reporter.show({.kind = "missing-right",
-                           .text = access.text + format(" by key 0x%x, whose %s lacks %s.", access.key, holder, right),
-                           .remedy = known.is_window ? format("Bind the memory window with %s.", right)
-                                                     : format("Register the memory with %s.", right),
-                           .places = places_of(access, registration)});
-    return true;
+    return report("missing-right", format(", whose %s lacks %s.", holder, right),
+                  format(known.is_window ? "Bind the memory window with %s." : "Register the memory with %s.", right));
   }
-  const uint64_t offset = access.address - known.start;
-  const bool is_inside =
-      access.address >= known.start && offset <= known.length && access.length <= known.length - offset;
-  if (access.length == 0 || is_inside) return false;
-  checker.reporter.show(
-      {.kind = "out-of-bounds",
-       .text =
-           access.text +
-           format(" by key 0x%x, whose %s (%llu bytes at 0x%llx) does not hold all %llu bytes at 0x%llx.", access.key,
-                  holder, static_cast<unsigned long long>(known.length), static_cast<unsigned long long>(known.start),
-                  static_cast<unsigned long long>(access.length), static_cast<unsigned long long>(access.address)),
-       .remedy = "Register all bytes that a request may use, or use fewer.",
-       .places = places_of(access, registration)});
-  return true;
+  if (access.length == 0 || within(access.address, access.length, known.start, known.length)) return false;
+  return report("out-of-bounds",
+                format(", whose %s (%llu bytes at 0x%llx) does not hold all %llu bytes at 0x%llx.", holder,
+                       static_cast<unsigned long long>(known.length), static_cast<unsigned long long>(known.start),
+                       static_cast<unsigned long long>(access.length), static_cast<unsigned long long>(access.address)),
+                "Register all bytes that a request may use, or use fewer.");
 }
 
 void report_unmapped(Checker& checker, const Access& access, const void* memory, size_t size) {

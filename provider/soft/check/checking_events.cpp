@@ -11,20 +11,15 @@ void CheckingEvents::refused(uint32_t access) {
   const char* right = missing_right(access, qp_.engine->attributes().access);
   std::vector<Place> places;
   if (const std::optional<Place> made = checker_.objects.made(&qp_)) places.push_back(*made);
-  const std::string text =
-      format("A request of its peer reaches queue pair 0x%x of %s", qp_.qpn, qp_.context->ibv->device->name);
-  if (right != nullptr) {
-    checker_.reporter.show(
-        {.kind = "missing-right",
-         .text = text + format(", whose qp_access_flags lack %s.", right),
-         .remedy = format("Set %s in qp_access_flags when ibv_modify_qp() initializes the queue pair.", right),
-         .places = places});
-    return;
-  }
-  checker_.reporter.show({.kind = "missing-right",
-                          .text = text + ": an RDMA Read or an atomic, and its max_dest_rd_atomic is 0.",
-                          .remedy = "Set max_dest_rd_atomic when ibv_modify_qp() takes the queue pair to RTR.",
-                          .places = places});
+  checker_.reporter.show(
+      {.kind = "missing-right",
+       .text =
+           format("A peer's request reaches queue pair 0x%x of %s, whose ", qp_.qpn, qp_.context->ibv->device->name) +
+           (right != nullptr ? format("qp_access_flags lack %s.", right) : "max_dest_rd_atomic is 0."),
+       .remedy = right != nullptr
+                     ? format("Set %s in qp_access_flags when ibv_modify_qp() initializes the queue pair.", right)
+                     : "Set max_dest_rd_atomic when ibv_modify_qp() takes the queue pair to RTR.",
+       .places = places});
 }
 
 }  // namespace dapple::soft::check

@@ -27,7 +27,8 @@ std::string frame_json(const Frame& frame) {
 
 }  // namespace
 
-// libdw needs more than 150 KB of stack, and the background thread, or a thread of the program, has less.
+// libdw needs more than 150 KB of stack. The background thread, or a thread of the program, may not have that much
+// left.
 std::vector<NamedPlace> named(const std::vector<Place>& places) {
   struct Work {
     const std::vector<Place>& places;

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const int is_server = strcmp(argv[1], "server") == 0;
-  // The first free number is 3, as in a program from a shell: a child that starts dappled gives 3 a new meaning.
+  // So the socket gets the number 3, as in a program that a shell starts. The child that starts dappled uses 3 itself.
   close(3);
   const int own = socket(AF_INET, SOCK_STREAM, 0);
   if (own < 0) return failed("socket");

@@ -583,6 +583,21 @@ void refusal__right_that_the_queue_pair_lacks__both_ends_learn(void**) {
   }
 }
 
+void refusal__no_room_for_answers__both_ends_learn(void**) {
+  Pair pair;
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
+  assert_true(pair.b.qp->modify(attributes, kState));
+  attributes.max_dest_rd_atomic = 0;
+  assert_true(pair.b.qp->modify(attributes, kState | kMaxDestRdAtomic));
+  attributes.state = QpState::kRts;
+  assert_true(pair.b.qp->modify(attributes, kState));
+  post(pair.a, pair.a.request(SendOpcode::kRead, 8));
+  pair.run();
+  assert_sent(pair.a, 0, CompletionStatus::kRemoteInvalidRequest);
+  assert_int_equal(pair.b.refused_rights.size(), 1);
+}
+
 void send__longer_than_the_receive__both_ends_learn(void**) {
   Pair pair;
   pair.b.post_receive(300);
@@ -768,6 +783,7 @@ int main() {
       cmocka_unit_test(refusal__behind_a_read_of_memory_that_goes__the_read_is_refused),
       cmocka_unit_test(refusal__requester__error_and_flush),
       cmocka_unit_test(refusal__right_that_the_queue_pair_lacks__both_ends_learn),
+      cmocka_unit_test(refusal__no_room_for_answers__both_ends_learn),
       cmocka_unit_test(send__longer_than_the_receive__both_ends_learn),
       cmocka_unit_test(memory__revoked_in_mid_transfer__both_ends_learn),
       cmocka_unit_test(sqd__requests_under_way__finished_then_drained),
