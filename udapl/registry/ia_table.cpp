@@ -26,7 +26,9 @@ DAT_IA_HANDLE IaTable::insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use)
   const std::lock_guard lock(mutex_);
   if constexpr (!kNumbersIas) {
     open_.push_back({provider_ia, provider_ia, use});
-    return provider_ia;
+    if (put_in_place(provider_ia)) return provider_ia;
+    open_.pop_back();
+    return nullptr;
   }
   for (std::uintptr_t tried = 1; tried < kSize; ++tried) {
     last_ = last_ + 1 < kSize ? last_ + 1 : 1;
@@ -56,10 +58,36 @@ void IaTable::cancel_close(DAT_IA_HANDLE handle) {
 
 void IaTable::finish_close(DAT_IA_HANDLE handle) {
   const std::lock_guard lock(mutex_);
-  if constexpr (kNumbersIas)
+  if constexpr (kNumbersIas) {
     provider_ias_[reinterpret_cast<std::uintptr_t>(handle)].store(nullptr, std::memory_order_release);
+  } else {
+    take_from_place(handle);
+  }
   open_.erase(find(handle));
   if (open_.empty()) open_.shrink_to_fit();
+}
+
+bool IaTable::put_in_place(DAT_IA_HANDLE handle) {
+  std::uintptr_t place = first_place(handle);
+  for (std::uintptr_t looked = 0; looked < kSize; ++looked, place = next_place(place)) {
+    const DAT_IA_HANDLE here = provider_ias_[place].load(std::memory_order_relaxed);
+    if (here && here != gone()) continue;
+    provider_ias_[place].store(handle, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+// No pointer lies behind the last of a run, so there a place becomes free again, with those before it that are gone.
+void IaTable::take_from_place(DAT_IA_HANDLE handle) {
+  std::uintptr_t place = find_place(handle);
+  const bool is_last = !provider_ias_[next_place(place)].load(std::memory_order_relaxed);
+  provider_ias_[place].store(is_last ? nullptr : gone(), std::memory_order_release);
+  for (std::uintptr_t looked = 1; is_last && looked < kSize; ++looked) {
+    place = place ? place - 1 : kSize - 1;
+    if (provider_ias_[place].load(std::memory_order_relaxed) != gone()) break;
+    provider_ias_[place].store(nullptr, std::memory_order_release);
+  }
 }
 
 PinnedIa::PinnedIa(const char* ia_name) {

@@ -16,19 +16,23 @@
 namespace dapple::registry {
 
 /// The open IAs. In 2.0 a program's IA handle is an index into this table. The table detects a stale handle and
-/// distinguishes it from all other handles, which are pointers. In 1.2 the handle is the provider's own pointer.
-/// Internally locked; lookup() takes no lock.
+/// distinguishes it from all other handles, which are pointers. In 1.2 the handle is the provider's own pointer, which
+/// nobody may read before the table has found it: a program may pass any value. Internally locked; lookup() takes no
+/// lock.
 class IaTable {
  public:
-  /// Every index, as an address, lies in the first page, where no object lives.
+  /// Every index, as an address, lies in the first page, where no object lives. Also limits the number of open IAs.
   static constexpr std::uintptr_t kSize = 4096;
 
   /// True if a value can only be an IA handle (or invalid, or NULL).
   static bool is_index(DAT_HANDLE handle) { return reinterpret_cast<std::uintptr_t>(handle) < kSize; }
 
-  /// Converts a program's IA handle to the provider's handle, or NULL.
+  /// Converts a program's IA handle, which may be any value, to the provider's handle. NULL if it is no open IA's.
   static DAT_IA_HANDLE lookup(DAT_HANDLE handle) {
-    if constexpr (!kNumbersIas) return is_index(handle) ? nullptr : handle;
+    if constexpr (!kNumbersIas) {
+      if (is_index(handle)) return nullptr;
+      return find_place(handle) < kSize ? handle : nullptr;
+    }
     const auto index = reinterpret_cast<std::uintptr_t>(handle);
     return index < kSize ? provider_ias_[index].load(std::memory_order_acquire) : nullptr;
   }
@@ -36,8 +40,8 @@ class IaTable {
   /// Converts a provider's handle to the program's, or NULL.
   DAT_IA_HANDLE reverse(DAT_IA_HANDLE provider_ia);
 
-  /// Makes a handle for an IA that was opened through `use`; NULL if the table is full. Numbers are used in turn, so
-  /// that a stale handle stays invalid for as long as possible. Throws bad_alloc.
+  /// Makes a handle for an IA that was opened through `use`; NULL if the table is full. In 2.0 numbers are used in
+  /// turn, so that a stale handle stays invalid for as long as possible. Throws bad_alloc.
   DAT_IA_HANDLE insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use);
 
   /// Claims an IA for closing; empty if it is not open, or already being closed. Lookups still find it until
@@ -64,7 +68,30 @@ class IaTable {
   };
   std::vector<Open>::iterator find(DAT_IA_HANDLE handle);
 
-  static inline constinit std::array<std::atomic<DAT_IA_HANDLE>, kSize> provider_ias_{};  // [0] stays NULL
+  /// In 1.2 provider_ias_ is a hash table: a pointer lies at its first place or behind it, with no NULL in between. A
+  /// pointer that has left in the midst of others leaves gone(), which is no handle because it is an index.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): it is a number
+  static DAT_IA_HANDLE gone() { return reinterpret_cast<DAT_IA_HANDLE>(std::uintptr_t{1}); }
+  static std::uintptr_t first_place(DAT_HANDLE handle) {
+    constexpr int kBits = 12;
+    static_assert(std::uintptr_t{1} << kBits == kSize);
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(handle)) * 0x9e3779b97f4a7c15U >> (64 - kBits);
+  }
+  static std::uintptr_t next_place(std::uintptr_t place) { return (place + 1) % kSize; }
+  /// kSize if the pointer is not in the table.
+  static std::uintptr_t find_place(DAT_HANDLE handle) {
+    std::uintptr_t place = first_place(handle);
+    for (std::uintptr_t looked = 0; looked < kSize; ++looked, place = next_place(place)) {
+      const DAT_IA_HANDLE here = provider_ias_[place].load(std::memory_order_acquire);
+      if (here == handle) return place;
+      if (!here) return kSize;
+    }
+    return kSize;
+  }
+  static bool put_in_place(DAT_IA_HANDLE handle);
+  static void take_from_place(DAT_IA_HANDLE handle);
+
+  static inline constinit std::array<std::atomic<DAT_IA_HANDLE>, kSize> provider_ias_{};  // in 2.0 [0] stays NULL
   std::mutex mutex_;  // guards everything below, and writes above
   bool fork_has_mutex_ = false;
   std::uintptr_t last_ = 0;
