@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Thousands of regions and windows, also during syncs.
+// Thousands of regions and windows, also during syncs, and after syncs that a signal handler has left.
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -31,10 +36,10 @@ struct Fixture {
   fake_device::Ia ia{(fake_device::reset(), false)};
   std::vector<Rmr*> windows;
 
-  Lmr* region(uint32_t marks = 0) {
+  Lmr* region(uint32_t marks = 0, char* at = memory) {
     std::unique_lock control(control_mutex());
     return Lmr::create(ia.get(), ia.pz(),
-                       {.address = memory, .length = sizeof memory, .privileges = kAllPrivileges | marks}, control)
+                       {.address = at, .length = sizeof memory, .privileges = kAllPrivileges | marks}, control)
         .value();
   }
   void make_windows(uint32_t count) {
@@ -89,6 +94,164 @@ void lmr_sync__holds_up_nobody_but_the_end_of_the_region() {
   CHECK(!sync_segments(f.ia.get(), &segment, 1, nothing).has_value());
   std::lock_guard guard(control_mutex());
   CHECK(Lmr::free(*other).has_value());
+}
+
+// ---- A signal handler that leaves a sync by longjmp() ----
+
+thread_local sigjmp_buf way_out;
+thread_local void* faulted;
+
+void leave_at_fault(int, siginfo_t* info, void*) {
+  faulted = info->si_addr;
+  siglongjmp(way_out, 1);
+}
+
+void leave_at_faults(int flags) {
+  struct sigaction action {};
+  action.sa_sigaction = leave_at_fault;
+  action.sa_flags = SA_SIGINFO | flags;
+  sigaction(SIGSEGV, &action, nullptr);
+  ::alarm(60);  // the end of a hang
+}
+
+// Reads each line, as maintenance does.
+int read_lines(const dappledv_region_attr*, const iovec* ranges, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t at = 0; at < ranges[i].iov_len; at += 64) {
+      (void)static_cast<const volatile char*>(ranges[i].iov_base)[at];
+    }
+  }
+  return 0;
+}
+
+// True if the sync faulted, and its handler has left it.
+template <class Segment>
+bool sync_faults(Ia& ia, const Segment* segments, uint64_t count) {
+  faulted = nullptr;
+  if (sigsetjmp(way_out, 1) == 0) (void)sync_segments(ia, segments, count, read_lines);
+  return faulted != nullptr;
+}
+
+// A page of its own, which the test unmaps.
+struct Page {
+  static constexpr size_t kSize = 4096;
+  char* memory = static_cast<char*>(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  void unmap() const { munmap(memory, kSize); }
+};
+
+void free_region(Lmr& lmr) {
+  std::unique_lock control(control_mutex());
+  CHECK(Lmr::free(lmr, control).has_value());
+}
+
+void lmr_free__after_a_longjmp_out_of_a_sync() {
+  Fixture f;
+  leave_at_faults(0);
+  const Page page;
+  Lmr& gone = *f.region(kNoncoherent, page.memory);
+  Lmr& beside = *f.region(kNoncoherent);
+  const Triplet segments[] = {{beside.context(), reinterpret_cast<uint64_t>(memory), 64},
+                              {gone.context(), reinterpret_cast<uint64_t>(page.memory), Page::kSize},
+                              {gone.context(), reinterpret_cast<uint64_t>(page.memory), 64}};
+  page.unmap();
+  for (int i = 0; i < 3; ++i) CHECK(sync_faults(f.ia.get(), segments, std::size(segments)));
+  CHECK_EQUAL(faulted, static_cast<void*>(page.memory));
+  CHECK(sync_segments(f.ia.get(), segments, 1, read_lines).has_value());
+  free_region(gone);
+  free_region(beside);
+}
+
+// The thread that left the sync lives on, and has its signal stack elsewhere; another thread frees the region.
+void lmr_free__after_another_thread_left_a_sync() {
+  Fixture f;
+  leave_at_faults(SA_ONSTACK);
+  const Page page;
+  Lmr& gone = *f.region(kNoncoherent, page.memory);
+  const Triplet segment{gone.context(), reinterpret_cast<uint64_t>(page.memory), 64};
+  page.unmap();
+  std::atomic<bool> left = false;
+  std::atomic<bool> end = false;
+  std::thread syncer([&] {
+    std::vector<char> own(size_t{64} << 10);
+    stack_t stack{};
+    stack.ss_sp = own.data();
+    stack.ss_size = own.size();
+    sigaltstack(&stack, nullptr);
+    CHECK(sync_faults(f.ia.get(), &segment, 1));
+    left = true;
+    while (!end) std::this_thread::yield();
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, nullptr);
+  });
+  while (!left) std::this_thread::yield();
+  free_region(gone);
+  end = true;
+  syncer.join();
+}
+
+// The fault is in the list of segments: on a coherent device, too, no lock stays behind.
+void lmr_free__after_a_longjmp_out_of_the_look_at_a_list() {
+  for (const uint32_t marks : {uint32_t{0}, uint32_t{kNoncoherent}}) {
+    Fixture f;
+    leave_at_faults(0);
+    Lmr& lmr = *f.region(marks);
+    const Triplet good{lmr.context(), reinterpret_cast<uint64_t>(memory), 64};
+    const Page page;
+    // The list ends in front of the unmapped page, or reaches into it; its first part is long enough for several
+    // blocks.
+    constexpr size_t kMany = Page::kSize / sizeof(Triplet);
+    auto* list = static_cast<Triplet*>(
+        mmap(nullptr, 2 * Page::kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char* const end = reinterpret_cast<char*>(list) + Page::kSize;
+    munmap(end, Page::kSize);
+    for (size_t i = 0; i < kMany; ++i) list[i] = good;
+    CHECK(!sync_faults(f.ia.get(), list, kMany));
+    for (const size_t more : {size_t{1}, size_t{2}, size_t{65}, size_t{100'000}, SIZE_MAX / sizeof(Triplet) - kMany}) {
+      CHECK(sync_faults(f.ia.get(), list, kMany + more));
+    }
+    CHECK(sync_faults(f.ia.get(), reinterpret_cast<const Triplet*>(end), 1));
+    // A segment of which a part is missing.
+    CHECK(sync_faults(f.ia.get(), reinterpret_cast<const Triplet*>(end - 8), 1));
+    CHECK(sync_segments(f.ia.get(), &good, 1, read_lines).has_value());
+    munmap(list, Page::kSize);
+    free_region(lmr);
+  }
+}
+
+// A handler that syncs, and returns, takes nothing from the sync that it interrupts.
+void lmr_free__waits_for_a_sync_that_a_handler_interrupted() {
+  static Fixture* fixture;
+  static const Triplet* inner;
+  static std::atomic<bool> interrupted;
+  static std::atomic<bool> go_on;
+  Fixture f;
+  fixture = &f;
+  interrupted = go_on = false;
+  Lmr& lmr = *f.region(kNoncoherent);
+  const Triplet segment{lmr.context(), reinterpret_cast<uint64_t>(memory), 64};
+  inner = &segment;
+  ::signal(SIGUSR1, [](int) { CHECK(sync_segments(fixture->ia.get(), inner, 1, read_lines).has_value()); });
+  std::thread syncer([&] {
+    const SyncFunction slow = [](const dappledv_region_attr*, const iovec*, size_t count) {
+      if (count == 0) return 0;
+      ::raise(SIGUSR1);
+      interrupted = true;
+      while (!go_on) std::this_thread::yield();
+      return 0;
+    };
+    CHECK(sync_segments(f.ia.get(), &segment, 1, slow).has_value());
+  });
+  while (!interrupted) std::this_thread::yield();
+  std::atomic<bool> freed = false;
+  std::thread freer([&] {
+    free_region(lmr);
+    freed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(!freed);
+  go_on = true;
+  syncer.join();
+  freer.join();
 }
 
 void window_table__finds_each_of_many() {
@@ -164,6 +327,10 @@ void window_table__many_windows_cost_no_more_than_few() {
 int main() {
   const CMUnitTest tests[] = {
       TEST_IN_CHILD(lmr_sync__holds_up_nobody_but_the_end_of_the_region),
+      TEST_IN_CHILD(lmr_free__after_a_longjmp_out_of_a_sync),
+      TEST_IN_CHILD(lmr_free__after_another_thread_left_a_sync),
+      TEST_IN_CHILD(lmr_free__after_a_longjmp_out_of_the_look_at_a_list),
+      TEST_IN_CHILD(lmr_free__waits_for_a_sync_that_a_handler_interrupted),
       TEST_IN_CHILD(window_table__finds_each_of_many),
       TEST_IN_CHILD(window_table__many_windows_cost_no_more_than_few),
   };

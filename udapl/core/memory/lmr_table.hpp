@@ -3,12 +3,15 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "ibverbs-glue/frame_exit.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/memory/lmr.hpp"
 
@@ -16,7 +19,7 @@ namespace dapple::udapl {
 
 // The LMRs of an IA by lmr_context, for the sync calls to look up their segments.
 //
-// Threads: internally locked. A caller of find() holds the guard while it uses the result, or pins it: both make
+// Threads: internally locked. A caller of find() holds the guard while it uses the result. Pins and the guard make
 // lmr_free wait.
 class LmrTable {
   struct Entry {
@@ -54,19 +57,36 @@ class LmrTable {
   }
   Lmr* find(uint32_t context) { return const_cast<Lmr*>(std::as_const(*this).find(context)); }
 
-  // Pins a region that find() has returned; the caller holds the guard. The region stays, without the guard too, until
-  // unpin() was called as often.
-  void pin(uint32_t context) { ++by_context_.find(context)->second.pins; }
-  // These take the guard themselves.
-  const Lmr& pinned(uint32_t context) const {
-    std::lock_guard guard(mutex_);
-    return *by_context_.find(context)->second.lmr;
-  }
-  void unpin(uint32_t context) {
-    std::lock_guard guard(mutex_);
-    Entry& entry = by_context_.find(context)->second;
-    if (--entry.pins == 0 && entry.going) unpinned_.notify_all();
-  }
+  // Pins on up to kMost regions: they stay, without the guard too, as long as this object lives. It lies on the stack
+  // of its thread, and a longjmp() that leaves its frame ends the pins, too.
+  class Pins {
+   public:
+    static constexpr size_t kMost = 64;
+
+    explicit Pins(LmrTable& table) : table_(table) {}
+    // Finds and pins a region; null if there is none. The caller holds the guard.
+    const Lmr* add(uint32_t context) {
+      assert(count_ < kMost);
+      const auto found = table_.by_context_.find(context);
+      if (found == table_.by_context_.end() || found->second.going) return nullptr;
+      ++found->second.pins;
+      entries_[count_++] = &found->second;
+      return found->second.lmr;
+    }
+
+   private:
+    void end() {
+      std::lock_guard guard(table_.mutex_);
+      for (size_t i = 0; i < count_; ++i) {
+        if (--entries_[i]->pins == 0 && entries_[i]->going) table_.unpinned_.notify_all();
+      }
+    }
+
+    LmrTable& table_;
+    size_t count_ = 0;
+    Entry* entries_[kMost];  // a pinned entry keeps its place
+    const FrameExit at_exit_{[](void* pins) { static_cast<Pins*>(pins)->end(); }, this};
+  };
 
   // Changes whenever a region leaves the table. Until then, a caller may rely on its knowledge of a region. Readable
   // without the guard.

@@ -6,67 +6,95 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/lmr_table.hpp"
 
 namespace dapple::udapl {
 
 using SyncFunction = int (*)(const dappledv_region_attr*, const iovec*, size_t);
 
-// Passes the segments that need maintenance on in batches: all segments on a device that is not coherent, otherwise
-// those in marked memory. Every segment was looked up, is inside its region and pinned; lmr is the region of any of
-// them. No sync of such memory fails: a registration or an open that could not sync was refused.
+// A list is worked on in blocks.
+inline constexpr uint64_t kSegmentsOfBlock = LmrTable::Pins::kMost;
+
+// Reads the consumer's memory of a block of segments, so that a list which is not mapped faults here, where no lock is
+// held: the program may leave the call from its signal handler.
+template <class Triplet>
+void touch(std::span<const Triplet> block) {
+  static_assert(kSegmentsOfBlock * sizeof(Triplet) <= 4096);
+  const auto* begin = reinterpret_cast<const volatile char*>(block.data());
+  (void)begin[0];
+  (void)begin[block.size_bytes() - 1];
+}
+
+// Calls use(block) for each block of the list, in order, until it returns false.
+template <class Triplet, class Use>
+void for_each_block(const Triplet* segments, uint64_t count, Use use) {
+  for (uint64_t at = 0; at < count; at += kSegmentsOfBlock) {
+    const std::span<const Triplet> block(segments + at, std::min(count - at, kSegmentsOfBlock));
+    touch(block);
+    if (!use(block)) return;
+  }
+}
+
+// Maintains the segments of a block that need it: all segments on a device that is not coherent, otherwise those in
+// marked memory. The segments were checked. No sync of such memory fails: a registration or an open that could not sync
+// was refused.
 template <class Adapter, class Triplet>
-void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, const Lmr* lmr, SyncFunction sync) {
-  constexpr size_t kBatch = 64;
+void maintain_block(Adapter& ia, std::span<const Triplet> block, SyncFunction sync) {
   const bool all = ia.maintains_caches();
-  const dappledv_region_attr* coherence = nullptr;  // of the batch
-  iovec ranges[kBatch];
+  iovec ranges[kSegmentsOfBlock];
+  const dappledv_region_attr* coherence[kSegmentsOfBlock];
   size_t used = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    if (lmr->context() != segments[i].lmr_context) lmr = &ia.lmrs().pinned(segments[i].lmr_context);
-    if (!all && !lmr->marked()) continue;
-    // The device's maintenance includes that of memory which is marked non-coherent.
-    const dappledv_region_attr* const wanted = &ia.memory_coherence(!all && lmr->noncoherent(), lmr->persistent());
-    if (used && wanted != coherence) {
-      (void)sync(coherence, ranges, used);
-      used = 0;
-    }
-    coherence = wanted;
-    ranges[used++] = {lmr->cpu_address(segments[i].virtual_address), static_cast<size_t>(segments[i].segment_length)};
-    if (used == kBatch) {
-      (void)sync(coherence, ranges, used);
-      used = 0;
+  LmrTable::Pins pins(ia.lmrs());
+  {
+    const auto guard = ia.lmrs().guard();
+    for (const Triplet& segment : block) {
+      const Lmr* lmr = pins.add(segment.lmr_context);
+      // A region that another thread is freeing, which no program may do, needs nothing more.
+      if (!lmr || !lmr->contains(segment.virtual_address, segment.segment_length)) continue;
+      if (!all && !lmr->marked()) continue;
+      // The device's maintenance includes that of memory which is marked non-coherent.
+      coherence[used] = &ia.memory_coherence(!all && lmr->noncoherent(), lmr->persistent());
+      ranges[used++] = {lmr->cpu_address(segment.virtual_address), static_cast<size_t>(segment.segment_length)};
     }
   }
-  if (used) (void)sync(coherence, ranges, used);
+  for (size_t at = 0; at < used;) {
+    const size_t first = at;
+    while (at < used && coherence[at] == coherence[first]) ++at;
+    (void)sync(coherence[first], &ranges[first], at - first);
+  }
 }
 
 // Looks up and checks every segment before it touches the first line: a list with one bad segment leaves memory as it
-// was. Each segment costs one look-up. The function allocates nothing, and holds no lock while it touches lines.
-// Adapter is Ia, or a test's substitute.
+// was. The function allocates nothing, and holds no lock while it touches lines. A signal handler for a fault in the
+// consumer's memory may leave it by longjmp(). Adapter is Ia, or a test's substitute.
 template <class Adapter, class Triplet>
 Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, SyncFunction sync) {
   if (count == 0) return {};
   if (!segments) return fail(Type::kInvalidParameter, Subtype::kSegments);
-  const Lmr* lmr = nullptr;
+  bool good = true;
   bool maintain = ia.maintains_caches();
-  {
+  for_each_block(segments, count, [&](std::span<const Triplet> block) {
+    const Lmr* lmr = nullptr;
     const auto guard = ia.lmrs().guard();
-    for (uint64_t i = 0; i < count; ++i) {
-      const Triplet& segment = segments[i];
+    for (const Triplet& segment : block) {
       if (!lmr || lmr->context() != segment.lmr_context) lmr = ia.lmrs().find(segment.lmr_context);
-      if (!lmr || !lmr->contains(segment.virtual_address, segment.segment_length)) {
-        return fail(Type::kInvalidParameter, Subtype::kSegments);
-      }
+      good = lmr && lmr->contains(segment.virtual_address, segment.segment_length);
+      if (!good) return false;
       maintain |= lmr->marked();
     }
-    for (uint64_t i = 0; maintain && i < count; ++i) ia.lmrs().pin(segments[i].lmr_context);
-  }
+    return true;
+  });
+  if (!good) return fail(Type::kInvalidParameter, Subtype::kSegments);
   if (maintain) {
-    maintain_segments(ia, segments, count, lmr, sync);
-    for (uint64_t i = 0; i < count; ++i) ia.lmrs().unpin(segments[i].lmr_context);
+    for_each_block(segments, count, [&](std::span<const Triplet> block) {
+      maintain_block(ia, block, sync);
+      return true;
+    });
     if (ia.maintains_caches()) return {};
   }
   (void)sync(&ia.memory_coherence(), nullptr, 0);  // coherent: only orders accesses
