@@ -37,9 +37,10 @@ DAT_RETURN lmr_create(Ia& ia, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION regi
   request.type = static_cast<MemType>(mem_type);
   request.length = length;
   request.privileges = privileges & DAT_MEM_PRIV_ALL_FLAG;
+  request.disables_reordering = privileges & DAT_MEM_PRIV_RO_DISABLE_FLAG;
   // dat_lmr_create(3DAT): a consumer that did not open with RO_AWARE_ gets all regions strongly ordered.
   request.relaxed_ordering =
-      ia.relaxed_ordering() && mem_type != DAT_MEM_TYPE_SO_VIRTUAL && !(privileges & DAT_MEM_PRIV_RO_DISABLE_FLAG);
+      ia.relaxed_ordering() && mem_type != DAT_MEM_TYPE_SO_VIRTUAL && !request.disables_reordering;
   return create_lmr(ia, pz_handle, region, request,
                     {lmr_handle, lmr_context, rmr_context, registered_size, registered_address});
 }

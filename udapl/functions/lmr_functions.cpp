@@ -100,7 +100,7 @@ DAT_RETURN lmr_query(Lmr& lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM* param) {
   param->length = lmr.attr().length;
   param->pz_handle = &lmr.pz();
   param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(lmr.attr().privileges);
-  fill_va_type(lmr, *param);
+  fill_of_version(lmr, *param);
   param->lmr_context = lmr.context();
   param->rmr_context = lmr.remote_context();
   param->registered_size = lmr.attr().length;

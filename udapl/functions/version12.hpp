@@ -49,7 +49,10 @@ inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYP
 
 inline void fill_of_version(const Ia&, DAT_IA_ATTR&) noexcept {}
 inline void fill_of_version(const Ia&, DAT_PROVIDER_ATTR&) noexcept {}
-inline void fill_va_type(const Lmr&, DAT_LMR_PARAM&) noexcept {}
+inline void fill_of_version(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
+  const int flag = lmr.attr().disables_reordering ? DAT_MEM_PRIV_RO_DISABLE_FLAG : 0;
+  param.mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(param.mem_priv | flag);
+}
 inline void fill_scope(const Rmr&, const Binding&, DAT_RMR_PARAM&) noexcept {}
 inline void fill_comm(const Ep&, DAT_EP_PARAM&) noexcept {}
 

@@ -60,7 +60,7 @@ inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYP
 // Fields of attributes and of queries that only 2.0 has.
 void fill_of_version(const Ia& ia, DAT_IA_ATTR& attr) noexcept;
 void fill_of_version(const Ia& ia, DAT_PROVIDER_ATTR& attr) noexcept;
-inline void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
+inline void fill_of_version(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
   param.va_type = lmr.attr().zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 inline void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) noexcept {

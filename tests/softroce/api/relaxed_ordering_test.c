@@ -64,7 +64,7 @@ static bool is_relaxed(const struct memory* m, DAT_MEM_TYPE type, DAT_LMR_HANDLE
   /* The type and the rights of the registration do not depend on the ordering. */
   assert_ok(dat_lmr_query(*lmr, DAT_LMR_FIELD_ALL, &param));
   assert_int_equal(param.mem_type, type);
-  assert_int_equal(param.mem_priv, DAT_MEM_PRIV_ALL_FLAG);
+  assert_int_equal(param.mem_priv, privileges);
   assert_int_equal(last_access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
   return last_access & IBV_ACCESS_RELAXED_ORDERING;

@@ -251,7 +251,8 @@ constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 void reset() {
   state.holds = state.removed = state.cancels_taker = state.deaf = state.never_flushes = state.misses_late = false;
   state.keeps_queue_pairs = state.cleans_cqs = state.unanswered = state.cannot_resize = false;
-  state.refuses = state.max_sge_rd = 0;
+  state.refuses = state.max_sge_rd = state.refuses_region = 0;
+  state.max_regions = 1 << 20;
   state.overflows = state.unsignalled = state.inlined = 0;
   state.most_entries = 0;
   state.in_post = state.in_disconnect = state.after_poll = state.before_arming = nullptr;
@@ -403,7 +404,8 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_qp_wr = attr->max_cqe = attr->max_srq_wr = 1 << 16;
   attr->max_sge = attr->max_srq_sge = 16;
   attr->max_sge_rd = state.max_sge_rd;
-  attr->max_qp = attr->max_cq = attr->max_mr = attr->max_srq = attr->max_mw = 1 << 20;
+  attr->max_mr = state.max_regions;
+  attr->max_qp = attr->max_cq = attr->max_srq = attr->max_mw = 1 << 20;
   attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
   attr->device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
   return 0;
@@ -435,6 +437,11 @@ int ibv_dealloc_pd(ibv_pd* pd) {
 }
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int) {
   std::lock_guard guard(mutex);
+  if (state.regions >= state.max_regions) {
+    errno = state.refuses_region;
+    return nullptr;
+  }
+  ++state.regions;
   auto* mr = new ibv_mr{};
   mr->context = pd->context;
   mr->pd = pd;
@@ -447,6 +454,7 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t, uns
   return ibv_reg_mr(pd, address, length, static_cast<int>(access));
 }
 int ibv_dereg_mr(ibv_mr* mr) {
+  --state.regions;
   delete mr;
   return 0;
 }

@@ -37,6 +37,9 @@ struct State {
   std::atomic<bool> deaf = false;           // arming a CQ has no effect
   std::atomic<int> max_sge_rd = 0;          // of its attributes; max_sge is 16
   std::atomic<int> refuses = 0;             // the errno value with which posts are refused
+  std::atomic<int> max_regions = 1 << 20;   // of its attributes, and enforced
+  std::atomic<int> refuses_region = 0;      // the errno value for a region beyond those
+  std::atomic<int> regions = 0;             // that are registered
   std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state
   std::atomic<bool> misses_late = false;  // receives posted in that state stay until the queue pair is put there again
   std::atomic<bool> keeps_queue_pairs = false;  // a queue pair cannot be destroyed

@@ -70,6 +70,12 @@ verbs::Mr register_memory(const Pz& pz, const LmrAttr& attr, bool& bindable) {
   return mr;
 }
 
+// Some devices report a lack of regions as EINVAL, like a wrong argument. Then they refuse the smallest region, too.
+bool has_region_left(const Pz& pz) {
+  static char byte;
+  return verbs::Mr(ibv_reg_mr(pz.pd(), &byte, sizeof byte, 0)) != nullptr;
+}
+
 void explain_shortage(int error, const Ia& ia, const LmrAttr& attr) {
   char why[256];
   if (verbs::explain_memlock(error, reinterpret_cast<uint64_t>(attr.address), attr.length, why, sizeof why)) {
@@ -107,6 +113,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrAttr& attr, std::unique_lock<s
       const iovec range{attr.address, attr.length};
       (void)dappledv_sync_for_cpu(&ia.memory_coherence(!ia.maintains_caches()), &range, 1);
     }
+    if (!mr && error == EINVAL && !has_region_left(pz)) error = ENOSPC;
     if (!mr) explain_shortage(error, ia, attr);
   }
   if (!mr) {

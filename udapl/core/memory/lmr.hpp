@@ -37,7 +37,8 @@ struct LmrAttr {
   uint64_t length = 0;  // bytes
   uint32_t privileges = 0;
   bool zero_based = false;
-  bool relaxed_ordering = false;  // the device may reorder its accesses
+  bool relaxed_ordering = false;     // the device may reorder its accesses
+  bool disables_reordering = false;  // the consumer has asked that it may not (1.2)
   MemType type = MemType::kVirtual;
   const void* description = nullptr;  // of kLmr: the handle of the first region
 };
