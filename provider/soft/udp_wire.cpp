@@ -402,6 +402,11 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
     if (!identifications_.plausible(peer, addresses.identification, coarse_milliseconds())) {
       return counters_->identification.add();
     }
+  } else if (origin.place == 0 && !addresses.ipv6) {
+    // One look for all packets that the kernel merged.
+    uint32_t peer;
+    memcpy(&peer, addresses.source, sizeof peer);
+    identifications_.note_zero(peer);
   }
 
   Arrival arrival;

@@ -58,6 +58,37 @@ void plausible__unknown_peer__any(void**) {
   assert_true(check.plausible(kOther, 50000, 0));
 }
 
+// Damaged packets explain themselves by any identification.
+void plausible__peer_without_a_counter__low_ones_only(void**) {
+  IdentificationCheck check;
+  for (int i = 0; i < IdentificationCheck::kZerosInARow; i++) check.note_zero(kPeer);
+  for (uint16_t damaged = 200; damaged < 60000; damaged += 5000) assert_false(check.plausible(kPeer, damaged, 1));
+  assert_true(check.plausible(kPeer, 63, 1));
+  // Two damaged packets with near identifications are not in a row.
+  assert_false(check.plausible(kPeer, 20000, 2));
+  check.note_zero(kPeer);
+  assert_false(check.plausible(kPeer, 20001, 2));
+  assert_true(check.plausible(kOther, 20000, 2));
+}
+
+void plausible__counter_that_passes_zero__every_packet(void**) {
+  IdentificationCheck check;
+  for (uint32_t counter = 65000; counter < 65000 + 3 * 65536; counter++) {
+    const auto identification = static_cast<uint16_t>(counter);
+    if (identification == 0) check.note_zero(kPeer);
+    assert_true(check.plausible(kPeer, identification, counter / 10));
+  }
+}
+
+// The peer's address belongs to another machine now.
+void plausible__peer_with_a_counter_at_last__after_one_packet(void**) {
+  IdentificationCheck check;
+  for (int i = 0; i < IdentificationCheck::kZerosInARow; i++) check.note_zero(kPeer);
+  assert_false(check.plausible(kPeer, 65535, 1000));
+  for (uint16_t i = 128; i < 400; i++) assert_true(check.plausible(kPeer, i, 1001));
+  assert_false(check.plausible(kPeer, 30000, 1001));
+}
+
 }  // namespace
 
 int main() {
@@ -67,6 +98,9 @@ int main() {
       cmocka_unit_test(plausible__after_a_pause__further_ahead),
       cmocka_unit_test(plausible__beside_a_stream_to_another_process__every_packet),
       cmocka_unit_test(plausible__unknown_peer__any),
+      cmocka_unit_test(plausible__peer_without_a_counter__low_ones_only),
+      cmocka_unit_test(plausible__counter_that_passes_zero__every_packet),
+      cmocka_unit_test(plausible__peer_with_a_counter_at_last__after_one_packet),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
