@@ -48,6 +48,7 @@ OwnedFd open_capture_file(const char* name, Problem& problem) {
   FileHeader header;
   bool good = true;
   if (!regular || lseek(file.get(), 0, SEEK_END) == 0) {
+    errno = ENOSPC;  // if a part of it finds room
     good = ::write(file.get(), &header, sizeof header) == sizeof header;
   } else {
     FileHeader there;
@@ -57,7 +58,7 @@ OwnedFd open_capture_file(const char* name, Problem& problem) {
   const int error = errno;
   if (regular) flock(file.get(), LOCK_UN);
   if (good) return file;
-  problem.set(error, "DAPPLE_PCAP: this program cannot append packets to %.150s", path);
+  problem.set(error, "DAPPLE_PCAP: this program cannot append packets to %.150s: %s", path, strerror(error));
   return {};
 }
 

@@ -2,12 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/pcap_writer.hpp"
 
-#include <sys/uio.h>
 #include <time.h>
 
 #include "provider/soft/capture_file.hpp"
 #include "provider/soft/ip_headers.hpp"
-#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -22,13 +20,12 @@ struct RecordHeader {
 }  // namespace
 
 bool PcapWriter::open(const char* name, Problem& problem) {
-  file_ = open_capture_file(name, problem);
+  file_ = RecordFile(open_capture_file(name, problem));
   return static_cast<bool>(file_);
 }
 
 void PcapWriter::write(Way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
                        std::span<const std::byte> transport) {
-  const Undisturbed undisturbed;
   std::byte headers[kIpv6HeaderSize + kUdpHeaderSize];
   const size_t ip = write_ip_header(headers, addresses, traffic_class, hop_limit, kUdpHeaderSize + transport.size());
   write_udp_header(headers + ip, addresses, transport);
@@ -39,9 +36,7 @@ void PcapWriter::write(Way, const roce::IcrcAddresses& addresses, uint8_t traffi
   const iovec parts[] = {{&record, sizeof record},
                          {headers, ip + kUdpHeaderSize},
                          {const_cast<std::byte*>(transport.data()), transport.size()}};
-  // A full disk loses records. Nothing else depends on them.
-  const ssize_t written = writev(file_.get(), parts, 3);
-  (void)written;
+  file_.append(parts);
 }
 
 }  // namespace dapple::soft

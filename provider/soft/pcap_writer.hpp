@@ -3,9 +3,9 @@
 #ifndef DAPPLE_PROVIDER_SOFT_PCAP_WRITER_HPP
 #define DAPPLE_PROVIDER_SOFT_PCAP_WRITER_HPP
 
-#include "provider/soft/owned_fd.hpp"
 #include "provider/soft/packet_tap.hpp"
 #include "provider/soft/problem.hpp"
+#include "provider/soft/record_file.hpp"
 
 namespace dapple::soft {
 
@@ -22,7 +22,7 @@ class PcapWriter final : public PacketTap {
              std::span<const std::byte> transport) override;
 
  private:
-  OwnedFd file_;
+  RecordFile file_;
 };
 
 }  // namespace dapple::soft

@@ -27,7 +27,8 @@ soft::Trace* the_trace() {
     static soft::Trace made;
     soft::Problem problem;
     if (!made.open(problem)) return nullptr;
-    made.file() = soft::OwnedFd(hide(made.file().release()));
+    soft::OwnedFd& file = made.file().descriptor();
+    file = soft::OwnedFd(hide(file.release()));
     return &made;
   }();
   return opened;

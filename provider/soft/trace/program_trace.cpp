@@ -18,7 +18,7 @@ struct Opened {
 Opened& opened() {
   static Opened one = [] {
     Opened made;
-    if (made.trace.open(made.problem)) made.trace.file().hide();
+    if (made.trace.open(made.problem)) made.trace.file().descriptor().hide();
     return made;
   }();
   return one;

@@ -14,7 +14,6 @@
 #include "provider/soft/errno_names.hpp"
 #include "provider/soft/file_name.hpp"
 #include "provider/soft/seed.hpp"
-#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 
@@ -74,7 +73,7 @@ bool Trace::open(Problem& problem) {
     problem.set(EINVAL, "DAPPLE_TRACE is not a file name: %.150s", name);
     return false;
   }
-  file_.reset(::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
+  file_ = RecordFile(OwnedFd(::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600)));
   if (!file_) problem.set(errno, "DAPPLE_TRACE: %.150s cannot be written: %s", path, strerror(errno));
   if (file_) begin();
   return static_cast<bool>(file_);
@@ -83,15 +82,15 @@ bool Trace::open(Problem& problem) {
 // A new file begins with the seed that repeats the run.
 void Trace::begin() {
   const std::optional<uint64_t> seed = seed_of_process();
-  if (!seed.has_value() || lseek(file_.get(), 0, SEEK_END) > 0) return;
+  if (!seed.has_value() || lseek(file_.descriptor().get(), 0, SEEK_END) > 0) return;
   TraceLine line;
   append(line.number("seed", *seed));
 }
 
 void Trace::append(TraceLine& line) {
-  const Undisturbed undisturbed;
   const std::string_view whole = line.end();
-  [[maybe_unused]] const ssize_t written = write(file_.get(), whole.data(), whole.size());
+  const iovec part = {const_cast<char*>(whole.data()), whole.size()};
+  file_.append({&part, 1});
 }
 
 }  // namespace dapple::soft

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "provider/soft/owned_fd.hpp"
 #include "provider/soft/problem.hpp"
+#include "provider/soft/record_file.hpp"
 
 namespace dapple::soft {
 
@@ -43,14 +43,13 @@ class Trace {
   // The file of DAPPLE_TRACE; "%p" in its name is the number of this process. Without DAPPLE_TRACE, false and no
   // problem.
   bool open(Problem& problem);
-  // A full disk loses lines. Nothing else depends on them.
   void append(TraceLine& line);
-  OwnedFd& file() { return file_; }
+  RecordFile& file() { return file_; }
 
  private:
   void begin();
 
-  OwnedFd file_;
+  RecordFile file_;
 };
 
 }  // namespace dapple::soft
