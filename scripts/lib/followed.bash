@@ -44,10 +44,11 @@ first_error() {
 # followed NAME COMMAND...: runs the command with its output in build/log/NAME.log, and prints on standard error its
 # steps and, if it fails, the first error.
 followed() {
-  local log=$logs/$1.log watcher code=0
+  # Behind & this variable would be the watcher's own id, and the watcher would outlive a killed script.
+  local log=$logs/$1.log shell=$BASHPID watcher code=0
   shift
   : >"$log"
-  tell_steps "$log" "$BASHPID" &
+  tell_steps "$log" "$shell" &
   watcher=$!
   "$@" >"$log" 2>&1 </dev/null || code=$?
   { kill "$watcher" && wait "$watcher"; } 2>/dev/null
