@@ -29,6 +29,7 @@ struct Options {
   bool json = false;
   bool dat = false;
   bool all = false;
+  bool verbose = false;
   std::string registry = "libdat2.so.2";
   std::string registry12 = "libdat.so.1";
   std::string rpma_address;
@@ -77,7 +78,7 @@ int report(const Options& options) {
     fmt::print("{}\n{}", libibverbs_for_people(libibverbs), memlock_for_people(memlock));
     const std::string hint = what_to_run(devices);
     if (!hint.empty()) fmt::print("\n{}", hint);
-    fmt::print("\n{}", soft_for_people(soft));
+    fmt::print("\n{}", soft_for_people(soft, options.verbose ? Counters::kAll : Counters::kNonzero));
     if (options.dat || options.all) fmt::print("\n{}", dat_for_people(dat));
     if (!options.rpma_address.empty()) fmt::print("\n{}", rpma_for_people(rpma));
   }
@@ -94,6 +95,7 @@ int run(int argc, char** argv) {
       "Shows this machine's RDMA devices: names, addresses, and whether\nthey are coherent with the CPU, and why.",
       "dapple-info");
   app.add_flag("--json", options.json, "Print one JSON document");
+  app.add_flag("-v,--verbose", options.verbose, "Also show the counters that are 0");
   app.add_flag("--dat", options.dat, "Also show the providers of uDAPL, and try to\nopen them");
   app.add_flag("--all", options.all, "The same, and lines for devices that this\nmachine lacks");
   app.add_option("--registry", options.registry, "The registry of DAT 2.0 that --dat asks;\nlibdat2.so.2 by default")

@@ -50,27 +50,41 @@ std::string describe_port(const SoftReport& report) {
   return line;
 }
 
-std::string counters_table(const SoftReport& report) {
-  Rows bad{{"BAD PACKETS", "COUNT"}}, others{{"COUNTER", "COUNT"}};
-  for (size_t i = 0; i < soft::kCounterCount; i++) {
-    const soft::CounterName& name = soft::kCounterNames[i];
-    (name.bad ? bad : others).push_back({name.title, std::to_string(report.status.counters[i])});
-  }
-  return format_table(others) + "\n" + format_table(bad);
-}
-
-std::string connections_table(const SoftReport& report) {
-  Rows rows{{"CONNECTION MANAGEMENT", "COUNT"}};
-  const auto counts = soft::all_of(report.status.connection_management);
-  for (size_t i = 0; i < counts.size(); i++) {
-    rows.push_back({soft::kCmCounterNames[i].title, std::to_string(counts[i])});
-  }
-  return format_table(rows);
-}
-
 bool connections_are_managed(const SoftReport& report) {
   const soft::CmStatus& status = report.status.connection_management;
   return status.channels + status.received != 0;
+}
+
+// Rows of counters; those that are 0 only on request.
+class CounterTable {
+ public:
+  CounterTable(const char* headline, Counters wanted) : rows_{{headline, "COUNT"}}, wanted_(wanted) {}
+
+  void add(const char* title, uint64_t count) {
+    if (count != 0 || wanted_ == Counters::kAll) rows_.push_back({title, std::to_string(count)});
+  }
+  // With an empty line before it; empty without rows.
+  std::string text() const { return rows_.size() > 1 ? "\n" + format_table(rows_) : ""; }
+
+ private:
+  Rows rows_;
+  Counters wanted_;
+};
+
+std::string counters_for_people(const SoftReport& report, Counters wanted) {
+  CounterTable others("COUNTER", wanted), bad("BAD PACKETS", wanted), connections("CONNECTION MANAGEMENT", wanted);
+  for (size_t i = 0; i < soft::kCounterCount; i++) {
+    const soft::CounterName& name = soft::kCounterNames[i];
+    (name.bad ? bad : others).add(name.title, report.status.counters[i]);
+  }
+  if (connections_are_managed(report)) {
+    const auto counts = soft::all_of(report.status.connection_management);
+    for (size_t i = 0; i < counts.size(); i++) connections.add(soft::kCmCounterNames[i].title, counts[i]);
+  }
+  const std::string text = others.text() + bad.text() + connections.text();
+  if (wanted == Counters::kAll) return text;
+  return text + (text.empty() ? "\nAll counters are 0; --verbose lists them.\n"
+                              : "\n--verbose also lists the counters that are 0.\n");
 }
 
 const char* kind_of(const SoftReport& report) {
@@ -114,7 +128,7 @@ SoftReport read_soft() {
   return report;
 }
 
-std::string soft_for_people(const SoftReport& report) {
+std::string soft_for_people(const SoftReport& report, Counters wanted) {
   if (!report.problem.empty()) return fmt::format("Software device of dapple-run: not available: {}\n", report.problem);
   const soft::StatusReply& status = report.status;
   std::string text = "Software devices, which dapple-run PROGRAM gives to a program:\n\n";
@@ -141,9 +155,7 @@ std::string soft_for_people(const SoftReport& report) {
   if (!dappled_has_port(report)) return text;
   const std::string ways = ways_for_people(report.ways);
   if (!ways.empty()) text += "\n" + ways;
-  text += "\n" + counters_table(report);
-  if (connections_are_managed(report)) text += "\n" + connections_table(report);
-  return text;
+  return text + counters_for_people(report, wanted);
 }
 
 Json soft_as_json(const SoftReport& report) {

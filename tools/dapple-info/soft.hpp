@@ -27,7 +27,10 @@ struct SoftReport {
 // Starts dappled if it does not run; the new dappled ends soon afterwards.
 SoftReport read_soft();
 
-std::string soft_for_people(const SoftReport& report);
+// The counters in a report for people. A document has all of them.
+enum class Counters { kNonzero, kAll };
+
+std::string soft_for_people(const SoftReport& report, Counters wanted);
 Json soft_as_json(const SoftReport& report);
 
 }  // namespace dapple::info

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "ibverbs-glue/capabilities.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tools/dapple-info/dat.hpp"
@@ -64,12 +66,13 @@ void software_device__of_dappled() {
   for (size_t i = 0; i < soft::kCounterCount; i++) {
     if (std::string(soft::kCounterNames[i].key) == "bad_icrc") report.status.counters[i] = 4711;
   }
-  const std::string text = soft_for_people(report);
+  const std::string text = soft_for_people(report, Counters::kNonzero);
   CHECK(holds(text, "dapple0  eth0    up     1500        1024  0123:4567:89ab:cdef\n"));
   CHECK(holds(text, "dapple0  1      ::1\n"));
   CHECK(holds(text, "for IPv4 and IPv6; 2 of 8 slots"));
   CHECK(holds(text, "process 77 of user 1000; 2 programs\n"));
-  CHECK(holds(text, "changed by NAT                  4711\n"));
+  CHECK(holds(text, "\n\nBAD PACKETS"));
+  CHECK(holds(text, "changed by NAT  4711\n"));
   // No program has used rdma_cm, and no peer has connected.
   CHECK(!holds(text, "CONNECTION MANAGEMENT"));
   const std::string json = document_of(soft_as_json(report));
@@ -79,6 +82,30 @@ void software_device__of_dappled() {
   CHECK(holds(json, "\"bad_icrc\": 4711"));
 }
 
+size_t lines_of(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void software_device__without_counters_that_are_0() {
+  SoftReport report = a_software_device();
+  report.status.connection_management.channels = 1;
+  const std::string one = soft_for_people(report, Counters::kNonzero), all = soft_for_people(report, Counters::kAll);
+  CHECK(lines_of(one) < 20);
+  CHECK(!holds(one, "COUNTER"));
+  CHECK(!holds(one, "BAD PACKETS"));
+  CHECK(holds(one, "CONNECTION MANAGEMENT  COUNT\n"));
+  CHECK(one.ends_with("\n\n--verbose also lists the counters that are 0.\n"));
+  CHECK(lines_of(all) > soft::kCounterCount + soft::all_of(report.status.connection_management).size());
+  CHECK(holds(all, "COUNTER"));
+  CHECK(holds(all, "BAD PACKETS"));
+  CHECK(!holds(all, "--verbose"));
+
+  report.status.connection_management = {};
+  CHECK(soft_for_people(report, Counters::kNonzero).ends_with("\n\nAll counters are 0; --verbose lists them.\n"));
+  CHECK(!holds(soft_for_people(report, Counters::kAll), "CONNECTION MANAGEMENT"));
+  CHECK(holds(document_of(soft_as_json(report)), "\"bad_icrc\": 0"));
+}
+
 void software_device__with_connections() {
   SoftReport report = a_software_device();
   soft::CmStatus& status = report.status.connection_management;
@@ -86,7 +113,7 @@ void software_device__with_connections() {
   status.listeners = 17;
   status.unserved = 4712;
   status.no_datagram = 9;
-  const std::string text = soft_for_people(report);
+  const std::string text = soft_for_people(report, Counters::kNonzero);
   CHECK(holds(text, "CONNECTION MANAGEMENT "));
   CHECK(holds(text, "\nlisteners now "));
   CHECK(holds(text, "  17\n"));
@@ -103,18 +130,18 @@ void software_device__port_of_others() {
   SoftReport report = a_software_device();
   report.status.slots = report.status.slots_in_use = 0;
   report.owner.kind = soft::PortOwner::Kind::kNobody;
-  CHECK(holds(soft_for_people(report), "4791: free"));
+  CHECK(holds(soft_for_people(report, Counters::kNonzero), "4791: free"));
   // All counters are 0.
-  CHECK(!holds(soft_for_people(report), "BAD PACKETS"));
+  CHECK(!holds(soft_for_people(report, Counters::kNonzero), "BAD PACKETS"));
   report.owner.kind = soft::PortOwner::Kind::kKernel;
-  CHECK(holds(soft_for_people(report), "rdma_rxe has UDP port 4791"));
+  CHECK(holds(soft_for_people(report, Counters::kNonzero), "rdma_rxe has UDP port 4791"));
   report.owner.kind = soft::PortOwner::Kind::kProcess;
   report.owner.uid = 5;
   report.owner.process = 99;
   strcpy(report.owner.program, "thief");
-  CHECK(holds(soft_for_people(report), "Process 99 (thief) of user 5"));
+  CHECK(holds(soft_for_people(report, Counters::kNonzero), "Process 99 (thief) of user 5"));
   report.problem = "dappled was not found";
-  const std::string text = soft_for_people(report);
+  const std::string text = soft_for_people(report, Counters::kNonzero);
   CHECK(holds(text, "not available: dappled was not found\n"));
   CHECK(text.find('\n') == text.size() - 1);
 }
@@ -250,6 +277,7 @@ int main() {
       TEST(json__text_that_is_no_utf_8),
       TEST(json__numbers_have_few_digits),
       TEST(software_device__of_dappled),
+      TEST(software_device__without_counters_that_are_0),
       TEST(software_device__with_connections),
       TEST(software_device__port_of_others),
       TEST(table__columns_are_as_wide_as_their_widest_word),
