@@ -26,6 +26,11 @@ bool is_meant(const registry::RdmaPort& port, const std::string& device) {
          std::find(port.addresses.begin(), port.addresses.end(), device) != port.addresses.end();
 }
 
+std::vector<registry::ConfEntry> lines_here() {
+  const Silence silence;
+  return registry::load_configuration(registry::default_search(), {2, 2}).entries;
+}
+
 }  // namespace
 
 std::vector<NamedPort> named_ports(std::vector<registry::RdmaPort> ports,
@@ -39,8 +44,7 @@ std::vector<NamedPort> named_ports(std::vector<registry::RdmaPort> ports,
 }
 
 std::vector<NamedPort> named_ports() {
-  const Silence silence;
-  return named_ports(registry::rdma_ports(), registry::load_configuration(registry::default_search(), {2, 2}).entries);
+  return named_ports(registry::rdma_ports(), lines_here());
 }
 
 std::string ia_of(const std::vector<NamedPort>& ports, const std::string& device) {
@@ -56,6 +60,13 @@ bool is_of_active_port(const std::vector<NamedPort>& ports, const std::string& i
   return std::any_of(ports.begin(), ports.end(), [&ia](const NamedPort& named) {
     return named.ia == ia && named.port.is_active && !named.port.addresses.empty();
   });
+}
+
+bool is_name_here(const std::string& ia) {
+  const std::vector<registry::ConfEntry> lines = lines_here();
+  const std::vector<registry::AutomaticEntry> made = registry::automatic_entries(registry::rdma_ports(), lines);
+  return std::any_of(lines.begin(), lines.end(), [&ia](const auto& line) { return line.ia_name == ia; }) ||
+         std::any_of(made.begin(), made.end(), [&ia](const auto& each) { return each.entry.ia_name == ia; });
 }
 
 std::string names_of(const std::vector<NamedPort>& ports) {

@@ -32,6 +32,9 @@ std::string ia_of(const std::vector<NamedPort>& ports, const std::string& device
 // True if this name opens a port that is active and has an address.
 bool is_of_active_port(const std::vector<NamedPort>& ports, const std::string& ia);
 
+// True if a line of dat.conf or an automatic entry for DAT 2.0 has this name. Prints no messages.
+bool is_name_here(const std::string& ia);
+
 // "ofa-v2-d0 (rxe0, d0)": each name with its port, separated by commas; active ports only.
 std::string names_of(const std::vector<NamedPort>& ports);
 

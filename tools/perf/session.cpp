@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -77,7 +78,12 @@ void Session::open_first() {
 
 void Session::open_named(const std::string& name) {
   DAT_RETURN result = DAT_SUCCESS;
-  if (try_open(name, result)) return;
+  {
+    // The name may be that of a device, or our own line tells which names exist.
+    std::optional<tools::Silence> silence;
+    if (!tools::is_name_here(name)) silence.emplace();
+    if (try_open(name, result)) return;
+  }
   if (DAT_GET_TYPE(result) == DAT_PROVIDER_NOT_FOUND) {
     const std::vector<tools::NamedPort> ports = tools::named_ports();
     const std::string ia = tools::ia_of(ports, name);

@@ -187,6 +187,12 @@ class LineParser {
 
 std::vector<ConfEntry> parse_dat_conf(std::string_view text, ApiMajors wanted, const ReportBadLine& report) {
   std::vector<ConfEntry> entries;
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+    report(1, "all lines are UTF-16, not UTF-8");
+    return entries;
+  }
+  // Some editors begin UTF-8 with a byte order mark.
+  if (constexpr std::string_view kMark = "\xEF\xBB\xBF"; text.starts_with(kMark)) text.remove_prefix(kMark.size());
   unsigned number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -40,7 +40,9 @@ using ReportBadLine = std::function<void(unsigned line, const std::string& what)
 
 /// Parses the text of a dat.conf. Returns the user-level (u) lines of the wanted versions, nondefault ones included, in
 /// file order. A malformed line is reported and left out. Lines for the kernel (k) or of other versions are skipped
-/// silently, if their second field can be read. Lines end in LF or CRLF. Never fails; throws only bad_alloc.
+/// silently, if their second field can be read. Lines end in LF or CRLF. A
+/// byte order mark of UTF-8 is skipped; one of UTF-16 makes the whole text one malformed line. Never fails; throws only
+/// bad_alloc.
 std::vector<ConfEntry> parse_dat_conf(std::string_view text, ApiMajors wanted, const ReportBadLine& report);
 
 }  // namespace dapple::registry

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "udapl/registry/log.hpp"
@@ -13,6 +14,8 @@
 
 namespace dapple::registry {
 namespace {
+
+constexpr std::size_t kMostTold = 8;
 
 bool same(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
   return std::strcmp(a.ia_name, b.ia_name) == 0 && a.dapl_version_major == b.dapl_version_major &&
@@ -68,7 +71,10 @@ DAT_RETURN Registry::acquire(const char* name, Version version, bool thread_safe
   const std::lock_guard loading(loading_mutex_);
   load_configuration_once();
   Offer chosen;
-  if (const DAT_RETURN status = choose(name, version, thread_safe, chosen)) return status;
+  if (const DAT_RETURN status = choose(name, version, thread_safe, chosen)) {
+    if (DAT_GET_SUBTYPE(status) == DAT_NAME_NOT_REGISTERED) tell_names(name);
+    return status;
+  }
   const DAT_PROVIDER_INFO& key = chosen.info;
   if (!chosen.automatic.library.empty()) remember_automatic(std::move(chosen.automatic), key);
 
@@ -192,6 +198,28 @@ void Registry::remember_automatic(ConfEntry entry, const DAT_PROVIDER_INFO& key)
 /// The prefix of a message about the entry.
 std::string Registry::place_of(const Listed& listed) const {
   return listed.conf.line ? conf_path_ + ":" + std::to_string(listed.conf.line) + ": " : "automatic entry: ";
+}
+
+/// Once in a process, because MPIs try many names in turn. The program only sees the status, so a lack of memory must
+/// not change it.
+void Registry::tell_names(const char* missing) noexcept {
+  if (std::exchange(names_told_, true) || !log_wants(LogType::kError)) return;
+  try {
+    std::vector<std::string> names;
+    for (const Offer& offer : offers()) {
+      if (!offer.is_listed || offer.place == Place::kUnusableLine) continue;
+      if (std::find(names.begin(), names.end(), offer.info.ia_name) == names.end())
+        names.emplace_back(offer.info.ia_name);
+    }
+    std::string line = "no provider for " + quoted(missing);
+    if (names.empty())
+      line += "; no name exists here, because no RDMA port is usable; dapple-run PROGRAM gives it software devices";
+    for (std::size_t i = 0; i < names.size() && i < kMostTold; ++i)
+      line += (i == 0 ? "; the names here are " : ", ") + quoted(names[i]);
+    if (names.size() > kMostTold) line += " and " + std::to_string(names.size() - kMostTold) + " more";
+    log(LogType::kError, line);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 DAT_RETURN Registry::choose(const char* name, Version version, bool thread_safe, Offer& chosen) {

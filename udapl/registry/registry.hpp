@@ -48,7 +48,8 @@ class Registry {
   /// Finds the provider for a request, and loads it if necessary: the exact version, otherwise the smallest greater
   /// minor version. The subtype of DAT_PROVIDER_NOT_FOUND is the first part of the request, in the order name, major,
   /// minor, thread safety, that leaves no candidate; it is NAME also if a candidate's library does not load.
-  /// DAT_INVALID_STATE after a fork gave up. Blocks on the loader.
+  /// DAT_INVALID_STATE after a fork gave up. Blocks on the loader. The first request of a process for a name that
+  /// nothing has is logged, with the names that exist.
   DAT_RETURN acquire(const char* name, Version version, bool thread_safe, ProviderUse& use);
   /// The last release of a line calls fini and unloads its library. After a fork gave up, the library stays.
   void release(const ProviderUse& use);
@@ -98,12 +99,14 @@ class Registry {
   std::string place_of(const Listed& listed) const;
   Listed* load_first_of_chain(const DAT_PROVIDER_INFO& key);
   void drop(Listed& listed);
+  void tell_names(const char* missing) noexcept;
   DAT_RETURN choose(const char* name, Version version, bool thread_safe, Offer& chosen);
   Registered* find_registered(const DAT_PROVIDER_INFO& key);
 
   std::recursive_mutex loading_mutex_;  // guards listed_ and the libraries; taken before mutex_
   std::mutex mutex_;                    // guards registered_; no foreign code runs under it
   bool configured_ = false;
+  bool names_told_ = false;
   std::vector<ConfEntry> lines_;  // the entries that can be opened
   std::list<Listed> listed_;      // only grows once configured, because pointers into it are kept; uses no memory while
                                   // empty

@@ -147,6 +147,15 @@ void parse_dat_conf__bad_lines_are_reported_and_the_rest_stands() {
   }
 }
 
+void parse_dat_conf__byte_order_marks() {
+  expect("\xEF\xBB\xBF" + kGood + "\n" + kGood, "ofa-v2-d0|libdaplofa.so.2|d0 0@1\nofa-v2-d0|libdaplofa.so.2|d0 0@2\n");
+  expect("\xEF\xBB\xBF# comment\r\n" + kGood + "\r\n", "ofa-v2-d0|libdaplofa.so.2|d0 0@2\n");
+  expect("\xEF\xBB\xBF", "");
+  // UTF-16 is one error, not one for each line.
+  for (const char* mark : {"\xFF\xFE", "\xFE\xFF"})
+    expect(mark + std::string("n\0\n\0n\0\n\0", 8), "!1: all lines are UTF-16, not UTF-8\n");
+}
+
 void parse_dat_conf__name_of_255_bytes_fits_and_256_does_not() {
   const std::string fits(255, 'n');
   expect(with_field(0, fits), (fits + "|lib.so|p@1\n").c_str());
@@ -172,6 +181,7 @@ int main() {
       TEST(parse_dat_conf__crlf_and_tabs),
       TEST(parse_dat_conf__other_registries_lines_are_passed_over),
       TEST(parse_dat_conf__bad_lines_are_reported_and_the_rest_stands),
+      TEST(parse_dat_conf__byte_order_marks),
       TEST(parse_dat_conf__name_of_255_bytes_fits_and_256_does_not),
       TEST(parse_dat_conf__line_of_4096_bytes_fits),
   };

@@ -72,6 +72,55 @@ void dat_ia_openv__missing_library_is_one_clear_line() {
                                    "directory\n");
 }
 
+// The registry of this machine: it may have RDMA ports of its own, whose names follow.
+void dat_ia_openv__unknown_name_is_told_once_with_those_that_exist() {
+  FakeLog log{};
+  Dat dat(line("one", log) + line("one", log, FAKE_PROVIDER_A, "u2.0 threadsafe") + line("two", log) +
+          line("hidden", log, FAKE_PROVIDER_A, "u2.0 nonthreadsafe", "nondefault"));
+  DAT_IA_HANDLE ia = nullptr;
+  CapturedStderr captured;
+  CHECK_EQUAL(dat.open("one", &ia, 3, 0), not_found(DAT_MAJOR_NOT_FOUND));
+  CHECK_EQUAL(captured.text(), "");
+  CHECK_EQUAL(dat.open("nobody\n", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  const std::string told = captured.text();
+  CHECK(told.starts_with("dat: no provider for \"nobody\\x0a\"; the names here are \"one\", \"two\""));
+  CHECK_EQUAL(told.find('\n'), told.size() - 1);
+  CHECK_EQUAL(dat.open("hidden", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  CHECK_EQUAL(captured.text(), told);
+  CHECK(ia == nullptr);
+}
+
+void dat_ia_openv__names_beyond_the_eighth_are_counted() {
+  FakeLog log{};
+  std::string lines;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}) lines += line(name, log);
+  Dat dat(lines);
+  DAT_IA_HANDLE ia = nullptr;
+  CapturedStderr captured;
+  CHECK_EQUAL(dat.open("nobody", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  CHECK(captured.text().find(", \"h\" and ") != std::string::npos);
+}
+
+void dat_ia_openv__unknown_name_without_any_other() {
+  Dat dat("");
+  DAT_IA_HANDLE ia = nullptr;
+  CapturedStderr captured;
+  CHECK_EQUAL(dat.open("nobody", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  // This machine may have RDMA ports.
+  CHECK(captured.text().starts_with("dat: no provider for \"nobody\"; no name exists here, ") ||
+        captured.text().starts_with("dat: no provider for \"nobody\"; the names here are \"ofa-v2-"));
+}
+
+void dat_ia_openv__unknown_name_is_silent_on_request() {
+  setenv("DAT_DBG_TYPE", "0", 1);
+  FakeLog log{};
+  Dat dat(line("one", log));
+  DAT_IA_HANDLE ia = nullptr;
+  CapturedStderr captured;
+  CHECK_EQUAL(dat.open("nobody", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  CHECK_EQUAL(captured.text(), "");
+}
+
 void dat_ia_openv__library_that_is_no_provider() {
   FakeLog log{};
   Dat dat(line("one", log, "libm.so.6"));
@@ -272,6 +321,10 @@ int main() {
       TEST_IN_CHILD(dat_ia_openv__loads_opens_dispatches_closes_unloads),
       TEST_IN_CHILD(dat_ia_openv__chain_is_served_by_the_first_library_that_loads),
       TEST_IN_CHILD(dat_ia_openv__missing_library_is_one_clear_line),
+      TEST_IN_CHILD(dat_ia_openv__unknown_name_is_told_once_with_those_that_exist),
+      TEST_IN_CHILD(dat_ia_openv__names_beyond_the_eighth_are_counted),
+      TEST_IN_CHILD(dat_ia_openv__unknown_name_without_any_other),
+      TEST_IN_CHILD(dat_ia_openv__unknown_name_is_silent_on_request),
       TEST_IN_CHILD(dat_ia_openv__library_that_is_no_provider),
       TEST_IN_CHILD(dat_ia_openv__provider_that_registers_nothing),
       TEST_IN_CHILD(dat_ia_openv__provider_that_stays_registered_is_forgotten),

@@ -357,8 +357,10 @@ void malformed_lines__are_said_once_and_the_others_work() {
   CHECK_EQUAL(dat.open("one", &ia), kSuccess);
   CHECK_EQUAL(dat.close(ia), kSuccess);
   CHECK_EQUAL(dat.open("bad", &ia), not_found(DAT_NAME_NOT_REGISTERED));
-  CHECK_EQUAL(captured.text(), "dat: " + dat.conf_path + ":1: 2 of 8 fields: no thread safety; line ignored\n" +
-                                   "dat: " + dat.conf_path + ":3: a quote is not closed; line ignored\n");
+  // The names of this machine's own RDMA ports may follow.
+  CHECK(captured.text().starts_with("dat: " + dat.conf_path + ":1: 2 of 8 fields: no thread safety; line ignored\n" +
+                                    "dat: " + dat.conf_path + ":3: a quote is not closed; line ignored\n" +
+                                    "dat: no provider for \"bad\"; the names here are \"one\""));
 }
 
 /// The messages for a bad line and an unknown name.
