@@ -18,9 +18,33 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-std::string path_of(const char* name) {
-  const std::string given = name;
-  if (given.find('/') != given.npos) return given;
+// The word sets a shell's variable.
+bool is_assignment(std::string_view word) {
+  const size_t end = word.find('=');
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  return end != word.npos && end > 0 && kDigits.find(word[0]) == kDigits.npos &&
+         word.substr(0, end).find_first_not_of(kLetters) == word.npos;
+}
+
+[[noreturn]] void fail_not_found(const char* const* command) {
+  const char* const name = command[0];
+  if (is_assignment(name)) {
+    std::string words;
+    for (; *command != nullptr && is_assignment(*command); ++command) words += std::string(*command) + " ";
+    fail(kNoSuchProgram, "%s is no program; a variable stands before dapple-run: %sdapple-run %s", name, words.c_str(),
+         *command != nullptr ? *command : "PROGRAM");
+  }
+  const std::string here = std::string("./") + name;
+  if (is_program(here)) {
+    fail(kNoSuchProgram, "there is no program %s in PATH, but one in this folder: dapple-run %s", name, here.c_str());
+  }
+  fail(kNoSuchProgram, "there is no program %s in PATH", name);
+}
+
+std::string path_of(const char* const* command) {
+  const std::string given = command[0];
+  if (given.find('/') != given.npos && !(is_assignment(given) && !is_program(given))) return given;
   const char* path = getenv("PATH");
   std::string_view folders = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
   for (;;) {
@@ -28,9 +52,18 @@ std::string path_of(const char* name) {
     const std::string folder(folders.substr(0, end));
     const std::string candidate = (folder.empty() ? "." : folder) + "/" + given;
     if (is_program(candidate)) return candidate;
-    if (end == folders.npos) fail(kNoSuchProgram, "there is no program %s in PATH", name);
+    if (end == folders.npos) fail_not_found(command);
     folders.remove_prefix(end + 1);
   }
+}
+
+// These programs, which are usually setuid, start another one, with an environment that lacks LD_PRELOAD. root's own
+// environment is cleaned, too.
+void check_starter(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name != "sudo" && name != "doas" && name != "pkexec") return;
+  fail(kCannotRun, "%s does not pass LD_PRELOAD to its program; put %s first: %s dapple-run PROGRAM", name.c_str(),
+       name.c_str(), name.c_str());
 }
 
 // The loader ignores LD_PRELOAD in a program with more rights than its caller.
@@ -75,14 +108,15 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
 
 }  // namespace
 
-Program find_program(const char* name, const std::string& library) {
+Program find_program(const char* const* command, const std::string& library) {
   Program program;
-  program.path = path_of(name);
+  program.path = path_of(command);
   const char* path = program.path.c_str();
   struct stat status;
   if (stat(path, &status) != 0) fail(kNoSuchProgram, "%s does not exist", path);
   if (S_ISDIR(status.st_mode)) fail(kCannotRun, "%s is a folder", path);
   if (access(path, X_OK) != 0) fail(kCannotRun, "%s is not executable", path);
+  check_starter(program.path);
   check_file(program.path, ElfFile(library), true, program);
   return program;
 }

@@ -13,13 +13,13 @@ struct Program {
   std::string path;
   bool has_address_sanitizer = false;
   bool has_thread_sanitizer = false;
-  bool has_own_heap = false;  // the heap of any sanitizer, these two included
+  bool has_own_heap = false;     // the heap of any sanitizer, these two included
 };
 
-// Searches PATH for a name, and uses a path unchanged. Ends dapple-run with one line with the reason if the program
-// does not exist, cannot be run, or ignores LD_PRELOAD. `library` will be loaded: the program must have its
-// architecture.
-Program find_program(const char* name, const std::string& library);
+// Finds the first word of a command, which ends with a null: searches PATH for a name, and uses a path unchanged. Ends
+// dapple-run with one line with the reason, and with what to type if that is known, if the program does not exist,
+// cannot be run, or ignores LD_PRELOAD. `library` will be loaded: the program must have its architecture.
+Program find_program(const char* const* command, const std::string& library);
 
 }  // namespace dapple::run
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/options.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include "tools/dapple-run/elf_file.hpp"
+#include "tools/dapple-run/fail.hpp"
+
+namespace dapple::run {
+namespace {
+
+constexpr char kHelp[] = R"help(usage: dapple-run [OPTION...] [--] PROGRAM [ARG...]
+       eval "$(dapple-run --env [OPTION...])"
+
+Runs PROGRAM, and the programs that it starts, with software RoCEv2 devices beside the kernel's RDMA devices: one for each
+network interface (dapple0, dapple1, ...). Every RDMA device that they open through libibverbs or librdmacm has dapple's
+overlay. PROGRAM needs no change and no rebuild. The second form does this for every program that a shell starts afterwards,
+and needs no PROGRAM.
+
+      --env       print the environment as shell commands
+  -n, --no-device the overlay alone, without the software devices
+  -e, --emulate   let every device behave like one that is not cache-coherent, and report missing syncs (not on iWARP)
+  -w, --watch     --emulate, and report the first read of bytes that a peer wrote and no sync followed, with its place in
+                  PROGRAM (x86-64; slow; system calls that get such memory fail)
+      --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
+      --check=strict  also report races with peers in a program that is built with ThreadSanitizer
+      --json FILE, --sarif FILE, --junit FILE
+                  --check, and write its reports to a file
+      --faults F  make packets get lost, or calls fail, on the software devices: F has words of DAPPLE_FAULTS, which
+                  dapple-soft(7) lists, or is the name of a file with such words
+      --seed N    the number that decides all random choices of the software devices
+      --trace N   write the calls, completions and events of the software devices to N.jsonl, and their packets to N.pcap
+      --enumerate let the first and the last call of a verb from each place in PROGRAM fail, each in a run of its own, and
+                  print how each run ends
+      --in NAME   with --faults or --enumerate: planned failures occur only in programs of this name; faults of packets and
+                  order=random occur in all programs
+      --timeout S with --enumerate: seconds after which a run is a hang
+  -v, --verbose   report on standard error which devices got the overlay
+  -h, --help      print this
+      --version   print the version
+
+The exit code is PROGRAM's, or
+  1    with --enumerate: a run crashed or hung
+  2    wrong options
+  66   with --check: an error was reported, or nothing was checked
+  66   with --emulate: a sync is missing, or nothing was checked because no RDMA device was opened or a process ended without
+       its report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
+  126  PROGRAM cannot be run this way, or with --enumerate its first run ends with another code than 0 or opens no software
+       device; one line on standard error gives the reason
+  127  PROGRAM does not exist
+)help";
+
+std::string environment_or(const char* name, const char* otherwise) {
+  const char* value = getenv(name);
+  return value != nullptr && value[0] != '\0' ? value : otherwise;
+}
+
+[[noreturn]] void print(const char* text) {
+  fputs(text, stdout);
+  exit(fflush(stdout) == 0 ? 0 : 1);
+}
+
+const char* value_of(const std::string& option, char**& argument) {
+  if (*++argument == nullptr) fail(kWrongUse, "%s needs a value; see dapple-run --help", option.c_str());
+  return *argument;
+}
+
+// A user who forgets the value of an option gives the program in its place.
+bool is_program(const char* path) {
+  const ElfFile file(path);
+  return file.is_elf() || !file.script_interpreter().empty();
+}
+
+double seconds_of(const char* text) {
+  char* end = nullptr;
+  const double seconds = strtod(text, &end);
+  if (end == text || *end != '\0' || !(seconds > 0 && seconds < 1e6))
+    fail(kWrongUse, "--timeout needs a number of seconds, not %s", text);
+  return seconds;
+}
+
+// The words of a file stand on lines or between commas; a line that begins with # is a comment.
+std::string words_of(std::istream& file) {
+  std::string words;
+  for (std::string line; std::getline(file, line);) {
+    std::string_view text = line;
+    while (!text.empty() && (text.back() == ' ' || text.back() == ',')) text.remove_suffix(1);
+    if (text.empty() || text.front() == '#') continue;
+    words += (words.empty() ? "" : ",") + std::string(text);
+  }
+  return words;
+}
+
+void set_variable(Options& options, const char* name, const char* value) {
+  setenv(name, value, 1);
+  options.variables.push_back(name);
+}
+
+void set_faults(Options& options, const char* given) {
+  std::string words = given;
+  if (words.find('=') == std::string::npos) {
+    if (is_program(given)) {
+      fail(kWrongUse, "--faults: %s is a program; the faults stand before it: dapple-run --faults drop=0.01 %s", given,
+           given);
+    }
+    std::ifstream file(given);
+    if (!file) {
+      fail(kWrongUse, "--faults: %s is neither a word with = nor a readable file; for example: --faults drop=0.01",
+           given);
+    }
+    words = words_of(file);
+  }
+  set_variable(options, "DAPPLE_FAULTS", words.c_str());
+}
+
+void set_seed(Options& options, const char* given) {
+  uint64_t number = 0;
+  const char* end = given + strlen(given);
+  const auto [stop, error] = std::from_chars(given, end, number);
+  if (error != std::errc() || stop != end) fail(kWrongUse, "--seed needs a number of 64 bits, not %s", given);
+  set_variable(options, "DAPPLE_SEED", given);
+}
+
+// Empties both files. Their paths are absolute, because programs may change their folder.
+void set_trace(Options& options, const char* given) {
+  const std::pair<const char*, const char*> files[] = {{"DAPPLE_TRACE", ".jsonl"}, {"DAPPLE_PCAP", ".pcap"}};
+  for (const auto& [variable, ending] : files) {
+    const std::string path = std::filesystem::absolute(given).string() + ending;
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) fail(kWrongUse, "--trace: %s cannot be written: %s", path.c_str(), strerror(errno));
+    close(file);
+    set_variable(options, variable, path.c_str());
+  }
+}
+
+// Null for any other option.
+std::string* report_file(ReportFiles& files, const std::string& option) {
+  if (option == "--json") return &files.json;
+  if (option == "--sarif") return &files.sarif;
+  return option == "--junit" ? &files.junit : nullptr;
+}
+
+void set_report(std::string& file, const std::string& option, const char* given) {
+  if (is_program(given))
+    fail(kWrongUse, "%s: %s is a program, which the report would overwrite", option.c_str(), given);
+  file = given;
+}
+
+void check_combinations(const Options& options) {
+  if (options.enumerate && (options.emulate != "0" || options.print_environment || !options.device))
+    fail(kWrongUse, "--enumerate cannot be combined with --emulate, --watch, --env or --no-device");
+  if (options.check && (options.print_environment || !options.device || options.enumerate))
+    fail(kWrongUse, "--check cannot be combined with --env, --no-device or --enumerate");
+  if (options.runs.timeout != 0 && !options.enumerate) fail(kWrongUse, "--timeout needs --enumerate");
+  if (!options.runs.program.empty() && !options.enumerate && environment_or("DAPPLE_FAULTS", "").empty()) {
+    fail(kWrongUse, "--in needs the faults that it confines: --enumerate, or --faults ibv_post_send@1=ENOMEM --in %s",
+         options.runs.program.c_str());
+  }
+}
+
+}  // namespace
+
+Options parse(char** argument) {
+  Options options;
+  options.verbose = environment_or("DAPPLE_VERBOSE", "0");
+  options.emulate = environment_or("DAPPLE_EMULATE", "0");
+  std::string last_option;
+  for (; *argument != nullptr && **argument == '-'; ++argument) {
+    const std::string option = last_option = *argument;
+    if (option == "--") {
+      ++argument;
+      break;
+    }
+    if (option == "-h" || option == "--help") {
+      print(kHelp);
+    } else if (option == "--version") {
+      print(DAPPLE_VERSION "\n");
+    } else if (option == "-e" || option == "--emulate") {
+      if (options.emulate == "0") options.emulate = "1";
+    } else if (option == "-w" || option == "--watch") {
+      options.emulate = "1,watch";
+    } else if (option == "-v" || option == "--verbose") {
+      options.verbose = "1";
+    } else if (option == "-n" || option == "--no-device") {
+      options.device = false;
+    } else if (option == "--faults") {
+      set_faults(options, value_of(option, argument));
+    } else if (option == "--seed") {
+      set_seed(options, value_of(option, argument));
+    } else if (option == "--trace") {
+      set_trace(options, value_of(option, argument));
+    } else if (option == "--check" || option == "--check=strict") {
+      options.check = true;
+      if (option != "--check") setenv("DAPPLE_CHECK", (environment_or("DAPPLE_CHECK", "") + ":strict=1").c_str(), 1);
+    } else if (std::string* file = report_file(options.reports, option); file != nullptr) {
+      options.check = true;
+      set_report(*file, option, value_of(option, argument));
+    } else if (option == "--enumerate") {
+      options.enumerate = true;
+    } else if (option == "--in") {
+      options.runs.program = value_of(option, argument);
+      set_variable(options, "DAPPLE_FAULTS_IN", options.runs.program.c_str());
+    } else if (option == "--timeout") {
+      options.runs.timeout = seconds_of(value_of(option, argument));
+    } else if (option == "--env") {
+      options.print_environment = true;
+    } else {
+      fail(kWrongUse, "unknown option %s; see dapple-run --help", option.c_str());
+    }
+  }
+  check_combinations(options);
+  if (options.print_environment) {
+    if (*argument != nullptr) fail(kWrongUse, "--env runs no program, but %s was given", *argument);
+    return options;
+  }
+  if (*argument == nullptr) {
+    const char* const last = argument[-1];
+    // `last` may be dapple-run's own name.
+    if (last_option.empty() || last_option == last) fail(kWrongUse, "no program is given; see dapple-run --help");
+    fail(kWrongUse, "no program is given: %s is the value of %s; see dapple-run --help", last, last_option.c_str());
+  }
+  options.command = argument;
+  return options;
+}
+
+}  // namespace dapple::run

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The words of dapple-run's command line.
+#ifndef DAPPLE_TOOLS_DAPPLE_RUN_OPTIONS_HPP
+#define DAPPLE_TOOLS_DAPPLE_RUN_OPTIONS_HPP
+
+#include <string>
+#include <vector>
+
+#include "tools/dapple-run/check.hpp"
+#include "tools/dapple-run/enumerate.hpp"
+
+namespace dapple::run {
+
+struct Options {
+  std::string verbose = "0";
+  std::string emulate = "0";
+  bool device = true;
+  bool print_environment = false;
+  bool enumerate = false;
+  bool check = false;
+  std::vector<const char*> variables;  // set by options, for --env
+  ReportFiles reports;
+  EnumerateOptions runs;
+  char** command = nullptr;  // the program and its arguments; null with --env
+};
+
+// Reads the words after the program's name, and sets the variables that belong to the options. Parsing stops at the
+// name of the program to run; that program's own options are left alone. Prints --help and --version and ends the
+// process. A wrong word ends it with one line and kWrongUse.
+Options parse(char** words);
+
+}  // namespace dapple::run
+
+#endif  // DAPPLE_TOOLS_DAPPLE_RUN_OPTIONS_HPP
