@@ -32,6 +32,19 @@ void add_if_foreign(Libibverbs& library, const std::string& name) {
   if (number != 0 && number != library.private_abi) library.foreign_drivers.push_back(name);
 }
 
+// The name with the value of $LIB, for which the loader gives no function: libibverbs is in the folder of that name.
+std::string without_lib(const Libibverbs& library, std::string name) {
+  constexpr std::string_view kLib = "$LIB";
+  std::string folder = fs::path(library.path).parent_path().string();
+  for (const std::string_view parent : {"/usr/", "/"}) {
+    if (!folder.starts_with(parent)) continue;
+    folder.erase(0, parent.size());
+    break;
+  }
+  if (const size_t at = name.find(kLib); at != name.npos) name.replace(at, kLib.size(), folder);
+  return name;
+}
+
 // The name comes without -rdmavN.so. Looks for the file that libibverbs would load, and, if it is missing, for files
 // with another N.
 void look_for(Libibverbs& library, const std::string& name) {
@@ -50,7 +63,7 @@ void look_at_environment(Libibverbs& library) {
   std::string list(names ? names : "");
   std::replace(list.begin(), list.end(), ';', ':');
   std::istringstream each(list);
-  for (std::string name; std::getline(each, name, ':');) look_for(library, name);
+  for (std::string name; std::getline(each, name, ':');) look_for(library, without_lib(library, name));
 }
 
 // Parses lines "driver NAME"; the name is a path if the driver is not in libibverbs' own folder.

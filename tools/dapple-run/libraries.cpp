@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tools/dapple-run/libraries.hpp"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string_view>
 
@@ -17,8 +19,12 @@
 namespace dapple::run {
 namespace {
 
-// Relative to this program's folder, in a build and installed.
-constexpr const char* kFolders[] = {"../lib/dapple", DAPPLE_PRELOAD_FOLDER};
+// Relative to this program's folder, in a build and installed: the libraries, and the same folder by way of $LIB.
+struct Place {
+  const char* folder;
+  const char* by_loader;
+};
+constexpr Place kPlaces[] = {{"../lib/dapple", "../$LIB/dapple"}, {DAPPLE_PRELOAD_FOLDER, DAPPLE_PRELOAD_BY_LOADER}};
 
 // ThreadSanitizer's own limit on x86-64 and arm64.
 constexpr int kMostRandomBits = 28;
@@ -51,6 +57,14 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// True if this system's loader finds the file; it is not loaded.
+bool loader_finds(const std::string& word) {
+  dlerror();
+  void* library = dlopen(word.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (library != nullptr) dlclose(library);
+  return library != nullptr || dlerror() == nullptr;
+}
+
 void put_first(const char* variable, const std::string& word, std::string_view separators) {
   const std::string list = environment(variable);
   if (has_word(list, word, separators)) return;
@@ -76,6 +90,18 @@ void take_out(const char* variable, const std::string& word, std::string_view se
   }
 }
 
+// The words of LD_PRELOAD, and of RDMAV_DRIVERS.
+constexpr std::string_view kPreloadSeparators = ": ", kDriverSeparators = ":;";
+
+void put_first(const char* variable, const Library& library, std::string_view separators) {
+  if (!has_word(environment(variable), library.file, separators)) put_first(variable, library.word, separators);
+}
+
+void take_out(const char* variable, const Library& library, std::string_view separators) {
+  take_out(variable, library.word, separators);
+  take_out(variable, library.file, separators);
+}
+
 // Sets the option, whose name ends with "=", unless the variable has it.
 void set_sanitizer(const char* variable, const char* option, const char* value) {
   const std::string options = environment(variable);
@@ -86,43 +112,51 @@ void set_sanitizer(const char* variable, const char* option, const char* value) 
 }  // namespace
 
 Libraries find_libraries() {
-  const std::string folder = own_folder();
-  for (const char* place : kFolders) {
-    const std::string overlay = resolved(folder + "/" + place + "/libdapple-preload.so");
+  const std::string own = own_folder();
+  for (const Place& place : kPlaces) {
+    const std::string overlay = resolved(own + "/" + place.folder + "/libdapple-preload.so");
     if (overlay.empty()) continue;
     if (overlay.find_first_of(": ") != overlay.npos) {
       fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks and colons", overlay.c_str());
     }
-    const std::string found = overlay.substr(0, overlay.rfind('/'));
-    return {.overlay = overlay,
-            .doors = found + "/libdapple-doors.so",
-            .heap = found + "/libdapple-heap.so",
-            .plugin = found + "/libdapple"};
+    const std::string folder = overlay.substr(0, overlay.rfind('/') + 1);
+    std::string by_loader = std::filesystem::path(own + "/" + place.by_loader + "/").lexically_normal().string();
+    if (!loader_finds(by_loader + "libdapple-preload.so")) by_loader = folder;
+    const auto library = [&](const char* name) -> Library { return {folder + name, by_loader + name}; };
+    return {.overlay = library("libdapple-preload.so"),
+            .doors = library("libdapple-doors.so"),
+            .heap = library("libdapple-heap.so"),
+            .plugin = library("libdapple")};
   }
   fail(kCannotRun,
        "libdapple-preload.so is missing; build it with: "
        "cmake --preset release && cmake --build --preset release");
 }
 
+void name_by_file(Libraries& libraries) {
+  for (Library* each : {&libraries.overlay, &libraries.doors, &libraries.heap, &libraries.plugin})
+    each->word = each->file;
+}
+
 void preload(const Libraries& libraries, bool device) {
   if (device) {
-    if (access(libraries.doors.c_str(), R_OK) != 0) {
-      fail(kCannotRun, "%s is missing; --no-device runs without it", libraries.doors.c_str());
+    if (access(libraries.doors.file.c_str(), R_OK) != 0) {
+      fail(kCannotRun, "%s is missing; --no-device runs without it", libraries.doors.file.c_str());
     }
-    put_first("LD_PRELOAD", libraries.doors, ": ");
-    put_first("RDMAV_DRIVERS", libraries.plugin, ":;");
+    put_first("LD_PRELOAD", libraries.doors, kPreloadSeparators);
+    put_first("RDMAV_DRIVERS", libraries.plugin, kDriverSeparators);
   } else {
     // An image or a shell may have set these.
-    take_out("LD_PRELOAD", libraries.doors, ": ");
-    take_out("RDMAV_DRIVERS", libraries.plugin, ":;");
+    take_out("LD_PRELOAD", libraries.doors, kPreloadSeparators);
+    take_out("RDMAV_DRIVERS", libraries.plugin, kDriverSeparators);
   }
-  put_first("LD_PRELOAD", libraries.overlay, ": ");
+  put_first("LD_PRELOAD", libraries.overlay, kPreloadSeparators);
 }
 
 void preload_heap(const Libraries& libraries, bool wanted) {
-  if (!wanted) return take_out("LD_PRELOAD", libraries.heap, ": ");
-  if (access(libraries.heap.c_str(), R_OK) != 0) fail(kCannotRun, "%s is missing", libraries.heap.c_str());
-  put_first("LD_PRELOAD", libraries.heap, ": ");
+  if (!wanted) return take_out("LD_PRELOAD", libraries.heap, kPreloadSeparators);
+  if (access(libraries.heap.file.c_str(), R_OK) != 0) fail(kCannotRun, "%s is missing", libraries.heap.file.c_str());
+  put_first("LD_PRELOAD", libraries.heap, kPreloadSeparators);
 }
 
 void let_address_sanitizer_come_later() {
@@ -130,7 +164,7 @@ void let_address_sanitizer_come_later() {
 }
 
 void preload_sanitizer(const char* runtime) {
-  put_first("LD_PRELOAD", runtime, ": ");
+  put_first("LD_PRELOAD", std::string(runtime), kPreloadSeparators);
   set_sanitizer("ASAN_OPTIONS", "detect_leaks=", "0");
   set_sanitizer("TSAN_OPTIONS", "ignore_noninstrumented_modules=", "1");
   set_sanitizer("TSAN_OPTIONS", "die_after_fork=", "0");

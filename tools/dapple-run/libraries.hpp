@@ -9,16 +9,26 @@
 
 namespace dapple::run {
 
+struct Library {
+  std::string file;
+  // As the environment names it: with $LIB, which a loader of the GNU C library replaces. Other loaders find no such
+  // file, and start their programs without it. The file's path if this system's $LIB does not lead to it.
+  std::string word;
+};
+
 struct Libraries {
-  std::string overlay;
-  std::string doors;
-  std::string heap;
-  std::string plugin;  // without "-rdmavNN.so", as RDMAV_DRIVERS names it
+  Library overlay;
+  Library doors;
+  Library heap;
+  Library plugin;  // without "-rdmavNN.so", as RDMAV_DRIVERS names it
 };
 
 // Finds the libraries beside this program. Ends the program with a line if one is missing, or has a name that
 // LD_PRELOAD cannot hold.
 Libraries find_libraries();
+
+// For a program with a GNU C library of its own, in which $LIB may mean something else.
+void name_by_file(Libraries& libraries);
 
 // Sets this process' environment for the next program that it executes. Without the device it removes the device's
 // libraries from the caller's environment.

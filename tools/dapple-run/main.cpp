@@ -56,14 +56,15 @@ void set_environment(const Options& options, const Libraries& libraries) {
 
 int main(char** arguments) {
   const Options options = parse(arguments + 1);
-  const Libraries libraries = find_libraries();
+  Libraries libraries = find_libraries();
   if (options.print_environment) {
     set_environment(options, libraries);
     for (const char* name : kVariables) print_assignment(name);
     for (const char* name : options.variables) print_assignment(name);
     return fflush(stdout) == 0 ? 0 : 1;
   }
-  const Program program = find_program(options.command, libraries.overlay);
+  const Program program = find_program(options.command, libraries.overlay.file);
+  if (!program.has_usual_loader) name_by_file(libraries);
   Command command = {.path = program.path, .arguments = options.command};
   const bool emulate = options.emulate != "0";
   const int findings = emulate ? check_exit_code() : 0;

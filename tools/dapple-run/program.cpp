@@ -7,6 +7,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/fail.hpp"
 
@@ -79,6 +81,12 @@ void check_rights(const char* path, const struct stat& status) {
   }
 }
 
+// Both files exist where they can be compared.
+bool has_loader_of(const ElfFile& own, std::string_view loader) {
+  std::error_code error;
+  return own.loader().empty() || own.loader() == loader || std::filesystem::equivalent(own.loader(), loader, error);
+}
+
 void check_file(const std::string& path, const ElfFile& library, bool follow_script, Program& program) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return;
@@ -100,6 +108,7 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
   if (loader.find("musl") != loader.npos) {
     fail(kCannotRun, "%s is built for the C library musl, and dapple for the GNU C library", path.c_str());
   }
+  program.has_usual_loader = has_loader_of(ElfFile("/proc/self/exe"), loader);
   program.has_address_sanitizer = file.names("libasan.so.") || file.names("__asan_init");
   program.has_thread_sanitizer = file.names("libtsan.so.") || file.names("__tsan_init");
   program.has_own_heap = program.has_address_sanitizer || program.has_thread_sanitizer || file.names("__msan_init") ||

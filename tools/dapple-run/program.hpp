@@ -13,6 +13,7 @@ struct Program {
   std::string path;
   bool has_address_sanitizer = false;
   bool has_thread_sanitizer = false;
+  bool has_usual_loader = true;  // the loader of dapple-run itself, or it is not known
   bool has_own_heap = false;     // the heap of any sanitizer, these two included
 };
 

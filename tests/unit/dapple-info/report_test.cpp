@@ -2,10 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The output of dapple-info, from given data.
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "ibverbs-glue/capabilities.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
@@ -224,6 +227,22 @@ void memlock__says_what_limits_and_how_to_raise_it() {
   CHECK(holds(memlock_for_people({65536, 65536, 0, true}), "CAP_IPC_LOCK"));
 }
 
+// RDMAV_DRIVERS as dapple-run sets it, but with a driver for another libibverbs.
+void libibverbs__a_driver_that_the_loaders_word_names() {
+  namespace fs = std::filesystem;
+  char folder[] = "/tmp/dapple-info-XXXXXX";
+  CHECK(mkdtemp(folder) != nullptr);
+  std::string lib = fs::path(read_libibverbs().path).parent_path().string();
+  if (lib.starts_with("/usr")) lib.erase(0, 4);
+  fs::create_directories(folder + lib);
+  std::ofstream(folder + lib + "/libnew-rdmav99.so") << "x";
+  setenv("RDMAV_DRIVERS", (std::string(folder) + "/$LIB/libnew").c_str(), 1);
+  const std::vector<std::string> found = read_libibverbs().foreign_drivers;
+  unsetenv("RDMAV_DRIVERS");
+  fs::remove_all(folder);
+  CHECK(std::find(found.begin(), found.end(), "libnew-rdmav99.so") != found.end());
+}
+
 void libibverbs__what_does_not_fit_is_named() {
   CHECK(driver_abi("libmlx5-rdmav34.so") == 34);
   CHECK(driver_abi("libdapple-rdmav65.so") == 65);
@@ -284,6 +303,7 @@ int main() {
       TEST(devices__two_ports_and_one_that_does_not_open),
       TEST(devices__none_says_how_to_get_one),
       TEST(memlock__says_what_limits_and_how_to_raise_it),
+      TEST(libibverbs__a_driver_that_the_loaders_word_names),
       TEST(libibverbs__what_does_not_fit_is_named),
       TEST(dat__no_entry_says_how_one_is_made),
       TEST(dat__lines_for_other_machines_are_folded),
