@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tools/dapple-run/check.hpp"
 
+#include <dlfcn.h>
+
 #include <fstream>
 #include <optional>
 
@@ -22,6 +24,18 @@ void write_file(const std::string& name, const std::string& text) {
   if (!file) say("%s cannot be written", name.c_str());
 }
 
+// A report has the functions and lines of the program only by libdw, and lines only by debug information.
+void explain_missing_lines(const Findings& findings) {
+  if (!findings.lacks_lines()) return;
+  if (dlopen("libdw.so.1", RTLD_LAZY) == nullptr) {
+    say("the reports have no lines, because this machine lacks libdw.so.1; its package is libdw1 (Debian, Ubuntu) or "
+        "elfutils-libs (Fedora)");
+  } else {
+    say("the reports have no lines, because %s has no debug information (-g)",
+        findings.reports[0].value("program", "the program").c_str());
+  }
+}
+
 }  // namespace
 
 int run_with_check(const ReportFiles& files, const std::string& program, bool emulate, void (*execute)(void* argument),
@@ -37,6 +51,7 @@ int run_with_check(const ReportFiles& files, const std::string& program, bool em
   write_file(files.json, as_json_lines(findings));
   write_file(files.sarif, as_sarif(findings));
   write_file(files.junit, as_junit(findings, program));
+  explain_missing_lines(findings);
   if (!findings.attached) {
     say("nothing was checked: no software device was opened, or its process could not write to %s", notes.name());
   }

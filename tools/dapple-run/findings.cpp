@@ -13,6 +13,19 @@ bool Findings::has_errors() const {
   return std::any_of(reports.begin(), reports.end(), [](const json& report) { return report["level"] == "error"; });
 }
 
+bool Findings::lacks_lines() const {
+  bool has_frames = false;
+  for (const json& report : reports) {
+    for (const json& place : report.value("places", json::array())) {
+      for (const json& frame : place.value("frames", json::array())) {
+        if (frame.value("line", 0) != 0) return false;
+        has_frames = true;
+      }
+    }
+  }
+  return has_frames;
+}
+
 // A process that was killed may leave a part of a line. Such a part is not a report.
 Findings read_findings(const char* file) {
   Findings findings;

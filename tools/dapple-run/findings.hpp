@@ -19,6 +19,8 @@ struct Findings {
   std::vector<nlohmann::json> reports;
 
   bool has_errors() const;
+  // Reports have stacks, but no frame has a line.
+  bool lacks_lines() const;
 };
 
 Findings read_findings(const char* file);
