@@ -34,10 +34,15 @@ int early_open(const char* path, int flags, ...) {
   return call(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-// No system call does the work of fopen(). fopen() may take locks and memory anyway, so this may look the function up.
+// No system call does the work of these two. They may take locks and memory anyway, so this may look them up.
 FILE* early_fopen(const char* path, const char* mode) {
   const auto next = reinterpret_cast<decltype(real.fopen)>(dlsym(RTLD_NEXT, "fopen"));
   return next(path, mode);
+}
+
+DIR* early_opendir(const char* path) {
+  const auto next = reinterpret_cast<decltype(real.opendir)>(dlsym(RTLD_NEXT, "opendir"));
+  return next(path);
 }
 
 int early_fstatat(int folder, const char* path, struct stat* status, int flags) {
@@ -66,6 +71,7 @@ constinit Real real = {
     .open = early_open,
     .openat = early_openat,
     .fopen = early_fopen,
+    .opendir = early_opendir,
     .access = [](const char* path, int mode) { return call(SYS_faccessat, AT_FDCWD, path, mode); },
     .faccessat = [](int folder, const char* path, int mode, int) { return call(SYS_faccessat, folder, path, mode); },
     .stat = [](const char* path, struct stat* status) { return early_fstatat(AT_FDCWD, path, status, 0); },
@@ -112,6 +118,7 @@ void find(Function& function, const char* name) {
   find(real.open, "open");
   find(real.openat, "openat");
   find(real.fopen, "fopen");
+  find(real.opendir, "opendir");
   find(real.access, "access");
   find(real.faccessat, "faccessat");
   find(real.stat, "stat");

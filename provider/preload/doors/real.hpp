@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The C library's functions that this library interposes. Before the constructor of this library has run, they are bare
-// system calls, except fopen(), which is looked up at each call. From then on they are the next functions in the order
-// of look-up, which may be a sanitizer's.
+// system calls, except fopen() and opendir(), which are looked up at each call. From then on they are the next
+// functions in the order of look-up, which may be a sanitizer's.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
 
+#include <dirent.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -20,6 +21,7 @@ struct Real {
   int (*open)(const char* path, int flags, ...);
   int (*openat)(int folder, const char* path, int flags, ...);
   FILE* (*fopen)(const char* path, const char* mode);
+  DIR* (*opendir)(const char* path);
   int (*access)(const char* path, int mode);
   int (*faccessat)(int folder, const char* path, int mode, int flags);
   int (*stat)(const char* path, struct stat* status);

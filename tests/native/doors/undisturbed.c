@@ -4,6 +4,7 @@
  * undisturbed: a program without RDMA that calls the functions which the doors replace, and prints their results. These
  * are the same with and without dapple-run.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,16 @@ static int status_of(pid_t child) {
   int status = -1;
   waitpid(child, &status, 0);
   return status;
+}
+
+static void folders(const char* folder) {
+  long names = 0;
+  DIR* list = opendir(folder);
+  while (list != NULL && readdir(list) != NULL) names++;
+  if (list != NULL) closedir(list);
+  show("names in the folder", names);
+  show("no folder", opendir("/no/such/folder") == NULL ? -1 : 0);
+  show("no folder, but a file", opendir("/dev/null") == NULL ? -1 : 0);
 }
 
 static void files(const char* folder) {
@@ -195,6 +206,7 @@ static void handler(int signal_number) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   printf("in a constructor: %s\n", early_word());
+  folders(argv[1]);
   files(argv[1]);
   copies();
   closing_without_close_range();
