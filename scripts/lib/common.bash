@@ -28,6 +28,35 @@ logged() {
   fi
 }
 
+# The seconds between two lines about the present step, in a log.
+step_interval=30
+
+# steps [LOG]: reads the output of Ninja or apt-get and prints the present step: one line on a terminal, or a line twice a minute in a
+# log. With LOG the output goes to that file, otherwise all lines but the steps are printed.
+steps() {
+  local log=${1-} line step last=$SECONDS
+  while IFS= read -r line || [ -n "$line" ]; do
+    [ -z "$log" ] || printf '%s\n' "$line" >>"$log"
+    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      step="compiling, ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+    elif [[ $line =~ ^Get:[0-9]+\ [^\ ]+\ [^\ ]+\ [^\ ]+\ ([^\ ]+) ]]; then
+      step="fetching ${BASH_REMATCH[1]}"
+    elif [[ $line =~ ^(Unpacking|Setting\ up)\ ([^\ ]+) ]]; then
+      step="${BASH_REMATCH[1],} ${BASH_REMATCH[2]}"
+    else
+      [ -n "$log" ] || printf '%s\n' "$line"
+      continue
+    fi
+    if [ -t 1 ]; then
+      printf '\r\033[K   %s' "$step"
+    elif [ $((SECONDS - last)) -ge "$step_interval" ]; then
+      say "$step"
+      last=$SECONDS
+    fi
+  done
+  [ ! -t 1 ] || printf '\r\033[K'
+}
+
 # as_root COMMAND...: uses sudo if the user is not root.
 as_root() {
   if [ "$(id -u)" = 0 ]; then
@@ -60,6 +89,12 @@ missing_packages() {
   done
 }
 
+install_packages() {
+  : >"$logs/apt-install.log"
+  apt_get install --no-install-recommends "$@" 2>&1 </dev/null | steps "$logs/apt-install.log"
+  return "${PIPESTATUS[0]}"
+}
+
 # set_up GROUP...: installs the missing packages of these groups of scripts/lib/packages, or of "vm", scripts/softroce's
 # own.
 set_up() {
@@ -73,26 +108,34 @@ set_up() {
   fold -s -w 100 <<<"${missing//$'\n'/ }" | sed 's/^/   /'
   # The present lists may be sufficient; stale or absent ones are fetched only if not.
   # shellcheck disable=SC2086  # a list of words
-  if ! apt_get install --no-install-recommends $missing >"$logs/apt-install.log" 2>&1 </dev/null; then
+  if ! install_packages $missing; then
     say "fetching the package lists"
     logged apt-update apt_get update || die "apt-get update failed; is the network there?"
     # shellcheck disable=SC2086  # a list of words
-    logged apt-install apt_get install --no-install-recommends $missing || die "apt-get install failed"
+    install_packages $missing || {
+      printf 'The end of the output of apt-get install (all of it: %s):\n' "${logs#"$root"/}/apt-install.log" >&2
+      tail -n 40 "$logs/apt-install.log" >&2
+      die "apt-get install failed"
+    }
   fi
   say "done in $((SECONDS - started)) s"
 }
 
 # build PRESET [TARGET...]: configures and builds the preset, or these targets of it.
 build() {
-  local preset=$1 quiet=(-- --quiet) started=$SECONDS targets=()
+  local preset=$1 started=$SECONDS targets=()
   shift
   [ $# = 0 ] || targets=(--target "$@")
   headline "Building ($preset)"
-  # On a terminal Ninja shows its progress in one line; in a log it would print a line for each file.
-  [ -t 1 ] && quiet=()
   # These are set each time, because a build folder may be older than the folders in the cache.
   logged "configure-$preset" cmake --preset "$preset" ${DAPPLE_ORIGINAL_DAPL:+"-DDAPPLE_ORIGINAL_DAPL=$DAPPLE_ORIGINAL_DAPL"} \
     ${DAPPLE_QEMU_USER:+"-DDAPPLE_QEMU_USER=$DAPPLE_QEMU_USER"} || return 1
-  cmake --build --preset "$preset" "${targets[@]}" "${quiet[@]}" </dev/null || return 1
+  # On a terminal Ninja shows its progress in one line; in a log it would print a line for each file.
+  if [ -t 1 ]; then
+    cmake --build --preset "$preset" "${targets[@]}" </dev/null || return 1
+  else
+    cmake --build --preset "$preset" "${targets[@]}" 2>&1 </dev/null | steps
+    [ "${PIPESTATUS[0]}" = 0 ] || return 1
+  fi
   say "done in $((SECONDS - started)) s, in build/$preset"
 }
