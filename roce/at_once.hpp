@@ -82,7 +82,8 @@ inline bool Responder::receive_at_once(const PlainPacket& packet, MemoryType& me
   if (!core_.has_receive && !core_.take_next_receive(receives)) return false;
   if (size > core_.receive_room) return false;
   const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
-  if (size > 0 && memory.scatter(core_.self(), segments, 0, packet.payload.data(), size) != Fault::kNone) return false;
+  if (size > 0 && memory.scatter(core_.receiver, segments, 0, packet.payload.data(), size) != Fault::kNone)
+    return false;
   core_.received = size;
   Completion completion;
   completion.solicited = packet.solicited;

@@ -9,6 +9,7 @@ namespace dapple::roce {
 Core::Core(const QpConfig& qp_config, Memory& qp_memory, CompletionSink& qp_send_completions,
            CompletionSink& qp_receive_completions, ReceiveSource& qp_receives, EventSink& qp_events)
     : config(qp_config),
+      receiver{config.receive_domain.value_or(config.domain), config.qpn},
       memory(qp_memory),
       send_completions(qp_send_completions),
       receive_completions(qp_receive_completions),

@@ -52,6 +52,7 @@ class Core : public QueuePair {
   Completion end_receive(CompletionStatus status, Completion completion);
 
   const QpConfig config;
+  const Accessor receiver;  // uses the memory of receives
   Memory& memory;
   CompletionSink& send_completions;
   CompletionSink& receive_completions;

@@ -67,7 +67,7 @@ uint64_t size_of(const Packet& packet) {
 [[gnu::noinline]] InboundError Inbound::fetch(const Packet& packet) {
   const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
   const uint64_t offset = packet.info->has(kStarts) ? 0 : core_.received;
-  switch (core_.memory.scatter_loan(core_.self(), segments, offset, *packet.loan)) {
+  switch (core_.memory.scatter_loan(core_.receiver, segments, offset, *packet.loan)) {
     case Fault::kNone:
       return InboundError::kNone;
     case Fault::kFailed:
@@ -81,7 +81,7 @@ uint64_t size_of(const Packet& packet) {
   const size_t size = packet.payload.size();
   if (message_ == Message::kSend) {
     const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
-    const Fault fault = core_.memory.scatter(core_.self(), segments, core_.received, packet.payload.data(), size);
+    const Fault fault = core_.memory.scatter(core_.receiver, segments, core_.received, packet.payload.data(), size);
     if (fault != Fault::kNone) return InboundError::kLocalAccess;
     core_.received += size;
     return InboundError::kNone;
@@ -105,7 +105,7 @@ uint64_t size_of(const Packet& packet) {
   }
   if (info.has(kHasIeth)) {
     const uint32_t rkey = packet.headers.invalidated_rkey;
-    if (core_.memory.invalidate_remote(core_.self(), rkey) != Fault::kNone) return InboundError::kRemoteAccess;
+    if (core_.memory.invalidate_remote(core_.self(), rkey) != Fault::kNone) return InboundError::kInvalidation;
     completion.flags |= kWithInvalidate;
     completion.immediate_or_rkey = rkey;
   }

@@ -18,6 +18,7 @@ enum class InboundError : uint8_t {
   kTooLong,         // for the receive
   kRemoteAccess,    // the peer's key, range or rights
   kLocalAccess,     // the receive's own memory
+  kInvalidation,    // the message is here, but its key cannot be invalidated
   kLost,            // the bytes cannot be fetched: as if the packet had not come
 };
 

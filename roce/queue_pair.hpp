@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "roce/packet.hpp"
 #include "roce/ports.hpp"
@@ -26,6 +27,8 @@ struct QpConfig {
   uint32_t qpn = 0;
   QpType type = QpType::kRc;
   uint32_t domain = 0;  // the protection domain's number
+  // That of the memory of receives, if it is another one: a shared receive queue has a domain of its own.
+  std::optional<uint32_t> receive_domain = std::nullopt;
   uint32_t send_depth = 0;
   uint32_t max_send_segments = 1;
   uint32_t max_inline = 0;  // bytes

@@ -27,6 +27,17 @@ inline uint64_t length_of(std::span<const Segment> segments) {
   return length;
 }
 
+// The segments of the first `length` bytes, which the list must hold, in `room` for as many segments as it has.
+inline std::span<const Segment> first_bytes(std::span<const Segment> segments, uint64_t length, Segment* room) {
+  size_t count = 0;
+  for (; length > 0; ++count) {
+    room[count] = segments[count];
+    if (room[count].length > length) room[count].length = static_cast<uint32_t>(length);
+    length -= room[count].length;
+  }
+  return {room, count};
+}
+
 // Lists are short: a call of memmove() would take longer.
 inline void copy_segments(std::span<const Segment> from, Segment* to) {
   for (const Segment& segment : from) *to++ = segment;
@@ -87,6 +98,8 @@ struct SendRequest {
   AddressVector address = {};  // UD
   uint32_t remote_qpn = 0;     // UD
   uint32_t remote_qkey = 0;    // UD
+  // UD: the host cannot use `address` for this queue pair. The request completes with kLocalQpOperation in its turn.
+  bool is_foreign_address = false;
   // With kInline the addresses are read when it is posted, and keys are ignored.
   std::span<const Segment> segments = {};
 };

@@ -126,6 +126,9 @@ void Responder::ask_again() {
     case InboundError::kLocalAccess:
       core_.finish_receive(CompletionStatus::kLocalProtection);
       return fatal_nak(NakCode::kRemoteOperation);
+    case InboundError::kInvalidation:
+      core_.finish_receive(CompletionStatus::kRemoteInvalidRequest);
+      return end_silently();
     case InboundError::kRemoteAccess:
       if (!core_.has_receive) {
         core_.raise(QpEvent::kAccessError);
@@ -149,6 +152,17 @@ void Responder::fatal_nak(NakCode code) {
   answers_in_error_ = true;
   reply_ = Reply::kNak;
   syndrome_ = nak_syndrome(code);
+  reply_psn_ = psn;
+}
+
+// IBTA 9.9.6.3, class J: the request that brings the error gets no NAK. Its requester retries in vain. The requests
+// before it have been executed, so they are acknowledged.
+void Responder::end_silently() {
+  const uint32_t psn = psn_add(expected_psn_, -1);
+  core_.enter_error();
+  answers_in_error_ = true;
+  reply_ = Reply::kAck;
+  syndrome_ = kAckSyndrome;
   reply_psn_ = psn;
 }
 

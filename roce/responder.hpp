@@ -74,6 +74,7 @@ class Responder {
   void refuse(InboundError error);
   void ask_again();
   void fatal_nak(NakCode code);
+  void end_silently();
   Resource& resource(uint64_t number) { return resources_[number % room_]; }
   Resource* find(uint32_t psn);
   bool duplicate_read(const Packet& packet, Resource& old);

@@ -13,17 +13,9 @@ namespace {
 // IBTA 9.4.3 and 9.3.2.3: a message has at most 2^31 bytes.
 constexpr uint64_t kMaxMessage = uint64_t{1} << 31;
 
-// IBTA table 38.
-constexpr OpcodeSet kOfDatagrams = {SendOpcode::kSend, SendOpcode::kSendImmediate};
-constexpr OpcodeSet kOfUnreliable = kOfDatagrams | kWrites | kLocal;
-constexpr OpcodeSet kOfReliable = kOfUnreliable | kWithResponse | OpcodeSet{SendOpcode::kSendInvalidate};
-
 constexpr OpcodeSet kAtomics = {SendOpcode::kCompareSwap, SendOpcode::kFetchAdd};
 
-bool serves(QpType type, SendOpcode opcode) {
-  const OpcodeSet& served = type == QpType::kRc ? kOfReliable : type == QpType::kUc ? kOfUnreliable : kOfDatagrams;
-  return served.has(opcode);
-}
+constexpr uint64_t kAtomicSize = 8;
 
 }  // namespace
 
@@ -67,22 +59,31 @@ bool SendQueue::create(const QpConfig& config) {
 }
 
 PostError SendQueue::check(const SendRequest& request, QpType type, uint32_t ahead) const {
-  if (!serves(type, request.opcode)) return PostError::kOpcode;
+  // A bind needs a connection, because windows belong to one (IBTA 10.6.7.2).
+  const bool is_unbindable = type == QpType::kUd && request.opcode == SendOpcode::kBindWindow;
+  if (!kOfReliable.has(request.opcode) || is_unbindable) return PostError::kOpcode;
   if (tail_ - head_ + ahead >= depth_) return PostError::kFull;
   const bool is_inline = goes_inline(request);
   // Inline bytes may come from more pieces than a gather list has room for.
   if (!is_inline && request.segments.size() > max_segments_) return PostError::kSegments;
   const uint64_t length = length_of(request.segments);
   if (is_inline ? length > max_inline_ : length > kMaxMessage) return PostError::kLength;
-  // IBTA 9.4.5: an atomic's result has eight bytes.
-  if (kAtomics.has(request.opcode) && length != 8) return PostError::kSegments;
+  // IBTA 9.4.5: an atomic's result has eight bytes. A list may hold more; they stay as they are.
+  if (kAtomics.has(request.opcode) && length < kAtomicSize) return PostError::kSegments;
   return PostError::kNone;
 }
 
 PostError SendQueue::push(const SendRequest& request, QpType type) {
   if (const PostError error = check(request, type, 0); error != PostError::kNone) return error;
   uint64_t length = length_of(request.segments);
-  if (request.opcode == SendOpcode::kAtomicWrite) length = 8;
+  if (kAtomics.has(request.opcode) && length != kAtomicSize) {
+    Segment result[kMaxSegments];
+    SendRequest atomic = request;
+    atomic.segments = first_bytes(request.segments, kAtomicSize, result);
+    push(atomic, kAtomicSize);
+    return PostError::kNone;
+  }
+  if (request.opcode == SendOpcode::kAtomicWrite) length = kAtomicSize;
   if (request.opcode == SendOpcode::kFlush) length = request.flush_length;
   push(request, length);
   return PostError::kNone;

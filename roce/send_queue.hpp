@@ -42,6 +42,16 @@ inline constexpr OpcodeSet kWithResponse = {SendOpcode::kRead, SendOpcode::kComp
 // Nothing is sent.
 inline constexpr OpcodeSet kLocal = {SendOpcode::kLocalInvalidate, SendOpcode::kBindWindow};
 
+// IBTA table 38.
+inline constexpr OpcodeSet kOfDatagrams = {SendOpcode::kSend, SendOpcode::kSendImmediate};
+inline constexpr OpcodeSet kOfUnreliable = kOfDatagrams | kWrites | kLocal;
+inline constexpr OpcodeSet kOfReliable = kOfUnreliable | kWithResponse | OpcodeSet{SendOpcode::kSendInvalidate};
+
+// The operations of a queue pair's transport.
+constexpr OpcodeSet operations_of(QpType type) {
+  return type == QpType::kRc ? kOfReliable : type == QpType::kUc ? kOfUnreliable : kOfDatagrams;
+}
+
 constexpr bool wants_response(SendOpcode opcode) {
   return kWithResponse.has(opcode);
 }
@@ -95,7 +105,8 @@ class SendQueue {
   }
   SendEntry& front() { return (*this)[head_]; }
 
-  // Tells whether push() would take the request after `ahead` others.
+  // Tells whether push() would take the request after `ahead` others. It takes operations that the transport lacks:
+  // they complete with an error in their turn.
   PostError check(const SendRequest& request, QpType type, uint32_t ahead) const;
   PostError push(const SendRequest& request, QpType type);
   // The same for a request that check() has accepted, and the bytes of its message.

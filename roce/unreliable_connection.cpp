@@ -32,8 +32,13 @@ Unreliable::Step Unreliable::step_local(const SendEntry& entry) {
 }
 
 Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
-  if (is_local(entry.request.opcode)) return step_local(entry);
   if (!entry.started) {
+    // IBTA 11.6.2: an operation that the transport lacks, and C10-10: an address handle of another protection domain.
+    if (!operations_of(config.type).has(entry.request.opcode) || entry.request.is_foreign_address) {
+      finish_send(CompletionStatus::kLocalQpOperation);
+      return Step::kFailed;
+    }
+    if (is_local(entry.request.opcode)) return step_local(entry);
     // IBTA 9.8.2.2.4: a datagram is one packet.
     if (config.type == QpType::kUd && entry.length > mtu()) {
       finish_send(CompletionStatus::kLocalLength);

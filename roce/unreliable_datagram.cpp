@@ -33,9 +33,9 @@ void UnreliableDatagram::receive(Now, const Packet& packet) {
   const std::span<const Segment> segments(receive_request.segments, receive_request.segment_count);
   const std::byte no_grh[kGrhSize] = {};
   const std::byte* grh = packet.grh.size() == kGrhSize ? packet.grh.data() : no_grh;
-  Fault fault = memory.scatter(self(), segments, 0, grh, kGrhSize);
+  Fault fault = memory.scatter(receiver, segments, 0, grh, kGrhSize);
   if (fault == Fault::kNone && !packet.payload.empty()) {
-    fault = memory.scatter(self(), segments, kGrhSize, packet.payload.data(), packet.payload.size());
+    fault = memory.scatter(receiver, segments, kGrhSize, packet.payload.data(), packet.payload.size());
   }
   if (fault != Fault::kNone) {
     finish_receive(CompletionStatus::kLocalProtection);

@@ -95,7 +95,8 @@ void Workload::fill_data(Party& party, Operation& operation) {
     Target& target = party.peer->target;
     request.immediate_or_rkey = target.window;
     target.window = 0;
-    if (plan_.mood == Mood::kWild) operation.excuses |= status_bit(CompletionStatus::kRemoteAccess);
+    // A key that cannot be invalidated gets no NAK (IBTA 9.9.6.3, class J).
+    if (plan_.mood == Mood::kWild) operation.excuses |= status_bit(CompletionStatus::kRetryExceeded);
   }
 }
 

@@ -147,6 +147,79 @@ void write_with_immediate__send_with_invalidate__completions(void**) {
   assert_int_equal(pair.b.invalidated, 0xABCD);
 }
 
+// The result goes into the first eight bytes of the list.
+void atomics__longer_lists__get_eight_bytes(void**) {
+  Pair pair;
+  const uint64_t start = 0x0102030405060708;
+  memcpy(pair.b.at(kBase), &start, 8);
+  // The rest of the segment is no memory of the endpoint.
+  const uint64_t end = pair.a.bytes.size();
+  post(pair.a, pair.a.request(SendOpcode::kFetchAdd, 9, end - 8));
+  SendRequest swap = pair.a.request(SendOpcode::kCompareSwap, 4096, 1024);
+  memset(pair.a.at(kBase + 1024), 0x55, 16);
+  post(pair.a, swap);
+  pair.run();
+  for (size_t i = 0; i < 2; i++) {
+    assert_sent(pair.a, i, CompletionStatus::kSuccess);
+    assert_int_equal(pair.a.sent[i].byte_count, 8);
+  }
+  assert_memory_equal(pair.a.at(kBase + end - 8), &start, 8);
+  assert_memory_equal(pair.a.at(kBase + 1024), &start, 8);
+  assert_int_equal(std::to_integer<int>(*pair.a.at(kBase + 1024 + 8)), 0x55);
+  for (const uint32_t length : {0, 7}) {
+    assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kFetchAdd, length)), PostError::kSegments);
+  }
+}
+
+// IBTA 9.9.6.3, class J.
+void send_with_invalidate__bad_key__receiver_fails_and_sends_no_nak(void**) {
+  Pair pair;
+  pair.b.post_receive(64);
+  pair.b.post_receive(64);
+  pair.b.post_receive(64);
+  post(pair.a, pair.a.request(SendOpcode::kSend, 10));
+  SendRequest send = pair.a.request(SendOpcode::kSendInvalidate, 10);
+  send.immediate_or_rkey = kBadKey;
+  post(pair.a, send);
+  pair.run();
+  const auto& received = pair.b.receive_completions.all;
+  assert_int_equal(received.size(), 3);
+  assert_int_equal(received[0].status, CompletionStatus::kSuccess);
+  assert_int_equal(received[1].status, CompletionStatus::kRemoteInvalidRequest);
+  assert_int_equal(received[2].status, CompletionStatus::kFlushed);
+  assert_int_equal(pair.b.qp->state(), QpState::kError);
+  // The request before it has been acknowledged. Nothing answers the bad one, so its retries end.
+  assert_sent(pair.a, 0, CompletionStatus::kSuccess);
+  assert_int_equal(pair.a.sent.size(), 1);
+  while (pair.a.sent.size() == 1) pair.sleep();
+  assert_sent(pair.a, 1, CompletionStatus::kRetryExceeded);
+}
+
+// A shared receive queue has a protection domain of its own.
+void receives__domain_of_their_own__is_used_for_their_memory(void**) {
+  for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
+    QpConfig config;
+    config.domain = 3;
+    config.receive_domain = 4;
+    Endpoint endpoint(type, 7, true, config);
+    endpoint.set_type(type);
+    assert_true(endpoint.connect(7));
+    endpoint.post_receive(1000);
+    SendRequest send = endpoint.request(SendOpcode::kSend, 10, 2000);
+    send.remote_qpn = 7;
+    send.remote_qkey = 0x1234;
+    post(endpoint, send);
+    endpoint.qp->transmit(Time{1}, endpoint);
+    assert_int_equal(endpoint.accessor.domain, 3);
+    const Bytes frame = endpoint.link.front();
+    endpoint.qp->receive(Time{1}, Pair::parsed(frame));
+    assert_int_equal(endpoint.receive_completions.all.size(), 1);
+    assert_int_equal(endpoint.receive_completions.all[0].status, CompletionStatus::kSuccess);
+    assert_int_equal(endpoint.accessor.domain, 4);
+    assert_int_equal(endpoint.accessor.qpn, 7);
+  }
+}
+
 void unsignaled__many_requests__only_signaled_ones_complete(void**) {
   Pair pair;
   for (int i = 0; i < 9; i++) {
@@ -759,6 +832,9 @@ int main() {
       cmocka_unit_test(read__every_size_around_packets_and_chunks__bytes),
       cmocka_unit_test(atomics__flush__atomic_write__results),
       cmocka_unit_test(write_with_immediate__send_with_invalidate__completions),
+      cmocka_unit_test(atomics__longer_lists__get_eight_bytes),
+      cmocka_unit_test(send_with_invalidate__bad_key__receiver_fails_and_sends_no_nak),
+      cmocka_unit_test(receives__domain_of_their_own__is_used_for_their_memory),
       cmocka_unit_test(unsignaled__many_requests__only_signaled_ones_complete),
       cmocka_unit_test(post__the_most_packets__wait_for_room),
       cmocka_unit_test(post__full_queue__refused_until_completions),

@@ -21,14 +21,15 @@ namespace dapple::roce::test {
 
 inline constexpr uint64_t kBase = 0x10000;       // the address of the first byte of an endpoint's memory
 inline constexpr uint32_t kKey = 0x77;           // local and remote key of all of it
+inline constexpr uint32_t kBadKey = 0xBAD;       // of no window
 inline constexpr uint32_t kFirstPsn = 0xFFFFF0;  // wraps around soon
 inline constexpr uint32_t kMtu = 256;
 inline constexpr Time kAckTime = Time{4096} << 10;
 
 class Endpoint final : public Memory, public CompletionSink, public ReceiveSource, public EventSink, public PacketSink {
  public:
-  Endpoint(QpType type, uint32_t qpn, bool may_lose_packets = true) : PacketSink(may_lose_packets) {
-    QpConfig config;
+  Endpoint(QpType type, uint32_t qpn, bool may_lose_packets = true, QpConfig config = {})
+      : PacketSink(may_lose_packets) {
     config.qpn = qpn;
     config.type = type;
     config.send_depth = 16;
@@ -137,7 +138,8 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     flushes++;
     return check_remote(who, range, kFlushGlobal);
   }
-  Fault check_local(Accessor, std::span<const Segment> segments, bool) override {
+  Fault check_local(Accessor who, std::span<const Segment> segments, bool) override {
+    accessor = who;
     for (const Segment& segment : segments) {
       if (segment.lkey != kKey || revoked || !holds(segment.address, segment.length)) return Fault::kAccess;
     }
@@ -161,6 +163,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Fault bind_window(Accessor, const WindowBind&) override { return Fault::kNone; }
   Fault invalidate_local(Accessor, uint32_t) override { return Fault::kNone; }
   Fault invalidate_remote(Accessor, uint32_t rkey) override {
+    if (rkey == kBadKey) return Fault::kAccess;
     invalidated = rkey;
     return Fault::kNone;
   }
@@ -245,6 +248,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   int atomics = 0;
   int flushes = 0;
   uint32_t invalidated = 0;
+  Accessor accessor;  // of the last access by segments
   uint64_t last_id = 0;
   std::deque<ReceiveRequest> receives;
   std::vector<Completion> sent;

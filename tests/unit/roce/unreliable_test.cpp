@@ -126,11 +126,53 @@ void datagram__wrong_qkey_too_long_or_unexpected__dropped_and_alive(void**) {
   assert_int_equal(pair.b.receive_completions.all.size(), 1);
 }
 
-void datagram__operations_of_connections__refused(void**) {
-  Pair pair(QpType::kUd);
-  for (const SendOpcode opcode : {SendOpcode::kWrite, SendOpcode::kRead, SendOpcode::kFetchAdd}) {
-    assert_int_equal(pair.a.qp->post_send(pair.a.request(opcode, 8)), PostError::kOpcode);
+// The operation completes in its turn, and the requests behind it are flushed. A recovered queue pair goes on.
+void assert_fails_in_its_turn(Pair& pair, const SendRequest& before, const SendRequest& request) {
+  post(pair.a, before);
+  post(pair.a, request);
+  post(pair.a, before);
+  pair.run();
+  assert_int_equal(pair.a.sent.size(), 3);
+  assert_int_equal(pair.a.sent[0].status, CompletionStatus::kSuccess);
+  assert_int_equal(pair.a.sent[1].status, CompletionStatus::kLocalQpOperation);
+  assert_int_equal(pair.a.sent[1].request_id, request.id);
+  assert_int_equal(pair.a.sent[2].status, CompletionStatus::kFlushed);
+  assert_int_equal(pair.a.qp->state(), QpState::kSqe);
+  QpAttributes attributes;
+  attributes.state = QpState::kRts;
+  assert_true(pair.a.qp->modify(attributes, kState));
+  pair.a.sent.clear();
+}
+
+// IBTA table 38.
+void operations__that_the_transport_lacks__fail_in_their_turn(void**) {
+  using O = SendOpcode;
+  const O of_connections[] = {O::kWrite,    O::kWriteImmediate, O::kSendInvalidate,  O::kRead, O::kCompareSwap,
+                              O::kFetchAdd, O::kAtomicWrite,    O::kLocalInvalidate, O::kFlush};
+  Pair datagrams(QpType::kUd);
+  for (const O opcode : of_connections) {
+    assert_fails_in_its_turn(datagrams, datagram(datagrams.a, 8), datagrams.a.request(opcode, 8));
   }
+  // A window belongs to a connection.
+  assert_int_equal(datagrams.a.qp->post_send(datagrams.a.request(O::kBindWindow, 0)), PostError::kOpcode);
+  Pair connections(QpType::kUc);
+  for (const O opcode : {O::kSendInvalidate, O::kRead, O::kCompareSwap, O::kFetchAdd, O::kAtomicWrite, O::kFlush}) {
+    const SendRequest write = connections.a.request(O::kWrite, 8);
+    assert_fails_in_its_turn(connections, write, connections.a.request(opcode, 8));
+  }
+  for (Pair* pair : {&datagrams, &connections}) {
+    assert_int_equal(pair->a.qp->post_send(pair->a.request(static_cast<O>(10), 8)), PostError::kOpcode);
+  }
+}
+
+void datagram__address_of_another_domain__fails_in_its_turn(void**) {
+  Pair pair(QpType::kUd);
+  pair.b.post_receive(2000);
+  pair.b.post_receive(2000);
+  SendRequest foreign = datagram(pair.a, 7);
+  foreign.is_foreign_address = true;
+  assert_fails_in_its_turn(pair, datagram(pair.a, 7), foreign);
+  assert_int_equal(pair.b.receive_completions.all.size(), 1);
 }
 
 void packets__of_another_transport__dropped(void**) {
@@ -156,7 +198,8 @@ int main() {
       cmocka_unit_test(datagram__fits__header_room_and_sender),
       cmocka_unit_test(datagram__larger_than_the_mtu__local_error),
       cmocka_unit_test(datagram__wrong_qkey_too_long_or_unexpected__dropped_and_alive),
-      cmocka_unit_test(datagram__operations_of_connections__refused),
+      cmocka_unit_test(operations__that_the_transport_lacks__fail_in_their_turn),
+      cmocka_unit_test(datagram__address_of_another_domain__fails_in_its_turn),
       cmocka_unit_test(packets__of_another_transport__dropped),
   };
   return cmocka_run_group_tests_name("roce-unreliable", tests, nullptr, nullptr);
