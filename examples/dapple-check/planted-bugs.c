@@ -11,6 +11,9 @@
  *   beyond         a Write that ends behind the registered memory
  *   readonly       a receive into memory without IBV_ACCESS_LOCAL_WRITE
  *   closed         a Write to a queue pair without IBV_ACCESS_REMOTE_WRITE
+ *   bound          a memory window that is longer than its region
+ *   invalid        an invalidation of a key that no memory window has
+ *   datagrams      a Write by a queue pair of datagrams
  *   small          a receive that is shorter than the message
  *   overrun        a completion queue that is shorter than the requests
  *   changed        buffers that change between the post and the transmission
@@ -316,6 +319,82 @@ static void write_to_a_closed_queue_pair(void) {
   take_down(&stage);
 }
 
+/* A buffer to whose region memory windows can be bound. */
+static struct buffer make_window_buffer(const struct stage* stage) {
+  struct buffer made = make_buffer(stage->pd);
+  deregister(&made);
+  register_buffer(stage->pd, &made, kRights | IBV_ACCESS_MW_BIND);
+  return made;
+}
+
+static void bind_too_much(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_window_buffer(&stage);
+  struct ibv_mw* window = ibv_alloc_mw(stage.pd, IBV_MW_TYPE_1);
+  check(window != NULL, "ibv_alloc_mw");
+  struct ibv_mw_bind bind = {
+      .send_flags = IBV_SEND_SIGNALED,
+      .bind_info = {near.mr, (uintptr_t)near.bytes, mended ? kSize : kSize + 1, IBV_ACCESS_REMOTE_READ},
+  };
+  check(ibv_bind_mw(stage.front, window, &bind) == 0, "ibv_bind_mw");
+  expect(finish(&stage, 1), IBV_WC_MW_BIND_ERR);
+  check(ibv_dealloc_mw(window) == 0, "ibv_dealloc_mw");
+  drop_buffer(&near);
+  take_down(&stage);
+}
+
+static void invalidate_another_key(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_window_buffer(&stage);
+  struct ibv_mw* window = ibv_alloc_mw(stage.pd, IBV_MW_TYPE_2);
+  check(window != NULL, "ibv_alloc_mw");
+  const uint32_t rkey = ibv_inc_rkey(window->rkey);
+  struct ibv_send_wr *bad = NULL, bind = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+  bind.bind_mw.mw = window;
+  bind.bind_mw.rkey = rkey;
+  bind.bind_mw.bind_info = (struct ibv_mw_bind_info){near.mr, (uintptr_t)near.bytes, kSize, IBV_ACCESS_REMOTE_READ};
+  check(ibv_post_send(stage.front, &bind, &bad) == 0, "ibv_post_send");
+  if (finish(&stage, 1) != IBV_WC_SUCCESS) check(false, "the bind");
+  struct ibv_send_wr invalidate = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED};
+  invalidate.invalidate_rkey = mended ? rkey : ibv_inc_rkey(rkey);
+  check(ibv_post_send(stage.front, &invalidate, &bad) == 0, "ibv_post_send");
+  expect(finish(&stage, 1), IBV_WC_LOC_QP_OP_ERR);
+  check(ibv_dealloc_mw(window) == 0, "ibv_dealloc_mw");
+  drop_buffer(&near);
+  take_down(&stage);
+}
+
+static struct ibv_qp* make_queue_pair_of_datagrams(const struct stage* stage) {
+  struct ibv_qp_init_attr init = {
+      .send_cq = stage->front_cq,
+      .recv_cq = stage->front_cq,
+      .qp_type = IBV_QPT_UD,
+      .cap = {.max_send_wr = 1, .max_send_sge = 1},
+  };
+  struct ibv_qp* qp = ibv_create_qp(stage->pd, &init);
+  check(qp != NULL, "ibv_create_qp");
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+  check(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == 0, "INIT");
+  attr.qp_state = IBV_QPS_RTR;
+  check(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0, "RTR");
+  attr.qp_state = IBV_QPS_RTS;
+  check(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0, "RTS");
+  return qp;
+}
+
+static void write_by_datagrams(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  struct ibv_qp* datagrams = make_queue_pair_of_datagrams(&stage);
+  const struct ibv_sge segment = part_of(&near, 64);
+  post(mended ? stage.front : datagrams, IBV_WR_RDMA_WRITE, &segment, 0, far.bytes, far.mr->rkey);
+  expect(finish(&stage, 1), IBV_WC_LOC_QP_OP_ERR);
+  check(ibv_destroy_qp(datagrams) == 0, "ibv_destroy_qp");
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
 static void receive_too_little(void) {
   const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
@@ -502,6 +581,9 @@ static const struct {
     {"beyond", write_too_far},
     {"readonly", receive_in_readonly_memory},
     {"closed", write_to_a_closed_queue_pair},
+    {"bound", bind_too_much},
+    {"invalid", invalidate_another_key},
+    {"datagrams", write_by_datagrams},
     {"small", receive_too_little},
     {"overrun", fill_the_completion_queue},
     {"changed", change_too_early},

@@ -133,16 +133,29 @@ void wr_flush(ibv_qp_ex* ibv, uint32_t rkey, uint64_t address, size_t length, ui
   request->send.flush_type = uint32_t{type} | uint32_t{level} << 4;
 }
 
+// The window has its new key from here on, as after ibv_post_send(), unless the list is not posted.
 void wr_bind_mw(ibv_qp_ex* ibv, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* info) {
-  if (mw->type != IBV_MW_TYPE_2) {
+  if (mw->type != IBV_MW_TYPE_2 || mw->context != ibv->qp_base.context) {
     fail(post_of(ibv), EINVAL);
     return;
   }
-  if (Request* request = begin(ibv, SendOpcode::kBindWindow)) request->send.bind = window_bind(*mw, rkey, *info);
+  Request* request = begin(ibv, SendOpcode::kBindWindow);
+  if (request == nullptr) return;
+  request->send.bind = window_bind(*mw, rkey, *info);
+  request->window = mw;
+  mw->rkey = request->send.bind.new_rkey;
+}
+
+// The list is not posted: its windows get their earlier keys back.
+void forget_binds(ExtendedPost& post) {
+  for (uint32_t i = post.count; i-- > 0;) {
+    const Request& request = *post.requests[i];
+    if (request.send.opcode == SendOpcode::kBindWindow) request.window->rkey = request.send.bind.window_rkey;
+  }
 }
 
 void wr_set_ud_addr(ibv_qp_ex* ibv, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
-  if (Request* request = last(ibv)) set_destination(request->send, *ah, remote_qpn, remote_qkey);
+  if (Request* request = last(ibv)) set_destination(qp_of(ibv), request->send, *ah, remote_qpn, remote_qkey);
 }
 
 void wr_set_sge_list(ibv_qp_ex* ibv, size_t count, const ibv_sge* list) {
@@ -213,6 +226,8 @@ int wr_complete(ibv_qp_ex* ibv) {
     }
     qp.node->deliver(qp);
   }
+  if (error != 0) [[unlikely]]
+    forget_binds(post);
   post.mutex.unlock();
   return error;
 }
@@ -240,6 +255,7 @@ auto choose_wr_complete() {
 }
 
 void wr_abort(ibv_qp_ex* ibv) {
+  forget_binds(post_of(ibv));
   post_of(ibv).mutex.unlock();
 }
 

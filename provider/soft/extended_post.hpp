@@ -20,6 +20,7 @@ struct ExtendedPost {
     roce::SendRequest send;
     roce::Segment segments[roce::kMaxSegments];
     std::unique_ptr<std::byte[]> inline_bytes;
+    ibv_mw* window = nullptr;  // of a bind
   };
 
   // Held from wr_start() to wr_complete() or wr_abort(), because threads may share a queue pair.

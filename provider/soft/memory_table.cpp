@@ -200,29 +200,33 @@ int MemoryTable::remove_window(uint32_t key) {
   return 0;
 }
 
-// IBTA 10.6.7.2: `region` stays null for an unbind.
-int MemoryTable::bind_obstacle(roce::Accessor who, const roce::WindowBind& bind, Entry*& window, Entry*& region) {
+// `region` stays null for an unbind.
+BindObstacle MemoryTable::bind_obstacle(roce::Accessor who, const roce::WindowBind& bind, Entry*& window,
+                                        Entry*& region) {
   region = nullptr;
   window = find_window(bind.window_rkey);
-  if (window == nullptr || bind.new_rkey >> 8 != window->key >> 8) return EINVAL;
-  if (window->domain != who.domain) return EPERM;
-  if ((bind.access & ~kWindowRights) != 0) return EINVAL;
+  if (window == nullptr) return BindObstacle::kNoWindow;
+  if (window->domain != who.domain) return BindObstacle::kWindowOfAnotherDomain;  // C10-72
+  if ((bind.access & ~kWindowRights) != 0) return BindObstacle::kRights;
   const bool type2 = window->kind == Kind::kWindow2;
-  // C10-72, and a bind of length 0 unbinds a window of type 1 only (C10-73).
-  if (type2 && (window->region != nullptr || bind.new_rkey == window->key || bind.length == 0)) return EINVAL;
-  if (!type2 && (bind.access & roce::kZeroBased) != 0) return EINVAL;
-  if (bind.length == 0) return 0;
+  // A bind of length 0 unbinds a window of type 1 only (C10-73).
+  if (type2 && window->region != nullptr) return BindObstacle::kBound;
+  if (type2 && bind.length == 0) return BindObstacle::kNoBytes;
+  if (!type2 && (bind.access & roce::kZeroBased) != 0) return BindObstacle::kZeroBased;
+  if (bind.length == 0) return BindObstacle::kNone;
   region = find(bind.region_lkey, Kind::kRegion);
-  if (region == nullptr) return EINVAL;
-  if (region->domain != who.domain) return EPERM;
-  if ((region->access & roce::kWindowBind) == 0) return EINVAL;
-  if ((bind.access & kRemoteChanges) != 0 && (region->access & roce::kLocalWrite) == 0) return EINVAL;
+  if (region == nullptr) return BindObstacle::kNoRegion;
+  if (region->domain != who.domain) return BindObstacle::kRegionOfAnotherDomain;
+  if ((region->access & roce::kWindowBind) == 0) return BindObstacle::kRegionWithoutBinding;
+  if ((bind.access & kRemoteChanges) != 0 && (region->access & roce::kLocalWrite) == 0)
+    return BindObstacle::kRegionWithoutWriting;
   // C10-75: a window over a region by offsets would have two meanings of address.
-  if ((region->access & roce::kZeroBased) != 0) return EINVAL;
-  return within(bind.address, bind.length, region->start, region->length) ? 0 : EINVAL;
+  if ((region->access & roce::kZeroBased) != 0) return BindObstacle::kZeroBasedRegion;
+  return within(bind.address, bind.length, region->start, region->length) ? BindObstacle::kNone
+                                                                          : BindObstacle::kOutside;
 }
 
-int MemoryTable::check_bind(roce::Accessor who, const roce::WindowBind& bind) {
+BindObstacle MemoryTable::bind_obstacle(roce::Accessor who, const roce::WindowBind& bind) {
   const std::lock_guard lock(mutex_);
   Entry* window = nullptr;
   Entry* region = nullptr;
@@ -233,10 +237,12 @@ roce::Fault MemoryTable::bind_window(roce::Accessor who, const roce::WindowBind&
   const std::lock_guard lock(mutex_);
   Entry* window = nullptr;
   Entry* region = nullptr;
-  if (bind_obstacle(who, bind, window, region) != 0) return roce::Fault::kAccess;
+  if (bind_obstacle(who, bind, window, region) != BindObstacle::kNone) return roce::Fault::kAccess;
   revoke(*window);
   unbind(*window);
-  window->key = bind.new_rkey;
+  // The index of a key is the device's, and its lowest byte the program's. Any value of that byte works, the present
+  // one included. The index that the program gives with it has no meaning.
+  window->key = (window->key & ~kTagMask) | (bind.new_rkey & kTagMask);
   if (region == nullptr) return roce::Fault::kNone;
   ++region->bound_windows;
   window->region = region;

@@ -62,6 +62,23 @@ struct KeyHolder {
 
 enum class WindowType : uint8_t { kType1 = 1, kType2 = 2 };
 
+// The reason why a window cannot be bound (IBTA 10.6.7.2).
+enum class BindObstacle : uint8_t {
+  kNone,
+  kNoWindow,
+  kWindowOfAnotherDomain,  // than the queue pair's
+  kRights,                 // that no window has
+  kBound,                  // a window of type 2 must be invalidated first
+  kNoBytes,                // for a window of type 2
+  kZeroBased,              // a window of type 1
+  kNoRegion,
+  kRegionOfAnotherDomain,
+  kRegionWithoutBinding,  // lacks kWindowBind
+  kRegionWithoutWriting,  // lacks kLocalWrite, and the window has rights to change its bytes
+  kZeroBasedRegion,
+  kOutside,  // of the region
+};
+
 class MemoryTable final : public roce::Memory {
  public:
   // random: any 32 bits that differ from start to start.
@@ -82,12 +99,13 @@ class MemoryTable final : public roce::Memory {
   // EBUSY while windows are bound to it. No access is in progress afterwards.
   int remove_region(uint32_t key);
 
-  // bind_window() can bind a window of type 1 any number of times, a window of type 2 only while it is not bound.
+  // bind_window() can bind a window of type 1 any number of times, a window of type 2 only while it is not bound. Only
+  // the lowest byte of the new key is the program's choice.
   int add_window(uint32_t domain, WindowType type, uint32_t& key);
   // `key` may have any tag. A bound window is unbound.
   int remove_window(uint32_t key);
-  // The result that bind_window() would return, without binding: 0, or EINVAL, or EPERM for a region of another domain.
-  int check_bind(roce::Accessor who, const roce::WindowBind& bind);
+  // The obstacle that bind_window() would meet, without binding.
+  BindObstacle bind_obstacle(roce::Accessor who, const roce::WindowBind& bind);
 
   // Uses a piece of local memory while no call can take it away.
   class Borrower {
@@ -157,7 +175,7 @@ class MemoryTable final : public roce::Memory {
   static void revoke(Entry& entry);
   static void unbind(Entry& window);
   void release(Entry& entry);
-  int bind_obstacle(roce::Accessor who, const roce::WindowBind& bind, Entry*& window, Entry*& region);
+  BindObstacle bind_obstacle(roce::Accessor who, const roce::WindowBind& bind, Entry*& window, Entry*& region);
   roce::Fault invalidate(roce::Accessor who, uint32_t rkey);
 
   static std::byte* reach_remote(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,

@@ -66,10 +66,12 @@ roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request) {
 // Posts one request and sends. 0 or an errno. Takes the queue pair's lock.
 int post_one(Qp& qp, roce::SendRequest& request);
 
+// Of new_rkey only the lowest byte counts. The result has the whole key that the window gets.
 roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_bind_info& info);
 
-// Sets the destination of a datagram.
-void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn, uint32_t remote_qkey);
+// Sets the destination of a datagram from this queue pair.
+void set_destination(const Qp& qp, roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn,
+                     uint32_t remote_qkey);
 
 template <bool kSanitized>
 int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced, const ibv_recv_wr* requests, ibv_recv_wr** bad);

@@ -42,6 +42,17 @@ bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
                                           sizeof(request.atomic_write)) == roce::Fault::kNone;
 }
 
+// IBTA 10.6.7.2.2: windows of type 1 are bound by a verb of their own. The window has its new key as soon as the
+// request is posted, as after ibv_bind_mw(): a program may have chosen the lowest byte alone.
+int convert_bind(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
+  ibv_mw* window = wr.bind_mw.mw;
+  if (window == nullptr || window->type != IBV_MW_TYPE_2 || window->context != qp.context->ibv) return EINVAL;
+  request.bind = window_bind(*window, wr.bind_mw.rkey, wr.bind_mw.bind_info);
+  const int error = error_of(qp.engine->check_send(request, 0));
+  if (error == 0) window->rkey = request.bind.new_rkey;
+  return error;
+}
+
 template <bool kSanitized>
 int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
   if (!segments_of(wr.sg_list, wr.num_sge, request.segments)) return EINVAL;
@@ -55,12 +66,14 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
   switch (static_cast<int>(wr.opcode)) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
-    case IBV_WR_SEND_WITH_INV:
-    case IBV_WR_LOCAL_INV:
       request.immediate_or_rkey = wr.imm_data;
       if (qp.init.qp_type != IBV_QPT_UD) return 0;
       if (wr.wr.ud.ah == nullptr) return EINVAL;
-      set_destination(request, *wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
+      set_destination(qp, request, *wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
+      return 0;
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_LOCAL_INV:
+      request.immediate_or_rkey = wr.imm_data;
       return 0;
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -81,10 +94,7 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
       request.swap = wr.wr.atomic.swap;
       return 0;
     case IBV_WR_BIND_MW:
-      // IBTA 10.6.7.2.2: windows of type 1 are bound by a verb of their own.
-      if (wr.bind_mw.mw == nullptr || wr.bind_mw.mw->type != IBV_MW_TYPE_2) return EINVAL;
-      request.bind = window_bind(*wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
-      return 0;
+      return convert_bind(qp, wr, request);
     default:
       return EINVAL;
   }
@@ -129,9 +139,10 @@ int post_one(Qp& qp, roce::SendRequest& request) {
 }
 
 roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_bind_info& info) {
+  constexpr uint32_t kProgramsByte = 0xFF;
   return {
       .window_rkey = mw.rkey,
-      .new_rkey = new_rkey,
+      .new_rkey = (mw.rkey & ~kProgramsByte) | (new_rkey & kProgramsByte),
       .region_lkey = info.mr == nullptr ? 0 : info.mr->lkey,
       .address = info.addr,
       .length = info.length,
@@ -139,8 +150,12 @@ roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_b
   };
 }
 
-void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn, uint32_t remote_qkey) {
-  request.address = reinterpret_cast<const Ah*>(&ah)->address;
+void set_destination(const Qp& qp, roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn,
+                     uint32_t remote_qkey) {
+  const Ah& address = *reinterpret_cast<const Ah*>(&ah);
+  request.address = address.address;
+  // C10-10: the handle and the queue pair have one protection domain.
+  request.is_foreign_address = address.pd != qp.pd;
   request.remote_qpn = remote_qpn;
   request.remote_qkey = remote_qkey;
 }

@@ -77,6 +77,7 @@ int equip(Qp& qp) {
       .qpn = qp.qpn,
       .type = static_cast<roce::QpType>(qp.init.qp_type),
       .domain = qp.pd->number,
+      .receive_domain = qp.srq == nullptr ? qp.pd->number : qp.srq->pd->number,
       .send_depth = cap.max_send_wr,
       .max_send_segments = cap.max_send_sge,
       .max_inline = cap.max_inline_data,

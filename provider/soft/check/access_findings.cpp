@@ -62,10 +62,9 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
   if (known.domain != access.domain) {
     return report(
         "foreign-domain",
-        format(" of another protection domain: the key's domain has the handle %u, and the queue pair's domain "
-               "has %u.",
-               known.domain, access.domain),
-        "Register the memory in the protection domain of the queue pair.");
+        format(" of another protection domain: the key's domain has the handle %u, and the %s's domain has %u.",
+               known.domain, access.domain_of, access.domain),
+        format("Register the memory in the protection domain of the %s.", access.domain_of));
   }
   const char* holder = known.is_window ? "memory window" : "region";
   if (const char* right = missing_right(access.rights, known.access)) {

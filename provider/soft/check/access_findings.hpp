@@ -19,8 +19,9 @@ namespace dapple::soft::check {
 // An access by a key.
 struct Access {
   const void* device = nullptr;  // as for Keys
-  uint32_t domain = 0;           // of the queue pair
-  std::string text;              // "The device sends 64 bytes at 0x7f.. from queue pair 0x11 of dapple0"
+  uint32_t domain = 0;           // that the key must have
+  const char* domain_of = "queue pair";
+  std::string text;  // "The device sends 64 bytes at 0x7f.. from queue pair 0x11 of dapple0"
   uint32_t key = 0;
   uint64_t address = 0;  // of the bytes, as the key knows them
   uint64_t length = 0;   // 0: unknown

@@ -9,6 +9,7 @@
 
 #include "provider/segment_at.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_post.hpp"
 #include "provider/soft/mapped_range.hpp"
@@ -78,6 +79,13 @@ uint64_t note(Qp& qp, roce::SendOpcode opcode, bool is_inline, std::vector<roce:
   return qp.checked->sends.add(std::move(send));
 }
 
+// Tells whether it is a datagram whose address handle has another protection domain.
+bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
+  const bool is_datagram =
+      qp.init.qp_type == IBV_QPT_UD && (wr.opcode == IBV_WR_SEND || wr.opcode == IBV_WR_SEND_WITH_IMM);
+  return is_datagram && wr.wr.ud.ah->pd != &qp.pd->ibv;
+}
+
 // Notes the receives of a list. The device refuses `bad` and those behind it.
 template <typename Post>
 int post_receives(const void* queue, size_t depth, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
@@ -108,7 +116,11 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   bool refused = false;
   for (const auto& [wr, number] : noted) {
     refused = refused || (error != 0 && wr == *bad);
-    if (refused) qp.checked->sends.remove(number);
+    if (refused) {
+      qp.checked->sends.remove(number);
+    } else {
+      report_if_unfit(*Checker::get(), qp, static_cast<roce::SendOpcode>(wr->opcode), has_foreign_address(qp, *wr));
+    }
   }
   return error;
 }
@@ -118,13 +130,19 @@ int wr_complete(ibv_qp_ex* ibv) {
   // Between wr_start() and wr_complete() only this thread uses the requests.
   const ExtendedPost& post = *qp.extended;
   std::vector<uint64_t> noted;
+  bool is_foreign = false;
   for (uint32_t i = 0; i < post.count && post.error == 0; i++) {
     const roce::SendRequest& request = post.requests[i]->send;
+    is_foreign = is_foreign || request.is_foreign_address;
     noted.push_back(note(qp, request.opcode, (request.flags & roce::kInline) != 0,
                          {request.segments.begin(), request.segments.end()}));
   }
   const int error = qp.checked->wr_complete(ibv);
-  if (error == 0) return 0;
+  if (error == 0) {
+    // The queue pair has been made with the operations that it has.
+    if (is_foreign) report_if_unfit(*Checker::get(), qp, roce::SendOpcode::kSend, true);
+    return 0;
+  }
   for (const uint64_t number : noted) qp.checked->sends.remove(number);
   return error;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/mapped_range.hpp"
 
@@ -256,14 +257,43 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, true, probe);
   if (lent == Fault::kFailed) {
     Access access = own_access("stores", size, poster_of_result(segments));
+    set_domain(access, who);
     access.key = probe.key(segments, offset);
     report_unmapped(checker_, access, probe.gone(), probe.size());
     return Fault::kFailed;
   }
   if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
   const Fault fault = below_.scatter(who, segments, offset, from, size);
-  if (fault == Fault::kAccess)
-    explain(segments, own_access("stores", size, poster_of_result(segments), roce::kLocalWrite));
+  if (fault == Fault::kAccess) {
+    Access access = own_access("stores", size, poster_of_result(segments), roce::kLocalWrite);
+    set_domain(access, who);
+    explain(segments, access);
+  }
+  return fault;
+}
+
+// The memory of a shared receive queue's receives has the protection domain of that queue.
+void CheckingMemory::set_domain(Access& access, Accessor who) const {
+  access.domain = who.domain;
+  if (who.domain != qp_.pd->number) access.domain_of = "shared receive queue";
+}
+
+Fault CheckingMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
+  const BindObstacle obstacle = qp_.context->memory.bind_obstacle(who, bind);
+  const Fault fault = below_.bind_window(who, bind);
+  if (fault != Fault::kNone) report_bind(checker_, qp_, bind, obstacle);
+  return fault;
+}
+
+Fault CheckingMemory::invalidate_local(Accessor who, uint32_t rkey) {
+  const Fault fault = below_.invalidate_local(who, rkey);
+  if (fault != Fault::kNone) report_invalidation(checker_, qp_, rkey, false);
+  return fault;
+}
+
+Fault CheckingMemory::invalidate_remote(Accessor who, uint32_t rkey) {
+  const Fault fault = below_.invalidate_remote(who, rkey);
+  if (fault != Fault::kNone) report_invalidation(checker_, qp_, rkey, true);
   return fault;
 }
 

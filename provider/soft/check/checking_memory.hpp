@@ -32,6 +32,9 @@ class CheckingMemory final : public MemoryLayer {
                      size_t size) override;
   roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
                       const std::byte* from, size_t size) override;
+  roce::Fault bind_window(roce::Accessor who, const roce::WindowBind& bind) override;
+  roce::Fault invalidate_local(roce::Accessor who, uint32_t rkey) override;
+  roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
 
  private:
   class Probe;
@@ -42,6 +45,7 @@ class CheckingMemory final : public MemoryLayer {
   // Reports why a peer's access has failed, if it has. Returns `fault`.
   roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what, uint32_t rights);
   void explain(std::span<const roce::Segment> segments, Access access);
+  void set_domain(Access& access, roce::Accessor who) const;
   // False after a report: the memory is gone. `access`: the right that is needed.
   bool there(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);
   // Reports freed memory in an access that is about to succeed.

@@ -237,14 +237,14 @@ void windows_type_2__belong_to_a_queue_pair_until_invalidated(void** state) {
   std::byte bytes[8] = {};
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
-  WindowBind bind = {key, key, rig.key, kIova, 16, kRemoteRead};
-  assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kAccess);
-  bind.new_rkey = (key & ~0xFFu) | ((key + 1) & 0xFF);
+  WindowBind bind = {key, (key & ~0xFFu) | ((key + 1) & 0xFF), rig.key, kIova, 16, kRemoteRead};
+  assert_int_equal(rig.table.bind_obstacle(kStranger, bind), BindObstacle::kWindowOfAnotherDomain);
   assert_int_equal(rig.table.bind_window(kStranger, bind), Fault::kAccess);
   assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kNone);
   const Accessor neighbour = {kDomain, kOwner.qpn + 1};
   assert_int_equal(rig.table.read(kOwner, {bind.new_rkey, kIova, 8}, bytes), Fault::kNone);
   assert_int_equal(rig.table.read(neighbour, {bind.new_rkey, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.bind_obstacle(kOwner, bind), BindObstacle::kBound);
   assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kAccess);
   assert_int_equal(rig.table.invalidate_remote(neighbour, bind.new_rkey), Fault::kAccess);
   assert_int_equal(rig.table.invalidate_remote(kOwner, bind.new_rkey), Fault::kNone);
@@ -253,25 +253,55 @@ void windows_type_2__belong_to_a_queue_pair_until_invalidated(void** state) {
   assert_int_equal(rig.table.remove_region(rig.key), 0);
 }
 
-void bind__rights_that_the_region_lacks_are_refused(void** state) {
+// The program chooses the lowest byte of the key alone, and may choose any.
+void windows_type_2__every_lowest_byte_of_a_key_works(void** state) {
+  Rig& rig = rig_of(state);
+  std::byte bytes[8] = {};
+  uint32_t key = 0;
+  assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
+  uint32_t now = key;
+  for (const uint32_t index : {key & ~0xFFu, 0u, 0xFFFFFF00u}) {
+    // The first choice is the byte of the present key.
+    for (uint32_t i = 0; i < 256; ++i) {
+      const uint32_t choice = index | ((now + i) & 0xFF);
+      assert_int_equal(rig.table.bind_window(kOwner, {now, choice, rig.key, kIova, 16, kRemoteRead}), Fault::kNone);
+      now = (key & ~0xFFu) | (choice & 0xFF);
+      assert_int_equal(rig.table.read(kOwner, {now, kIova, 8}, bytes), Fault::kNone);
+      assert_int_equal(rig.table.read(kOwner, {now ^ 1, kIova, 8}, bytes), Fault::kAccess);
+      assert_int_equal(rig.table.invalidate_local(kOwner, now), Fault::kNone);
+    }
+  }
+  assert_int_equal(rig.table.remove_window(now), 0);
+}
+
+void bind__what_is_not_possible_is_named(void** state) {
   Rig& rig = rig_of(state);
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
+  const auto obstacle = [&](const WindowBind& bind) { return rig.table.bind_obstacle(kOwner, bind); };
   WindowBind bind = {key, key + 1, rig.add(kLocalWrite), kIova, 8, kRemoteRead};
-  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+  assert_int_equal(obstacle(bind), BindObstacle::kRegionWithoutBinding);
   bind.region_lkey = rig.add(kWindowBind);
-  assert_int_equal(rig.table.check_bind(kOwner, bind), 0);
+  assert_int_equal(obstacle(bind), BindObstacle::kNone);
   bind.access = kRemoteWrite;
-  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+  assert_int_equal(obstacle(bind), BindObstacle::kRegionWithoutWriting);
   bind.region_lkey = rig.key;
-  assert_int_equal(rig.table.check_bind(kOwner, bind), 0);
+  assert_int_equal(obstacle(bind), BindObstacle::kNone);
   bind.access = kRemoteWrite | kLocalWrite;
-  assert_int_equal(rig.table.check_bind(kOwner, bind), 0);
+  assert_int_equal(obstacle(bind), BindObstacle::kNone);
   bind.access = kRemoteWrite | kWindowBind;
-  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+  assert_int_equal(obstacle(bind), BindObstacle::kRights);
+  bind.access = kRemoteWrite | kZeroBased;
+  assert_int_equal(obstacle(bind), BindObstacle::kZeroBased);
   bind.access = kRemoteWrite;
   bind.length = sizeof(rig.memory) + 1;
-  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+  assert_int_equal(obstacle(bind), BindObstacle::kOutside);
+  bind.region_lkey = key;
+  assert_int_equal(obstacle(bind), BindObstacle::kNoRegion);
+  bind.window_rkey = rig.key;
+  assert_int_equal(obstacle(bind), BindObstacle::kNoWindow);
+  assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
+  assert_int_equal(obstacle({key, key, rig.key, kIova, 0, kRemoteRead}), BindObstacle::kNoBytes);
 }
 
 struct Writer {
@@ -364,7 +394,8 @@ int main() {
       cmocka_unit_test_setup_teardown(keys__come_from_few_places_as_long_as_few_are_used, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(windows_type_1__bind_move_unbind, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(windows_type_2__belong_to_a_queue_pair_until_invalidated, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(bind__rights_that_the_region_lacks_are_refused, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(windows_type_2__every_lowest_byte_of_a_key_works, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(bind__what_is_not_possible_is_named, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(revoke__no_write_lands_afterwards, make_rig, drop_rig),
       cmocka_unit_test(probe__holes_and_rights_are_seen),
   };

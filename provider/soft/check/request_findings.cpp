@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/request_findings.hpp"
+
+#include <string>
+#include <vector>
+
+#include "provider/soft/completion_names.hpp"
+#include "provider/soft/context.hpp"
+#include "roce/send_queue.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+const char* device_of(const Qp& qp) {
+  return qp.context->ibv->device->name;
+}
+
+struct Explanation {
+  std::string reason;
+  const char* remedy;
+};
+
+Explanation explain(BindObstacle obstacle, const roce::WindowBind& bind) {
+  switch (obstacle) {
+    case BindObstacle::kNone:
+      break;
+    case BindObstacle::kNoWindow:
+      return {"no window has that key", "Bind a memory window before ibv_dealloc_mw()."};
+    case BindObstacle::kWindowOfAnotherDomain:
+      return {"the window is of another protection domain", "Use one protection domain for window and queue pair."};
+    case BindObstacle::kRights:
+      return {format("a window cannot have the rights 0x%x", bind.access),
+              "Give a memory window only the rights of peers, IBV_ACCESS_REMOTE_WRITE and the like."};
+    case BindObstacle::kBound:
+      return {"the window is bound", "Invalidate a memory window of type 2 before the next bind."};
+    case BindObstacle::kNoBytes:
+      return {"a window of type 2 needs at least one byte", "Invalidate a memory window of type 2 to unbind it."};
+    case BindObstacle::kZeroBased:
+      return {"a window of type 1 cannot begin at the address 0", "Use a memory window of type 2."};
+    case BindObstacle::kNoRegion:
+      return {format("no region has the key 0x%x", bind.region_lkey), "Bind to a region that is registered."};
+    case BindObstacle::kRegionOfAnotherDomain:
+      return {"the region is of another protection domain", "Use one protection domain for region and queue pair."};
+    case BindObstacle::kRegionWithoutBinding:
+      return {"the region lacks IBV_ACCESS_MW_BIND", "Register the memory with IBV_ACCESS_MW_BIND."};
+    case BindObstacle::kRegionWithoutWriting:
+      return {"the region lacks IBV_ACCESS_LOCAL_WRITE, which the window's rights need",
+              "Register the memory with IBV_ACCESS_LOCAL_WRITE."};
+    case BindObstacle::kZeroBasedRegion:
+      return {"the region has IBV_ACCESS_ZERO_BASED", "Register the memory without IBV_ACCESS_ZERO_BASED."};
+    case BindObstacle::kOutside:
+      return {format("the region does not hold all %llu bytes at 0x%llx", static_cast<unsigned long long>(bind.length),
+                     static_cast<unsigned long long>(bind.address)),
+              "Register all bytes that a memory window may cover, or bind fewer."};
+  }
+  // The window or the region has changed meanwhile.
+  return {"the window or the region has just changed", "Change neither while a bind waits for its turn."};
+}
+
+void add_maker(Checker& checker, const Qp& qp, std::vector<Place>& places) {
+  if (const std::optional<Place> made = checker.objects.made(&qp)) places.push_back(*made);
+}
+
+}  // namespace
+
+void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, BindObstacle obstacle) {
+  const Explanation explanation = explain(obstacle, bind);
+  std::vector<Place> places;
+  if (const auto region = checker.keys.find(qp.context, bind.region_lkey))
+    places.push_back({"registered", region->registered});
+  add_maker(checker, qp, places);
+  checker.reporter.show({.kind = "failed-bind",
+                         .text = format("Queue pair 0x%x of %s cannot bind the memory window with the key 0x%x: %s.",
+                                        qp.qpn, device_of(qp), bind.window_rkey, explanation.reason.c_str()),
+                         .remedy = explanation.remedy,
+                         .places = places});
+}
+
+void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool from_peer) {
+  std::vector<Place> places;
+  add_maker(checker, qp, places);
+  checker.reporter.show(
+      {.kind = "failed-invalidation",
+       .text =
+           format(from_peer ? "A peer's Send with Invalidate reaches queue pair 0x%x of %s, and its key 0x%x is not "
+                              "that of a memory window of type 2 which is bound there."
+                            : "Queue pair 0x%x of %s cannot invalidate the key 0x%x, which is not that of a memory "
+                              "window of type 2 which is bound there.",
+                  qp.qpn, device_of(qp), rkey),
+       .remedy = "Invalidate the present key of a memory window of type 2, on the queue pair that has bound it.",
+       .places = places});
+}
+
+void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address) {
+  const auto type = static_cast<roce::QpType>(qp.init.qp_type);
+  if (!roce::operations_of(type).has(opcode)) {
+    checker.reporter.show(
+        {.kind = "unsupported-request",
+         .text = format("Queue pair 0x%x of %s has the type IBV_QPT_%s, which has no IBV_WR_%s.", qp.qpn, device_of(qp),
+                        type == roce::QpType::kUd ? "UD" : "UC", std::string(opcode_name(opcode)).c_str()),
+         .remedy = "Use a queue pair of the type IBV_QPT_RC for this operation.",
+         .places = {{"posted", Stack::here()}}});
+  } else if (is_foreign_address) {
+    checker.reporter.show(
+        {.kind = "foreign-domain",
+         .text = format("A datagram of queue pair 0x%x of %s has an address handle of another protection domain than "
+                        "the queue pair's.",
+                        qp.qpn, device_of(qp)),
+         .remedy = "Create the address handle in the protection domain of the queue pair.",
+         .places = {{"posted", Stack::here()}}});
+  }
+}
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Findings about requests that complete with an error for another reason than an access to memory.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_REQUEST_FINDINGS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_REQUEST_FINDINGS_HPP
+
+#include <cstdint>
+
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/memory_table.hpp"
+#include "provider/soft/objects.hpp"
+#include "roce/request.hpp"
+
+namespace dapple::soft::check {
+
+// A bind that fails.
+void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, BindObstacle obstacle);
+// An invalidation that fails.
+void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool from_peer);
+// In the post of a request, which has been posted and must fail if the queue pair's transport lacks the operation, or
+// if its address handle has another protection domain.
+void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_REQUEST_FINDINGS_HPP
