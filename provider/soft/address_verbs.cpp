@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <new>
+#include <utility>
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/verbs.hpp"
@@ -16,8 +17,10 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   roce::AddressVector address;
   const int error = context_of(ibv->context)->check_address(*attr, address);
   if (error != 0) return failed(error);
-  auto* ah = new (std::nothrow) Ah;
+  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kAddressHandle);
+  Ah* ah = place ? new (std::nothrow) Ah : nullptr;
   if (ah == nullptr) return failed(ENOMEM);
+  ah->place_in_limit = std::move(place);
   ah->address = address;
   ah->pd = ours<Pd>(ibv);
   ah->pd->users.fetch_add(1);

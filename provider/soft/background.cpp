@@ -205,10 +205,18 @@ void* Node::run_link(void* argument) {
   return nullptr;
 }
 
-void Node::add(Context& context) {
+bool Node::add(Context& context) {
   const std::lock_guard lock(contexts_mutex_);
+  DeviceObjects* objects = nullptr;
+  for (Context* other = first_context_; other != nullptr && objects == nullptr; other = other->next) {
+    if (other->node_guid == context.node_guid) objects = &other->objects.device();
+  }
+  if (objects == nullptr) objects = new (std::nothrow) DeviceObjects;
+  if (objects == nullptr) return false;
+  context.objects.join(*objects);
   context.next = first_context_;
   first_context_ = &context;
+  return true;
 }
 
 void Node::remove(Context& context) {
@@ -216,6 +224,7 @@ void Node::remove(Context& context) {
   for (Context** at = &first_context_; *at != nullptr; at = &(*at)->next) {
     if (*at != &context) continue;
     *at = context.next;
+    if (DeviceObjects& objects = context.objects.leave(); objects.contexts == 0) delete &objects;
     return;
   }
 }

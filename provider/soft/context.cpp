@@ -148,7 +148,10 @@ Context* make_context(const ContextInit& init) {
   if (program_trace() != nullptr) trace_open(init.device_name, error);
   if (error == 0) {
     context->opened(info);
-    node->add(*context);
+    if (!node->add(*context)) {
+      delete context;
+      return failed(ENOMEM);
+    }
     // A change between the question and this line was reported to other members only.
     node->link().note_change();
     node->look_for_changes();

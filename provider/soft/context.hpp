@@ -18,6 +18,7 @@
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/node.hpp"
+#include "provider/soft/object_limits.hpp"
 #include "provider/soft/objects.hpp"
 #include "provider/soft/plugin.hpp"
 #include "provider/soft/sanitizers/shown_memory.hpp"
@@ -73,6 +74,7 @@ class Context {
   EventPipes pipes;
   // Counts for all devices of the process, because peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
+  ContextObjects objects;  // counted until the context leaves its node
   std::atomic<uint32_t> live_queue_pairs{0};
   std::atomic<uint32_t> live_objects{0};  // PDs and CQs: every other object needs one
   const uint32_t generation = Node::generation();

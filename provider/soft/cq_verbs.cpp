@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <new>
+#include <utility>
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_cq.hpp"
@@ -17,8 +18,10 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
   if (!usable(ibv)) return failed(ENODEV);
   if (cqe <= 0 || cqe > kMaxCompletions || vector < 0 || vector >= ibv->num_comp_vectors) return failed(EINVAL);
   if (channel != nullptr && channel_writer(channel) < 0) return failed(EINVAL);
-  auto* cq = new (std::nothrow) Cq;
+  CountedObject place = context_of(ibv)->objects.take(ObjectKind::kCq);
+  Cq* cq = place ? new (std::nothrow) Cq : nullptr;
   if (cq == nullptr) return failed(ENOMEM);
+  cq->place_in_limit = std::move(place);
   const int error = cq->queue.initialize(static_cast<uint32_t>(cqe));
   if (error != 0) {
     delete cq;

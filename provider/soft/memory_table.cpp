@@ -68,7 +68,8 @@ MemoryTable::Entry* MemoryTable::find_window(uint32_t key) {
 // Gives a free entry a key.
 MemoryTable::Entry* MemoryTable::allocate() {
   if (used_ > reach_ / 2 && reach_ < kMaxMemoryEntries) reach_ *= 2;
-  for (uint32_t tried = 0; tried <= reach_; ++tried) {
+  // Twice around, because place 0 is left out in some turns.
+  for (uint32_t tried = 0; tried < 2 * reach_; ++tried) {
     const uint32_t index = (turn_ * kMaxMemoryEntries | next_place_) & kIndexMask;
     if (++next_place_ == reach_) {
       next_place_ = 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <new>
+#include <utility>
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/post.hpp"
@@ -16,8 +17,10 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
   if (!usable(ibv->context)) return failed(ENODEV);
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return failed(EINVAL);
   Pd* pd = ours<Pd>(ibv);
-  auto* mw = new (std::nothrow) Mw;
+  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kWindow);
+  Mw* mw = place ? new (std::nothrow) Mw : nullptr;
   if (mw == nullptr) return failed(ENOMEM);
+  mw->place_in_limit = std::move(place);
   uint32_t key = 0;
   const int error =
       context_of(ibv->context)

@@ -103,8 +103,8 @@ class Node final : public ArrivalSink {
   // The application is about to wait for an event: the background thread takes over at once.
   void expect_no_polls();
 
-  // From now on until remove(), an open device gets changes of its netdev.
-  void add(Context& context);
+  // From now on until remove(), an open device gets changes of its netdev, and may have objects. False without memory.
+  bool add(Context& context);
   void remove(Context& context);
   // If there are changes, another thread looks at them.
   void look_for_changes();

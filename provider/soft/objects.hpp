@@ -22,6 +22,7 @@
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/completion_queue.hpp"
 #include "provider/soft/event_pipe.hpp"
+#include "provider/soft/object_limits.hpp"
 #include "provider/soft/placement/pace.hpp"
 #include "provider/soft/plugin.hpp"
 #include "provider/soft/receive_queue.hpp"
@@ -41,23 +42,27 @@ struct Pd {
   ibv_pd ibv = {};
   uint32_t number = 0;
   Users users{0};
+  CountedObject place_in_limit;
 };
 
 struct Mr {
   abi::Mr abi = {};
   Pd* pd = nullptr;
   uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
+  CountedObject place_in_limit;
 };
 
 struct Mw {
   ibv_mw ibv = {};
   Pd* pd = nullptr;
+  CountedObject place_in_limit;
 };
 
 struct Ah {
   ibv_ah ibv = {};
   Pd* pd = nullptr;
   roce::AddressVector address;
+  CountedObject place_in_limit;
 };
 
 struct Cq {
@@ -72,6 +77,7 @@ struct Cq {
   roce::Completion current;
   bool single_threaded = false;
   bool ignores_overrun = false;
+  CountedObject place_in_limit;
 };
 
 struct Srq {
@@ -82,6 +88,7 @@ struct Srq {
   std::unique_ptr<AnnouncedQueue> announced;  // for ThreadSanitizer, if the program has it
   Users users{0};
   EventCount events;
+  CountedObject place_in_limit;
 };
 
 // Notes events until the queue pair's lock is released.
@@ -140,6 +147,8 @@ struct Qp {
   ibv_qp_init_attr init = {};
   uint32_t qpn = 0;
   std::atomic<uint32_t> multicast_groups{0};
+
+  CountedObject place_in_limit;
 
   std::mutex modifying;  // calls of ibv_modify_qp() follow each other; taken before the lock
 

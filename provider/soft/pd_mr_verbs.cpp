@@ -106,8 +106,10 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
 
 ibv_pd* alloc_pd(ibv_context* ibv) {
   if (!usable(ibv)) return failed(ENODEV);
-  auto* pd = new (std::nothrow) Pd;
+  CountedObject place = context_of(ibv)->objects.take(ObjectKind::kPd);
+  Pd* pd = place ? new (std::nothrow) Pd : nullptr;
   if (pd == nullptr) return failed(ENOMEM);
+  pd->place_in_limit = std::move(place);
   pd->number = context_of(ibv)->next_domain.fetch_add(1);
   pd->ibv.context = ibv;
   pd->ibv.handle = pd->number;
@@ -129,8 +131,10 @@ ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int acc
   int error = check_region(address, length, rights);
   if (error != 0) return failed(error);
   Pd* pd = ours<Pd>(ibv);
-  auto* mr = new (std::nothrow) Mr;
+  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
+  Mr* mr = place ? new (std::nothrow) Mr : nullptr;
   if (mr == nullptr) return failed(ENOMEM);
+  mr->place_in_limit = std::move(place);
   uint32_t key = 0;
   const RegionConfig config = config_of(*pd, address, length, iova, rights);
   error = context_of(ibv->context)->memory.add_region(config, key);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/context.hpp"
@@ -137,8 +138,10 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   if (!usable(pd->context)) return failed(ENODEV);
   int error = check(*pd, attr);
   if (error != 0) return failed(error);
-  std::unique_ptr<Qp> qp(new (std::nothrow) Qp);
+  CountedObject place = context_of(pd->context)->objects.take(ObjectKind::kQp);
+  std::unique_ptr<Qp> qp(place ? new (std::nothrow) Qp : nullptr);
   if (qp == nullptr) return failed(ENOMEM);
+  qp->place_in_limit = std::move(place);
   if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
   // Like rxe, which keeps inline data in the room for the segments. Some programs use inline data that they did not ask
   // for (rdma_xclient).

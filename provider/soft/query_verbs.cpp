@@ -32,6 +32,12 @@ constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;
 // No vendor's: bit 1 of its first byte tells that nobody has assigned it.
 constexpr uint32_t kVendorId = 0x0ADA99;
 
+static_assert(most_objects(ObjectKind::kQp) < kQpsOfASlot);
+
+constexpr int most(ObjectKind kind) {
+  return static_cast<int>(most_objects(kind));
+}
+
 void describe(const Context& context, ibv_device_attr& attr) {
   attr = {};
   attr.node_guid = context.node_guid;
@@ -39,28 +45,28 @@ void describe(const Context& context, ibv_device_attr& attr) {
   attr.max_mr_size = UINT64_MAX;
   attr.page_size_cap = 0xFFFFF000;
   attr.vendor_id = kVendorId;
-  attr.max_qp = kQpsOfASlot - 1;
+  attr.max_qp = most(ObjectKind::kQp);
   attr.max_qp_wr = kMaxRequests;
   attr.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
                           IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
                           IBV_DEVICE_MEM_MGT_EXTENSIONS;
   attr.max_sge = roce::kMaxSegments;
   attr.max_sge_rd = roce::kMaxSegments;
-  attr.max_cq = 1 << 16;
+  attr.max_cq = most(ObjectKind::kCq);
   attr.max_cqe = kMaxCompletions;
-  attr.max_mr = kMaxMemoryEntries / 2;
-  attr.max_pd = 1 << 16;
+  attr.max_mr = most(ObjectKind::kRegion);
+  attr.max_pd = most(ObjectKind::kPd);
   attr.max_qp_rd_atom = kMaxReadsAndAtomics;
   attr.max_res_rd_atom = kMaxReadsAndAtomics * attr.max_qp;
   attr.max_qp_init_rd_atom = kMaxReadsAndAtomics;
   // The device's atomics are the CPU's own.
   attr.atomic_cap = IBV_ATOMIC_GLOB;
-  attr.max_mw = kMaxMemoryEntries / 2;
+  attr.max_mw = most(ObjectKind::kWindow);
   attr.max_mcast_grp = kMaxAttachments;
   attr.max_mcast_qp_attach = kMaxAttachments;
   attr.max_total_mcast_qp_attach = kMaxAttachments;
-  attr.max_ah = 1 << 20;
-  attr.max_srq = 1 << 16;
+  attr.max_ah = most(ObjectKind::kAddressHandle);
+  attr.max_srq = most(ObjectKind::kSrq);
   attr.max_srq_wr = kMaxRequests;
   attr.max_srq_sge = roce::kMaxSegments;
   attr.max_pkeys = 1;

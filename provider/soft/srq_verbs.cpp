@@ -7,6 +7,7 @@
 
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/post.hpp"
@@ -17,8 +18,10 @@ namespace dapple::soft::verbs {
 ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   if (!usable(ibv->context)) return failed(ENODEV);
   if (attr->attr.max_wr == 0) return failed(EINVAL);
-  auto* srq = new (std::nothrow) Srq;
+  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kSrq);
+  Srq* srq = place ? new (std::nothrow) Srq : nullptr;
   if (srq == nullptr) return failed(ENOMEM);
+  srq->place_in_limit = std::move(place);
   const int error = srq->queue.initialize(attr->attr.max_wr, attr->attr.max_sge);
   if (error != 0) {
     delete srq;
