@@ -33,6 +33,11 @@ std::nullptr_t failed(int error) {
   return nullptr;
 }
 
+int refused(int error) {
+  errno = error;
+  return error;
+}
+
 int Context::refresh(DeviceInfo& info) {
   const Undisturbed undisturbed;
   Problem problem;

@@ -104,6 +104,8 @@ class Context {
 
 // For a verb that returns a pointer: sets errno and returns null.
 std::nullptr_t failed(int error);
+// For a verb of the data path that returns an error number: sets errno, too. errno_operations() does so for the others.
+int refused(int error);
 
 // In a child of fork(): if the parent's device has no objects, it becomes the child's, as if the child had opened it.
 // librdmacm keeps such devices for the life of the process, so a child has no others. False if this is not possible.

@@ -85,9 +85,9 @@ int resize_cq(ibv_cq* ibv, int cqe) {
 template <bool kSanitized>
 int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
   Cq* cq = ours<Cq>(ibv);
-  if (count <= 0) return count < 0 ? -EINVAL : 0;
+  if (count <= 0) return count < 0 ? -refused(EINVAL) : 0;
   // In a child of fork() the completions are the parent's.
-  if (!usable(ibv->context)) return -ENODEV;
+  if (!usable(ibv->context)) return -refused(ENODEV);
   if (cq->queue.empty()) {
     cq->context->node.progress();
     if (cq->queue.empty()) return 0;
@@ -102,7 +102,7 @@ template int poll_cq<false>(ibv_cq*, int, ibv_wc*);
 template int poll_cq<true>(ibv_cq*, int, ibv_wc*);
 
 int req_notify_cq(ibv_cq* ibv, int solicited_only) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refused(ENODEV);
   Cq* cq = ours<Cq>(ibv);
   cq->queue.request_notification(solicited_only != 0);
   cq->context->node.expect_no_polls();

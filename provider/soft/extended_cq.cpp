@@ -59,8 +59,8 @@ bool take_current(Cq& cq) {
 template <bool kSanitized>
 int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
   Cq& cq = cq_of(ibv);
-  if (attr != nullptr && attr->comp_mask != 0) return EINVAL;
-  if (!usable(ibv->context)) return ENODEV;
+  if (attr != nullptr && attr->comp_mask != 0) return refused(EINVAL);
+  if (!usable(ibv->context)) return refused(ENODEV);
   if (!cq.single_threaded) cq.poll_mutex.lock();
   if (take_current<kSanitized>(cq)) return 0;
   cq.context->node.progress();

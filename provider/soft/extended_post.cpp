@@ -229,7 +229,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   if (error != 0) [[unlikely]]
     forget_binds(post);
   post.mutex.unlock();
-  return error;
+  return error == 0 ? 0 : refused(error);
 }
 
 template <bool kSanitized>

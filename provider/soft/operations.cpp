@@ -67,7 +67,7 @@ const Operations& unchecked_operations() {
 }
 
 const Operations& operations() {
-  return check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
+  return errno_operations(check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations());
 }
 
 }  // namespace dapple::soft

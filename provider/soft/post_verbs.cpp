@@ -186,7 +186,7 @@ template <bool kSanitized>
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   if (!usable(ibv->context)) {
     *bad = requests;
-    return ENODEV;
+    return refused(ENODEV);
   }
   Qp& qp = *ours<Qp>(ibv);
   if (requests == nullptr) return 0;
@@ -206,10 +206,10 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   }
   if (requests == nullptr) {
     qp.node->wake_if_due();
-  } else {
-    qp.node->deliver(qp);
+    return 0;
   }
-  return error;
+  qp.node->deliver(qp);
+  return error == 0 ? 0 : refused(error);
 }
 
 template int post_send<false>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
@@ -220,11 +220,11 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   if (!usable(ibv->context)) {
     *bad = requests;
-    return ENODEV;
+    return refused(ENODEV);
   }
   if (qp.srq != nullptr || qp.state.load() == roce::QpState::kReset) {
     *bad = requests;
-    return EINVAL;
+    return refused(EINVAL);
   }
   const int error = post_receives<kSanitized>(qp.own_receives, qp.announced_receives.get(), requests, bad);
   if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {
@@ -234,7 +234,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
     }
     qp.node->deliver(qp);
   }
-  return error;
+  return error == 0 ? 0 : refused(error);
 }
 template int post_recv<false>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
 template int post_recv<true>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);

@@ -72,10 +72,11 @@ template <bool kSanitized>
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   if (!usable(ibv->context)) {
     *bad = requests;
-    return ENODEV;
+    return refused(ENODEV);
   }
   Srq& srq = *ours<Srq>(ibv);
-  return post_receives<kSanitized>(srq.queue, srq.announced.get(), requests, bad);
+  const int error = post_receives<kSanitized>(srq.queue, srq.announced.get(), requests, bad);
+  return error == 0 ? 0 : refused(error);
 }
 template int post_srq_recv<false>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
 template int post_srq_recv<true>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);

@@ -41,7 +41,9 @@ void queue__the_third__eintr_once(void**) {
 void post__the_second__its_errno_and_nothing_posted(void**) {
   ibv_wc completion;
   assert_int_equal(post_send(pair->a, 1, IBV_WR_RDMA_WRITE, 0, 8, &pair->b), 0);
+  errno = 0;
   assert_int_equal(post_send(pair->a, 2, IBV_WR_RDMA_WRITE, 0, 8, &pair->b), EAGAIN);
+  assert_int_equal(errno, EAGAIN);
   assert_int_equal(post_send(pair->a, 3, IBV_WR_RDMA_WRITE, 0, 8, &pair->b), 0);
   expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
   expect(pair->a.cq, 3, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
