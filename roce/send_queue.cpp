@@ -47,10 +47,10 @@ CompletionOpcode completion_opcode(SendOpcode opcode) {
 }
 
 bool SendQueue::create(const QpConfig& config) {
-  depth_ = std::max<uint32_t>(config.send_depth, 1);
+  depth_ = config.send_depth;
   max_segments_ = std::min(config.max_send_segments, kMaxSegments);
   max_inline_ = config.max_inline;
-  const uint32_t room = std::bit_ceil(depth_);
+  const uint32_t room = std::bit_ceil(std::max<uint32_t>(depth_, 1));
   mask_ = room - 1;
   entries_.reset(new (std::nothrow) SendEntry[room]);
   segments_.reset(new (std::nothrow) Segment[size_t{room} * max_segments_]);

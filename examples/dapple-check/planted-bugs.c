@@ -26,6 +26,7 @@
  *   left           a protection domain that is left at exit
  *   crowded        a completion queue that is shorter than the queues that use it
  *   overlapping    Writes of two queue pairs to the same bytes, with no completion between them
+ *   more           a request more in a queue than the program has asked room for
  *
  * With "mended" the program does the same without the mistakes. Without arguments it makes all mistakes. Two of its
  * queue pairs are connected to each other.
@@ -532,6 +533,16 @@ static void make_a_small_completion_queue(void) {
   take_down(&stage);
 }
 
+static void post_one_more(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer far = make_buffer(stage.pd);
+  const int count = mended ? kDepth : kDepth + 1;
+  for (int i = 0; i < count; i++) post_receive(stage.back, &far, 64);
+  end_queue_pairs(&stage);
+  drop_buffer(&far);
+  take_down_rest(&stage);
+}
+
 /* Writes there, and waits for the bytes. */
 static void write_quietly(const struct stage* stage, const struct buffer* near, struct buffer* far, char byte) {
   const struct ibv_sge segment = part_of(near, 64);
@@ -595,6 +606,7 @@ static const struct {
     {"left", leave_a_domain},
     {"crowded", make_a_small_completion_queue},
     {"overlapping", write_to_the_same_bytes},
+    {"more", post_one_more},
 };
 
 static bool has_word(char** arguments, const char* word) {

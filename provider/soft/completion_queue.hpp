@@ -49,6 +49,7 @@ class CompletionQueue final : public roce::CompletionSink {
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
   // The number of calls that took completions, modulo 2^32.
   uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
+  uint32_t count() const { return count_.load(std::memory_order_relaxed); }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
   // Drops the completions of a queue pair.

@@ -9,6 +9,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_cq.hpp"
+#include "provider/soft/granted_depth.hpp"
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft::verbs {
@@ -22,7 +23,8 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
   Cq* cq = place ? new (std::nothrow) Cq : nullptr;
   if (cq == nullptr) return failed(ENOMEM);
   cq->place_in_limit = std::move(place);
-  const int error = cq->queue.initialize(static_cast<uint32_t>(cqe));
+  const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), kMaxCompletions);
+  const int error = cq->queue.initialize(size);
   if (error != 0) {
     delete cq;
     return failed(error);
@@ -30,7 +32,7 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
   cq->context = context_of(ibv);
   cq->context->live_objects.fetch_add(1);
   cq->abi.cq.context = ibv;
-  cq->abi.cq.cqe = static_cast<int>(cqe);
+  cq->abi.cq.cqe = static_cast<int>(size);
   return cq;
 }
 
@@ -76,9 +78,10 @@ int destroy_cq(ibv_cq* ibv) {
 
 int resize_cq(ibv_cq* ibv, int cqe) {
   if (!usable(ibv->context)) return ENODEV;
-  if (cqe <= 0) return EINVAL;
-  const int error = ours<Cq>(ibv)->queue.resize(static_cast<uint32_t>(cqe));
-  if (error == 0) ibv->cqe = cqe;
+  if (cqe <= 0 || static_cast<uint32_t>(cqe) > kMaxCompletions) return EINVAL;
+  const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), kMaxCompletions);
+  const int error = ours<Cq>(ibv)->queue.resize(size);
+  if (error == 0) ibv->cqe = static_cast<int>(size);
   return error;
 }
 

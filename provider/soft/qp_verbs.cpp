@@ -12,6 +12,7 @@
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_post.hpp"
+#include "provider/soft/granted_depth.hpp"
 #include "provider/soft/planned_completions.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
@@ -33,6 +34,7 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
   if (attr.send_cq->context != pd.context || attr.recv_cq->context != pd.context) return EINVAL;
   if (attr.srq != nullptr && attr.srq->context != pd.context) return EINVAL;
   const ibv_qp_cap& cap = attr.cap;
+  if (attr.srq == nullptr && (cap.max_recv_wr > kMaxRequests || cap.max_recv_sge > roce::kMaxSegments)) return EINVAL;
   if (cap.max_send_wr > kMaxRequests || cap.max_send_sge > roce::kMaxSegments || cap.max_inline_data > kMaxInline)
     return EINVAL;
   return 0;
@@ -143,6 +145,8 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   if (qp == nullptr) return failed(ENOMEM);
   qp->place_in_limit = std::move(place);
   if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
+  attr.cap.max_send_wr = granted_depth(attr.cap.max_send_wr, kMaxRequests);
+  attr.cap.max_recv_wr = granted_depth(attr.cap.max_recv_wr, kMaxRequests);
   // Like rxe, which keeps inline data in the room for the segments. Some programs use inline data that they did not ask
   // for (rdma_xclient).
   const uint32_t segments = attr.cap.max_send_sge * static_cast<uint32_t>(sizeof(ibv_sge));

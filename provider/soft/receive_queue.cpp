@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include <bit>
 #include <cassert>
 #include <new>
 #include <utility>
@@ -15,13 +16,15 @@ int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
   depth_ = depth;
   max_segments_ = max_segments;
   if (depth == 0) return 0;
-  slots_.reset(new (std::nothrow) Slot[depth]);
-  segments_.reset(new (std::nothrow) roce::Segment[size_t{depth} * max_segments]);
+  const uint32_t room = std::bit_ceil(depth);
+  mask_ = room - 1;
+  slots_.reset(new (std::nothrow) Slot[room]);
+  segments_.reset(new (std::nothrow) roce::Segment[size_t{room} * max_segments]);
   return slots_ == nullptr || segments_ == nullptr ? ENOMEM : 0;
 }
 
 inline void ReceiveQueue::copy_first(roce::ReceiveRequest& request) const {
-  assert(head_ < depth_ && count_ <= depth_);
+  assert(head_ <= mask_ && count_ <= depth_);
   const Slot& slot = slots_[head_];
   assert(slot.segment_count <= max_segments_);
   request.id = slot.id;
@@ -34,7 +37,7 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
   const BriefLock lock(mutex_);
   if (count_ == 0) return false;
   copy_first(request);
-  head_ = head_ + 1 == depth_ ? 0 : head_ + 1;
+  head_ = (head_ + 1) & mask_;
   --count_;
   ++gone_;
   if (count_ < limit_) {
@@ -64,14 +67,15 @@ void ReceiveQueue::clear() {
 
 int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
   if (depth == 0 || depth > kMaxRequests) return EINVAL;
-  std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[depth]);
-  std::unique_ptr<roce::Segment[]> segments(new (std::nothrow) roce::Segment[size_t{depth} * max_segments_]);
+  const uint32_t room = std::bit_ceil(depth);
+  std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[room]);
+  std::unique_ptr<roce::Segment[]> segments(new (std::nothrow) roce::Segment[size_t{room} * max_segments_]);
   if (slots == nullptr || segments == nullptr) return ENOMEM;
   const BriefLock lock(mutex_);
   const uint32_t wanted_limit = limit.value_or(limit_);
   if (depth < count_ || depth < wanted_limit) return EINVAL;
   for (uint32_t i = 0; i < count_; ++i) {
-    const uint32_t from = (head_ + i) % depth_;
+    const uint32_t from = (head_ + i) & mask_;
     slots[i] = slots_[from];
     copy_segments({&segments_[size_t{from} * max_segments_], slots[i].segment_count},
                   &segments[size_t{i} * max_segments_]);
@@ -79,6 +83,7 @@ int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
   std::swap(slots, slots_);
   std::swap(segments, segments_);
   depth_ = depth;
+  mask_ = room - 1;
   head_ = 0;
   limit_ = wanted_limit;
   return 0;

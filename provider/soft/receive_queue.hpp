@@ -38,9 +38,8 @@ class ReceiveQueue final : public roce::ReceiveSource {
     const BriefLock lock(mutex_);
     if (segments.size() > max_segments_) return EINVAL;
     if (count_ == depth_) return ENOMEM;
-    assert(head_ < depth_ && count_ < depth_);
-    uint32_t at = head_ + count_;
-    if (at >= depth_) at -= depth_;
+    assert(head_ <= mask_ && count_ < depth_);
+    const uint32_t at = (head_ + count_) & mask_;
     slots_[at] = {id, static_cast<uint32_t>(segments.size()), make_mark()};
     copy_segments(segments, &segments_[size_t{at} * max_segments_]);
     ++count_;
@@ -79,6 +78,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
 
   BriefMutex mutex_;
   uint32_t depth_ = 0;
+  uint32_t mask_ = 0;  // for the place of a request: there is room for a power of two
   uint32_t max_segments_ = 0;
   uint32_t head_ = 0;
   uint32_t count_ = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "provider/soft/context.hpp"
+#include "provider/soft/granted_depth.hpp"
 #include "provider/soft/post.hpp"
 #include "provider/soft/verbs.hpp"
 
@@ -17,16 +18,18 @@ namespace dapple::soft::verbs {
 
 ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   if (!usable(ibv->context)) return failed(ENODEV);
-  if (attr->attr.max_wr == 0) return failed(EINVAL);
+  if (attr->attr.max_wr == 0 || attr->attr.max_wr > kMaxRequests) return failed(EINVAL);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kSrq);
   Srq* srq = place ? new (std::nothrow) Srq : nullptr;
   if (srq == nullptr) return failed(ENOMEM);
   srq->place_in_limit = std::move(place);
-  const int error = srq->queue.initialize(attr->attr.max_wr, attr->attr.max_sge);
+  const uint32_t depth = granted_depth(attr->attr.max_wr, kMaxRequests);
+  const int error = srq->queue.initialize(depth, attr->attr.max_sge);
   if (error != 0) {
     delete srq;
     return failed(error);
   }
+  attr->attr.max_wr = depth;
   srq->context = context_of(ibv->context);
   srq->pd = ours<Pd>(ibv);
   char name[64];
@@ -44,7 +47,10 @@ int modify_srq(ibv_srq* ibv, ibv_srq_attr* attr, int mask) {
   if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
   Srq* srq = ours<Srq>(ibv);
   const std::optional<uint32_t> limit = (mask & IBV_SRQ_LIMIT) != 0 ? std::optional(attr->srq_limit) : std::nullopt;
-  if ((mask & IBV_SRQ_MAX_WR) != 0) return srq->queue.resize(attr->max_wr, limit);
+  if ((mask & IBV_SRQ_MAX_WR) != 0) {
+    if (attr->max_wr == 0 || attr->max_wr > kMaxRequests) return EINVAL;
+    return srq->queue.resize(granted_depth(attr->max_wr, kMaxRequests), limit);
+  }
   return limit.has_value() ? srq->queue.set_limit(*limit) : 0;
 }
 

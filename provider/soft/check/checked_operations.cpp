@@ -99,28 +99,53 @@ int dereg_mr(ibv_mr* mr) {
 }
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) {
-  return noted(below().create_cq(context, cqe, channel, vector), "made by ibv_create_cq");
+  ibv_cq* cq = noted(below().create_cq(context, cqe, channel, vector), "made by ibv_create_cq");
+  if (cq != nullptr) checker().asked.add(ours<Cq>(cq), static_cast<size_t>(cqe));
+  return cq;
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
-  return noted(below().create_cq_ex(context, attr), "made by ibv_create_cq_ex");
+  const uint32_t asked = attr->cqe;
+  ibv_cq_ex* cq = noted(below().create_cq_ex(context, attr), "made by ibv_create_cq_ex");
+  if (cq != nullptr) checker().asked.add(ours<Cq>(cq), asked);
+  return cq;
+}
+
+int resize_cq(ibv_cq* cq, int cqe) {
+  const int error = below().resize_cq(cq, cqe);
+  if (error == 0) checker().asked.add(ours<Cq>(cq), static_cast<size_t>(cqe));
+  return error;
 }
 
 int destroy_cq(ibv_cq* cq) {
   const int error = forgotten(cq, [&] { return below().destroy_cq(cq); });
-  if (error == 0) checker().loads.forget(cq);
-  return error;
+  if (error != 0) return error;
+  checker().loads.forget(cq);
+  checker().asked.remove(cq);
+  return 0;
 }
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-  return noted(below().create_srq(pd, attr), "made by ibv_create_srq");
+  const uint32_t asked = attr->attr.max_wr;
+  ibv_srq* srq = noted(below().create_srq(pd, attr), "made by ibv_create_srq");
+  if (srq != nullptr) checker().asked.add(&ours<Srq>(srq)->queue, asked);
+  return srq;
+}
+
+int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
+  const uint32_t asked = attr->max_wr;
+  const int error = below().modify_srq(srq, attr, mask);
+  if (error == 0 && (mask & IBV_SRQ_MAX_WR) != 0) checker().asked.add(&ours<Srq>(srq)->queue, asked);
+  return error;
 }
 
 int destroy_srq(ibv_srq* srq) {
   const void* queue = &ours<Srq>(srq)->queue;
   const int error = forgotten(srq, [&] { return below().destroy_srq(srq); });
-  if (error == 0) checker().receives.forget(queue);
-  return error;
+  if (error != 0) return error;
+  checker().receives.forget(queue);
+  checker().asked.remove(queue);
+  return 0;
 }
 
 // The queues of a queue pair, and their completion queues.
@@ -137,7 +162,8 @@ Queues queues_of(const Qp& qp) {
 
 void report_load(const Qp& qp, const Cq& cq) {
   if (cq.ignores_overrun) return;
-  const std::optional<uint64_t> load = checker().loads.excess(&cq, cq.queue.size());
+  const size_t size = checker().asked.depth(&cq, cq.queue.size());
+  const std::optional<uint64_t> load = checker().loads.excess(&cq, size);
   if (!load) return;
   std::vector<Place> places;
   for (const void* object : {static_cast<const void*>(&cq), static_cast<const void*>(&qp)}) {
@@ -146,39 +172,45 @@ void report_load(const Qp& qp, const Cq& cq) {
   checker().reporter.show(
       {.level = Level::kNote,
        .kind = "cq-may-overrun",
-       .text = format("A completion queue of %s has room for %u completions, and with queue pair 0x%x the queues that "
-                      "use it have room for %llu requests.",
-                      cq.context->ibv->device->name, cq.queue.size(), qp.qpn, static_cast<unsigned long long>(*load)),
+       .text = format("The program has asked for a completion queue of %s with room for %zu completions, and with "
+                      "queue pair 0x%x for queues with room for %llu requests that use it.",
+                      cq.context->ibv->device->name, size, qp.qpn, static_cast<unsigned long long>(*load)),
        .remedy =
            "Make the completion queue as large as the queues together, or never have more requests outstanding than it "
            "has room for.",
        .places = places});
 }
 
-ibv_qp* note_queues(ibv_qp* pair, const char* verb) {
+// `asked`: the room before the call of `verb`, which writes down what it has granted.
+ibv_qp* note_queues(ibv_qp* pair, const char* verb, const ibv_qp_cap& asked) {
   if (noted(pair, verb) == nullptr) return nullptr;
   const Qp& qp = *ours<Qp>(pair);
   const Queues queues = queues_of(qp);
-  checker().loads.add(queues.sent, queues.sends, qp.init.cap.max_send_wr);
-  checker().loads.add(queues.received, queues.receives,
-                      qp.srq == nullptr ? qp.init.cap.max_recv_wr : qp.srq->queue.depth());
+  checker().asked.add(queues.sends, asked.max_send_wr);
+  if (qp.srq == nullptr) checker().asked.add(queues.receives, asked.max_recv_wr);
+  checker().loads.add(queues.sent, queues.sends, asked.max_send_wr);
+  checker().loads.add(
+      queues.received, queues.receives,
+      qp.srq == nullptr ? asked.max_recv_wr : checker().asked.depth(queues.receives, qp.srq->queue.depth()));
   report_load(qp, *queues.sent);
   report_load(qp, *queues.received);
   return pair;
 }
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-  return note_queues(below().create_qp(pd, attr), "made by ibv_create_qp");
+  const ibv_qp_cap asked = attr->cap;
+  return note_queues(below().create_qp(pd, attr), "made by ibv_create_qp", asked);
 }
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  const ibv_qp_cap asked = attr->cap;
   ibv_qp* qp = below().create_qp_ex(context, attr);
   if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
     ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
     ours<Qp>(qp)->checked->wr_complete = extended.wr_complete;
     extended.wr_complete = wr_complete;
   }
-  return note_queues(qp, "made by ibv_create_qp_ex");
+  return note_queues(qp, "made by ibv_create_qp_ex", asked);
 }
 
 // In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.
@@ -234,6 +266,8 @@ int destroy_qp(ibv_qp* ibv) {
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) return error;
   checker().receives.forget(queue);
+  checker().asked.remove(queue);
+  checker().asked.remove(queues.sends);
   checker().loads.remove(queues.sent, queues.sends);
   checker().loads.remove(queues.received, queues.receives);
   return 0;
@@ -276,12 +310,14 @@ const Operations& checked_operations() {
     made.destroy_qp = destroy_qp;
     made.destroy_srq = destroy_srq;
     made.modify_qp = modify_qp;
+    made.modify_srq = modify_srq;
     made.post_recv = post_recv;
     made.post_send = post_send;
     made.post_srq_recv = post_srq_recv;
     made.reg_mr = reg_mr;
     made.reg_mr_ex = reg_mr_ex;
     made.rereg_mr = rereg_mr;
+    made.resize_cq = resize_cq;
     return made;
   }();
   return table;

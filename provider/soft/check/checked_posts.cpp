@@ -103,6 +103,18 @@ int post_receives(const void* queue, size_t depth, ibv_recv_wr* requests, ibv_re
   return error;
 }
 
+// The requests that wait in the send queue.
+uint64_t outstanding(Qp& qp) {
+  const std::lock_guard lock(qp.mutex);
+  return qp.engine->outstanding_sends();
+}
+
+// `before`: the requests that waited before the post of `count` others.
+void report_sends_beyond(Qp& qp, uint64_t before, uint64_t count) {
+  report_if_beyond(*Checker::get(), *qp.context, &qp, before + count, qp.init.cap.max_send_wr,
+                   format("send requests in queue pair 0x%x", qp.qpn), &qp);
+}
+
 }  // namespace
 
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
@@ -112,16 +124,20 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     noted.emplace_back(wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), (wr->send_flags & IBV_SEND_INLINE) != 0,
                                 segments_of(wr->sg_list, wr->num_sge)));
   }
+  const uint64_t before = outstanding(qp);
   const int error = unchecked_operations().post_send(ibv, requests, bad);
   bool refused = false;
+  uint64_t accepted = 0;
   for (const auto& [wr, number] : noted) {
     refused = refused || (error != 0 && wr == *bad);
     if (refused) {
       qp.checked->sends.remove(number);
     } else {
+      accepted++;
       report_if_unfit(*Checker::get(), qp, static_cast<roce::SendOpcode>(wr->opcode), has_foreign_address(qp, *wr));
     }
   }
+  report_sends_beyond(qp, before, accepted);
   return error;
 }
 
@@ -137,8 +153,10 @@ int wr_complete(ibv_qp_ex* ibv) {
     noted.push_back(note(qp, request.opcode, (request.flags & roce::kInline) != 0,
                          {request.segments.begin(), request.segments.end()}));
   }
+  const uint64_t before = outstanding(qp), count = post.count;
   const int error = qp.checked->wr_complete(ibv);
   if (error == 0) {
+    report_sends_beyond(qp, before, count);
     // The queue pair has been made with the operations that it has.
     if (is_foreign) report_if_unfit(*Checker::get(), qp, roce::SendOpcode::kSend, true);
     return 0;
@@ -148,15 +166,23 @@ int wr_complete(ibv_qp_ex* ibv) {
 }
 
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
-  const ReceiveQueue& queue = ours<Qp>(ibv)->own_receives;
-  return post_receives(&queue, queue.depth(), requests, bad,
-                       [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
+  const Qp& qp = *ours<Qp>(ibv);
+  const ReceiveQueue& queue = qp.own_receives;
+  const int error = post_receives(&queue, queue.depth(), requests, bad,
+                                  [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
+  report_if_beyond(*Checker::get(), *qp.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
+                   format("receives in queue pair 0x%x", qp.qpn), &qp);
+  return error;
 }
 
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
-  const ReceiveQueue& queue = ours<Srq>(ibv)->queue;
-  return post_receives(&queue, queue.depth(), requests, bad,
-                       [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
+  const Srq& srq = *ours<Srq>(ibv);
+  const ReceiveQueue& queue = srq.queue;
+  const int error = post_receives(&queue, queue.depth(), requests, bad,
+                                  [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
+  report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
+                   "receives in a shared receive queue", &srq);
+  return error;
 }
 
 }  // namespace dapple::soft::check

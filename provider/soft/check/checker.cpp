@@ -68,6 +68,7 @@ void Checker::before_fork() {
   pause_heap(true);
   checker.sends_mutex_.lock();
   for (PostedSends* sends : checker.sends_) sends->mutex().lock();
+  checker.asked.mutex().lock();
   checker.keys.mutex().lock();
   checker.objects.mutex().lock();
   checker.loads.mutex().lock();
@@ -86,6 +87,7 @@ void Checker::after_fork() {
   checker.loads.mutex().unlock();
   checker.objects.mutex().unlock();
   checker.keys.mutex().unlock();
+  checker.asked.mutex().unlock();
   for (PostedSends* sends : checker.sends_) sends->mutex().unlock();
   checker.sends_mutex_.unlock();
   pause_heap(false);

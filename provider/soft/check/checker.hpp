@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 
+#include "provider/soft/check/asked_depths.hpp"
 #include "provider/soft/check/cq_loads.hpp"
 #include "provider/soft/check/freed_marks.hpp"
 #include "provider/soft/check/keys.hpp"
@@ -32,6 +33,7 @@ class Checker {
   // Null unless the program runs under dapple-run --check. The first call reads the options.
   static Checker* get();
 
+  AskedDepths asked;
   Keys keys;
   Objects objects;
   CqLoads loads;

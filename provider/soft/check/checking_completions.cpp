@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checking_completions.hpp"
 
+#include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/context.hpp"
 
 namespace dapple::soft::check {
@@ -11,6 +12,8 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (checker_.reporter.options().notes) checker_.writes.clear();
   const bool had_overrun = queue_.queue.has_overrun();
   below_.complete(completion);
+  report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),
+                   "completions in a completion queue", &queue_);
   // The end of a queue pair may flush more requests than the program wants to know of.
   const bool is_flush = completion.status == roce::CompletionStatus::kFlushed;
   if (!had_overrun && !is_flush && !queue_.ignores_overrun && queue_.queue.has_overrun()) report_overrun();

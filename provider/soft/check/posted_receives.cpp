@@ -16,6 +16,12 @@ uint64_t PostedReceives::add(const void* queue, size_t depth, PostedReceive rece
   return next_number_ - 1;
 }
 
+size_t PostedReceives::count(const void* queue) {
+  const std::lock_guard lock(mutex_);
+  const auto known = queues_.find(queue);
+  return known == queues_.end() ? 0 : known->second.size();
+}
+
 void PostedReceives::remove(const void* queue, uint64_t number) {
   const std::lock_guard lock(mutex_);
   std::erase_if(queues_[queue], [&](const PostedReceive& receive) { return receive.number == number; });

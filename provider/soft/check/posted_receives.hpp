@@ -33,6 +33,8 @@ class PostedReceives {
   // Keeps only the last `depth` receives. The device cannot have more: any earlier ones were dropped with their queue
   // pair.
   uint64_t add(const void* queue, size_t depth, PostedReceive receive);
+  // The number of receives that wait.
+  size_t count(const void* queue);
   // The device has refused it.
   void remove(const void* queue, uint64_t number);
   // Takes the oldest one with this id.

@@ -6,6 +6,7 @@
 #define DAPPLE_PROVIDER_SOFT_CHECK_REQUEST_FINDINGS_HPP
 
 #include <cstdint>
+#include <string>
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/memory_table.hpp"
@@ -21,6 +22,11 @@ void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool fro
 // In the post of a request, which has been posted and must fail if the queue pair's transport lacks the operation, or
 // if its address handle has another protection domain.
 void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
+
+// A note if a queue that is named by its address holds more than the program has asked for. `what`: "send requests of
+// queue pair 0x11"; `object`: the queue's, for the place where it was made.
+void report_if_beyond(Checker& checker, const Context& device, const void* queue, uint64_t held, size_t granted,
+                      const std::string& what, const void* object);
 
 }  // namespace dapple::soft::check
 

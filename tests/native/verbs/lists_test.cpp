@@ -25,7 +25,7 @@ namespace {
 constexpr uint8_t kAckTimeout = 18;  // 1.07 s
 constexpr uint64_t kLists = 4000;
 constexpr uint32_t kLongest = 24;  // requests of one of them
-constexpr uint32_t kSlot = kBufferSize / kDepth;
+constexpr uint32_t kSlot = kBufferSize / (kDepth + 1);
 
 struct Shared {
   Meeting meeting;

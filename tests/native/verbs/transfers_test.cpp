@@ -186,14 +186,14 @@ void channel__solicited_only(void**) {
 
 void cq__overrun_is_an_event_and_resize_avoids_it(void**) {
   PairOptions options;
-  options.cq_size = 2;
+  options.cq_size = 3;
   assert_true(begin(options));
-  assert_int_equal(ibv_resize_cq(pair->a.cq, 4), 0);
-  assert_int_equal(pair->a.cq->cqe, 4);
-  for (uint64_t i = 0; i < 4; ++i) assert_int_equal(post_send(pair->a, i, IBV_WR_RDMA_WRITE, 0, 8, &pair->b, 8 * i), 0);
+  assert_int_equal(ibv_resize_cq(pair->a.cq, 7), 0);
+  assert_int_equal(pair->a.cq->cqe, 7);
+  for (uint64_t i = 0; i < 7; ++i) assert_int_equal(post_send(pair->a, i, IBV_WR_RDMA_WRITE, 0, 8, &pair->b, 8 * i), 0);
   assert_false(readable(pair->context->async_fd, 100));
   assert_int_equal(ibv_resize_cq(pair->a.cq, 3), EINVAL);
-  assert_int_equal(post_send(pair->a, 4, IBV_WR_RDMA_WRITE, 0, 8, &pair->b), 0);
+  assert_int_equal(post_send(pair->a, 7, IBV_WR_RDMA_WRITE, 0, 8, &pair->b), 0);
   assert_true(becomes_readable(pair->context->async_fd));
   ibv_async_event event = {};
   assert_int_equal(ibv_get_async_event(pair->context, &event), 0);
@@ -209,10 +209,10 @@ void srq__limit_event(void**) {
   for (uint64_t i = 0; i < 3; ++i) assert_int_equal(post_receive(pair->b, i, 0, 100), 0);
   ibv_srq_attr attr = {0, 0, 3};
   assert_int_equal(ibv_modify_srq(pair->srq, &attr, IBV_SRQ_LIMIT), 0);
-  attr = {kDepth * 2, 0, 0};
+  attr = {kDepth * 2 + 1, 0, 0};
   assert_int_equal(ibv_modify_srq(pair->srq, &attr, IBV_SRQ_MAX_WR), 0);
   assert_int_equal(ibv_query_srq(pair->srq, &attr), 0);
-  assert_int_equal(attr.max_wr, kDepth * 2);
+  assert_int_equal(attr.max_wr, kDepth * 2 + 1);
   assert_int_equal(attr.srq_limit, 3);
   assert_int_equal(post_send(pair->a, 1, IBV_WR_SEND, 0, 10), 0);
   expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_SEND);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/asked_depths.hpp"
+
+namespace dapple::soft::check {
+
+void AskedDepths::add(const void* queue, size_t depth) {
+  const std::lock_guard lock(mutex_);
+  queues_[queue] = {depth, false};
+}
+
+void AskedDepths::remove(const void* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.erase(queue);
+}
+
+size_t AskedDepths::depth(const void* queue, size_t granted) {
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(queue);
+  return found == queues_.end() ? granted : found->second.depth;
+}
+
+std::optional<size_t> AskedDepths::exceeded(const void* queue, uint64_t held) {
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(queue);
+  if (found == queues_.end() || found->second.told || held <= found->second.depth) return std::nullopt;
+  found->second.told = true;
+  return found->second.depth;
+}
+
+}  // namespace dapple::soft::check
