@@ -37,11 +37,29 @@ soft::OwnedFd signals_to_stop(bool foreground) {
   return soft::OwnedFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+constexpr char kHelp[] =
+    R"help(usage: dappled [--foreground]
+
+Serves the software RoCEv2 devices of this network namespace, as dapple-soft(7)
+describes. The programs that use them start it.
+
+  --foreground  stay in the foreground, and report errors on standard error
+  -h, --help    print this
+  --version     print the version
+)help";
+
 struct Options {
   int ready = -1;
   bool foreground = false;
 };
 
+// What an option prints, and null for an option that prints nothing.
+const char* text_for(const char* option) {
+  if (strcmp(option, "-h") == 0 || strcmp(option, "--help") == 0) return kHelp;
+  return strcmp(option, "--version") == 0 ? DAPPLE_VERSION "\n" : nullptr;
+}
+
+// --ready-fd=N is for the program that starts dappled: a descriptor for the answer.
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; i++) {
     static constexpr char kReadyFd[] = "--ready-fd=";
@@ -120,8 +138,12 @@ void raise_limits() {
 
 int main(int argc, char** argv) {
   Options options;
+  if (const char* text = argc == 2 ? text_for(argv[1]) : nullptr; text != nullptr) {
+    fputs(text, stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+  }
   if (!parse(argc, argv, options)) {
-    fprintf(stderr, "usage: dappled [--foreground] [--ready-fd=N]\n");
+    fprintf(stderr, "dappled: wrong options; see dappled --help\n");
     return 2;
   }
   if (!options.foreground) options.ready = daemonize(options.ready);
