@@ -133,7 +133,7 @@ ChosenWay Node::choose_way(const Path& path) {
   memcpy(row.destination, path.destination, sizeof row.destination);
   row.way = delivery(path);
   if (row.way == Way::kSharedMemory) {
-    row.slot = path.destination_qpn >> 16;
+    row.slot = static_cast<uint16_t>(path.destination_qpn >> 16);
     chosen.ring = links_.get(row.slot, row.way);
   }
   if (chosen.ring != nullptr) row.ring = chosen.ring->number();

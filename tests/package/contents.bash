@@ -10,7 +10,7 @@
 doc='D/(copyright|changelog.*)'
 declare -A contents=(
   [dapple]=''
-  [dapple-doc]='usr/share/doc/dapple/(README|CHANGELOG)\.md|usr/share/doc/dapple/(docs|bench)/([a-z0-9]+/)?[A-Za-z0-9-]+\.(md|svg)'
+  [dapple-doc]='usr/share/doc/dapple/(README|CHANGELOG|SECURITY)\.md|usr/share/doc/dapple/(docs|bench)/([a-z0-9]+/)?[A-Za-z0-9-]+\.(md|svg)'
   [dapple-softroce]='usr/bin/dapple-softroce|usr/share/dapple/softroce_vm/[a-z0-9_-]+(\.py)?|C/dapple-softroce
     usr/share/man/man1/dapple-softroce\.1\.gz'
   [dapple-fio]='usr/lib/T/dapple/fio/librpma_(apm|gpspm)_(client|server)\.so|usr/share/dapple/fio/librpma_(apm|gpspm)-(client|server)\.fio
@@ -121,7 +121,7 @@ depends_on_what_it_says() {
 
 # docs_are_whole: every page and picture of the tree must be there, under the names by which they refer to each other.
 docs_are_whole() {
-  diff <({ git ls-files docs && git ls-files bench | grep -E '^bench/[^/]*\.(md|svg)$' && printf '%s\n' CHANGELOG.md README.md; } | sort) \
+  diff <({ git ls-files docs && git ls-files bench | grep -E '^bench/[^/]*\.(md|svg)$' && printf '%s\n' CHANGELOG.md README.md SECURITY.md; } | sort) \
     <(files_of dapple-doc | sed -n 's,^usr/share/doc/dapple/,,p' | sort)
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A page at a random address of this process, which no other program has there. The kernel's process_vm_writev() names
-// a process by its number, which another program gets by exec(), or another process after this one's end. So a peer
-// begins each call with a word for the guard page. The kernel uses one address space for the whole call, goes through
+// A random page, which no other program has at its address. The kernel's process_vm_writev() names a process by its
+// number, which another program gets by exec(), or another process after this one's end. So a peer begins each call
+// with a word for the guard page. The kernel uses one address space for the whole call, goes through
 // the parts in order, and stops at the first that is not mapped. So no byte behind the guard page comes to another
 // program.
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARD_PAGE_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARD_PAGE_HPP
 
 #include <cstdint>
+
+#include "provider/soft/proof/random_page.hpp"
 
 namespace dapple::soft {
 
@@ -22,16 +24,12 @@ struct Guard {
 // One thread.
 class GuardPage {
  public:
-  GuardPage() = default;
-  ~GuardPage();
-  GuardPage(const GuardPage&) = delete;
-  GuardPage& operator=(const GuardPage&) = delete;
-
   // False if it cannot be mapped. Once.
   bool map();
   const Guard& guard() const { return guard_; }
 
  private:
+  RandomPage page_;
   Guard guard_ = {};
 };
 

@@ -66,7 +66,7 @@ void make_last_word_visible_last([[maybe_unused]] Parts& here, [[maybe_unused]] 
 
 // Permissions, namespaces and security modules all may be in the way, so this tries it.
 void GuardedProcess::open(pid_t process, const Guard& guard) {
-  if (guard.address == 0 || process <= 0) return;
+  if (!RandomPage::may_have(guard.address) || process <= 0) return;
   guard_ = guard;
   process_.store(process, std::memory_order_relaxed);
   std::byte word[kWord] = {};

@@ -4,18 +4,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <bit>
+#include <cassert>
 #include <utility>
 
 #include "provider/soft/ordered_copy.hpp"
+#include "provider/soft/proof/process_memory.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -34,12 +34,6 @@ int64_t read_at(int fd, const iovec* parts, size_t count, uint64_t address) {
 
 iovec part(const void* at, size_t size) {
   return {const_cast<void*>(at), size};
-}
-
-// Another kind of file could let this process wait for ever.
-bool is_process_memory(int fd) {
-  struct statfs status = {};
-  return fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
 }
 
 const PublishedTable* map_table(int fd) {
@@ -61,12 +55,24 @@ PeerMemory::~PeerMemory() {
   if (table_ != nullptr) munmap(const_cast<PublishedTable*>(table_), sizeof *table_);
 }
 
-void PeerMemory::open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot, pid_t process) {
-  if (table_ != nullptr || !is_process_memory(memory.get())) return;
+// A hostile peer could end, so that another process gets its number, and have a secret of its own in that process'
+// data. But nothing is where hidden secrets are.
+Right PeerMemory::prove(ProofWords& words, const Parties& parties, pid_t process, bool hidden) {
+  assert(!memory_);
+  const Challenge challenge = {words.address.load(std::memory_order_relaxed),
+                               words.seal.load(std::memory_order_relaxed)};
+  if (hidden && !RandomPage::may_have(challenge.address)) return Right::kOtherMemory;
+  Secret secret;
+  const Right right = open_process_memory(process, challenge, parties, memory_, secret);
+  if (right != Right::kGranted) return right;
+  for (size_t i = 0; i < 2; i++) words.answer[i].store(secret.words[i], std::memory_order_relaxed);
+  return right;
+}
+
+void PeerMemory::open(OwnedFd table, Announcement* announcements, uint32_t own_slot, pid_t process) {
+  if (table_ != nullptr || !memory_) return;
   table_ = map_table(table.get());
   if (table_ == nullptr) return;
-  memory_ = std::move(memory);
-  memory_.hide();
   announcements_ = announcements;
   if (!reaches(own_slot)) return;
   process_.open(process, table_->guard);

@@ -3,7 +3,7 @@
 //
 // The memory of a peer's process, as the peer has published it. This process checks what the peer's engine would check.
 // Then it copies many bytes by the peer's process number, if the system allows that, and others by the descriptor of
-// /proc/PID/mem that the peer has passed: the kernel then reads and writes nothing after the peer's end or exec().
+// /proc/PID/mem that it has opened: the kernel then reads and writes nothing after the peer's end or exec().
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
 
@@ -16,6 +16,7 @@
 #include "provider/soft/placement/announcements.hpp"
 #include "provider/soft/placement/guarded_process.hpp"
 #include "provider/soft/placement/table.hpp"
+#include "provider/soft/proof/challenges.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -28,9 +29,12 @@ class PeerMemory {
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
 
-  // Takes the descriptors that the peer has sent, if it then reaches the peer's memory by them. `announcements`: the
-  // peer has mapped them, too. `process`: the peer's number in this process' PID namespace, or 0. Once, by one thread.
-  void open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot, pid_t process);
+  // Opens the peer's memory, if the kernel allows it, and answers the peer's challenge. `process`: the peer's number in
+  // this process' PID namespace, or 0. `hidden`: the secrets of peers are in pages that other programs lack. Once.
+  Right prove(ProofWords& words, const Parties& parties, pid_t process, bool hidden);
+  // After a proof: takes the table that the peer has sent for it. `announcements`: the peer has mapped them, too.
+  // `process` as above; with 0, the descriptor serves all copies. One thread.
+  void open(OwnedFd table, Announcement* announcements, uint32_t own_slot, pid_t process);
   // From now on it is not usable. Copies that have begun end as usual.
   void stop() { usable_.store(false, std::memory_order_relaxed); }
   // False before open(), after stop(), and after the peer's end.

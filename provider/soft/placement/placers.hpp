@@ -31,9 +31,10 @@ class Placer {
     if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  OwnedFd socket;     // its end shows the end of the process
-  RingMemory memory;  // with the announcements
-  pid_t process = 0;  // 0: of another PID namespace
+  OwnedFd socket;          // its end shows the end of the process
+  RingMemory memory;       // with the announcements
+  pid_t process = 0;       // 0: of another PID namespace
+  uint32_t challenge = 0;  // the number of the one that it has not answered yet; 0: none
 
  private:
   std::atomic<uint32_t> users_{1};

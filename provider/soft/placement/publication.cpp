@@ -10,6 +10,7 @@
 
 #include <cassert>
 #include <span>
+#include <utility>
 
 #include "provider/file_limit.hpp"
 #include "provider/soft/unix_message.hpp"
@@ -20,14 +21,6 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
-// A process that has the descriptor of this process' memory can write to all of it. So only a process that could do so
-// anyway gets the descriptor.
-bool may_trace(int socket) {
-  ucred who = {};
-  socklen_t size = sizeof who;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid() && who.gid == getegid();
-}
-
 }  // namespace
 
 Publication::~Publication() {
@@ -36,10 +29,8 @@ Publication::~Publication() {
 
 bool Publication::open() {
   assert(table_ == nullptr);
-  // A thread's folder exists even if the main thread has ended.
-  OwnedFd memory(::open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC));
   OwnedFd file(memfd_create("dapple-placement", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory || !file || getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_) return false;
+  if (!file || getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_ || !challenges_.open()) return false;
   if (!provider::file_may_have(sizeof *table_)) return false;
   // fallocate() reports a lack of memory; a first access would end in SIGBUS.
   if (fallocate(file.get(), 0, 0, sizeof *table_) != 0) return false;
@@ -58,9 +49,7 @@ bool Publication::open() {
   table_->echoes_address = reinterpret_cast<uintptr_t>(echoes_);
   // Without a guard page, peers copy by the descriptor only.
   if (guard_page_.map()) table_->guard = guard_page_.guard();
-  memory_ = std::move(memory);
   table_file_ = std::move(file);
-  memory_.hide();
   table_file_.hide();
   return true;
 }
@@ -122,17 +111,46 @@ void Publication::revoke_qp(uint32_t ticket) {
   qps_taken_[ticket - 1] = false;
 }
 
-bool Publication::admit(Placer& placer) {
-  if (table_ == nullptr || !may_trace(placer.socket.get()) || !placers_.add(placer)) return false;
-  const std::byte byte{0};
-  const int files[] = {memory_.get(), table_file_.get()};
-  if (send_message(placer.socket.get(), std::span(&byte, 1), files, MSG_DONTWAIT) == 0) return true;
+bool Publication::ask(Placer& placer, const Parties& parties) {
+  assert(placer.challenge == 0);
+  if (table_ == nullptr) return false;
+  Challenge challenge;
+  placer.challenge = challenges_.make(parties, challenge);
+  if (placer.challenge == 0) return false;
+  ProofWords& words = placer.memory.control().proof;
+  words.address.store(challenge.address, std::memory_order_relaxed);
+  words.seal.store(challenge.seal, std::memory_order_relaxed);
+  words.asked.store(1, std::memory_order_release);
+  return true;
+}
+
+Right Publication::judge(Placer& placer) {
+  const ProofWords& words = placer.memory.control().proof;
+  const Right claim = words.right.load(std::memory_order_acquire);
+  if (claim == Right::kNone) return Right::kAsked;
+  const Secret answer = {
+      {words.answer[0].load(std::memory_order_relaxed), words.answer[1].load(std::memory_order_relaxed)}};
+  const bool proved = challenges_.end(std::exchange(placer.challenge, 0), answer);
+  if (is_peers_reason(claim)) return claim;
+  if (!proved || claim != Right::kGranted) return Right::kNotProved;
+  if (!placers_.add(placer)) return Right::kNoRoom;
+  if (pass_table(placer)) return Right::kGranted;
   placers_.remove(placer);
-  return false;
+  return Right::kNoRoom;
+}
+
+bool Publication::pass_table(const Placer& placer) const {
+  const std::byte byte{0};
+  const int files[] = {table_file_.get()};
+  return send_message(placer.socket.get(), std::span(&byte, 1), files, MSG_DONTWAIT) == 0;
+}
+
+void Publication::forget(Placer& placer) {
+  if (placer.challenge != 0) challenges_.end(std::exchange(placer.challenge, 0), {});
+  placers_.remove(placer);
 }
 
 void Publication::close_in_child() {
-  memory_.reset();
   table_file_.reset();
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// This process' memory as peers reach it without its help: the descriptor of its memory, the guard page, the table of
-// the keys and queue pairs that they may use, and the peers. Packets serve everything that is not published.
+// This process' memory as peers reach it without its help: the peers, their proofs that the kernel lets them reach it,
+// the guard page, and the table of the keys and queue pairs that they may use. Packets serve everything that is not
+// published.
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
 
@@ -15,10 +16,11 @@
 #include "provider/soft/placement/guard_page.hpp"
 #include "provider/soft/placement/placers.hpp"
 #include "provider/soft/placement/table.hpp"
+#include "provider/soft/proof/challenges.hpp"
 
 namespace dapple::soft {
 
-// Internally locked.
+// Internally locked, except for the proofs of placers: those are one thread's at a time.
 class Publication {
  public:
   Publication() = default;
@@ -44,9 +46,17 @@ class Publication {
   // Tells whether peers find the key, for this range in this domain.
   bool shows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length) const;
 
-  // Lets a process copy. If it returns true, the caller must remove the placer from placers() before it lets the placer
-  // go.
-  bool admit(Placer& placer);
+  // Asks a process to prove that it reaches this memory by its own right; the caller wakes it. False if this is not
+  // possible now. If it returns true, the caller must call forget() before it lets the placer go.
+  bool ask(Placer& placer, const Parties& parties);
+  // After ask(): kAsked until the placer has answered. After kGranted the placer has the table and may copy. Otherwise
+  // the reason, in part as the placer reports it.
+  Right judge(Placer& placer);
+  // The placer copies no more.
+  void forget(Placer& placer);
+  // Tells whether the secrets of such processes are in pages that may_have() accepts. If not, the machine has no such
+  // pages.
+  bool hides_secrets() const { return challenges_.are_hidden(); }
   Placers& placers() { return placers_; }
 
   void close_in_child();
@@ -56,13 +66,15 @@ class Publication {
   uint32_t publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number, const Description& description,
                       uint32_t places);
 
+  bool pass_table(const Placer& placer) const;
+
   PublishedTable* table_ = nullptr;
-  OwnedFd memory_;
   OwnedFd table_file_;
   GuardPage guard_page_;
   uint64_t nonce_ = 0;
   uint64_t echoes_[kMaxSlots] = {};
   Placers placers_;
+  Challenges challenges_;
 
   std::mutex mutex_;
   // Places that are alive, or dead and not yet let go by all peers.

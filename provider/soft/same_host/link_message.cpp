@@ -41,6 +41,12 @@ LinkEnd peek_for_end(const OwnedFd& socket) {
   return look(socket, MSG_PEEK);
 }
 
+// EAGAIN: bytes wait there already. An end is seen when the socket is looked at.
+void wake(const OwnedFd& socket) {
+  const char byte = 0;
+  send(socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void say_why(const OwnedFd& socket, Way why) {
   const auto byte = static_cast<uint8_t>(why);
   send(socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);

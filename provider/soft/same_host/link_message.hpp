@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The bytes on a ring's connection after its first message. 0 wakes the other end. Any other byte is a Way, the reason
-// why the reader closes the connection, and nothing comes after it.
+// The bytes on a ring's connection after its first message. 0 wakes the other end: the ring's memory has news for it
+// (RingMemory::Control). One such byte of the reader brings the descriptor of its table. Any other byte is a Way, the
+// reason why the reader closes the connection, and nothing comes after it.
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
 
@@ -24,6 +25,7 @@ LinkEnd look_for_end(const OwnedFd& socket, Descriptors& files);
 LinkEnd look_for_end(const OwnedFd& socket);
 // The same, but takes nothing.
 LinkEnd peek_for_end(const OwnedFd& socket);
+void wake(const OwnedFd& socket);
 // If the reason cannot be sent, the peer sees only the end.
 void say_why(const OwnedFd& socket, Way why);
 

@@ -173,7 +173,7 @@ RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
     return none(errno == EAGAIN ? Way::kPeerBusy : Way::kPeerTakesNone);
   }
-  if (!same_user(socket.get())) return none(Way::kOtherUser);
+  if (!same_user(socket.get(), &ring->process_)) return none(Way::kOtherUser);
   if (bytes_.load() + RingMemory::kFileBytes > most_bytes_) return none(Way::kCap);
   if (const int error = ring->memory_.create(file); error != 0) return none(lack_of(error));
   RingHello hello;
@@ -197,9 +197,7 @@ RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
 void SameHostLinks::release(RingFrom& from) {
   if (!from.reader.release()) return;
   const Undisturbed undisturbed;
-  const char byte = 0;
-  // EAGAIN: bytes wait there already. An end is seen by attend().
-  send(from.socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  wake(from.socket);
 }
 
 bool SameHostLinks::wait_for_room() {
@@ -382,11 +380,12 @@ void SameHostLinks::attend_from(uint32_t index) {
     from.greeted = true;
     from.slot = hello.slot;
     rings_.fetch_add(1, std::memory_order_relaxed);
-    from.places = publication_ != nullptr && publication_->admit(from);
+    ask(from);
     const std::lock_guard lock(to_mutex_);
     if (from.slot < kMaxSlots && to_[from.slot] != nullptr) invite(from, *to_[from.slot]);
   }
   const bool ended = look_for_end(from.socket).come;
+  if (from.right == Right::kAsked) look_for_answer(from);
   // The background thread may already sleep, and then it has marked only the other rings. The mark comes after the
   // look, because the look takes the bytes that answer a mark.
   if (is_new) from.reader.sleep();
@@ -404,33 +403,64 @@ Way SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, c
   return error == 0 ? Way::kSharedMemory : lack_for_peer(error);
 }
 
+void SameHostLinks::ask(RingFrom& from) {
+  if (publication_ == nullptr) return note_right(from, Right::kOff);
+  if (!publication_->ask(from, {own_slot_, from.slot})) return note_right(from, Right::kNoRoom);
+  note_right(from, Right::kAsked);
+  wake(from.socket);
+}
+
+void SameHostLinks::look_for_answer(RingFrom& from) {
+  const Right right = publication_->judge(from);
+  if (right != from.right) note_right(from, right);
+}
+
+void SameHostLinks::note_right(RingFrom& from, Right right) {
+  from.right = right;
+  ways_->set_right(from.slot, right);
+}
+
 void SameHostLinks::attend_to(uint32_t slot) {
   const std::lock_guard lock(to_mutex_);
   RingTo* ring = to_[slot];
   if (ring == nullptr) return;
   Descriptors files;
   const LinkEnd end = look_for_end(ring->socket_, files);
-  pid_t process = 0;
-  if (publication_ != nullptr && files.count == 2 && same_user(ring->socket_.get(), &process)) {
-    ring->peer_memory_.open(std::move(files.fds[0]), std::move(files.fds[1]), ring->memory_.control().announcements,
-                            own_slot_, process);
-    for (uint32_t i = 0; i < from_end_; i++) {
-      if (from_[i] != nullptr && from_[i]->greeted && from_[i]->slot == slot) invite(*from_[i], *ring);
-    }
-  }
-  if (end.come) forget(slot, end.why);
+  if (end.come) return forget(slot, end.why);
+  if (!ring->answered_) answer(*ring, slot);
+  if (files.count == 1) take_table(*ring, slot, std::move(files.fds[0]));
 }
 
-// The writer of the ring may send references if its memory is the one that this process reaches. It compares the
-// nonces, because a slot may have got another owner.
+void SameHostLinks::answer(RingTo& ring, uint32_t slot) {
+  ProofWords& words = ring.memory_.control().proof;
+  if (words.asked.load(std::memory_order_acquire) == 0) return;
+  ring.answered_ = true;
+  const Right right = publication_ == nullptr ? Right::kPeerOff
+                                              : ring.peer_memory_.prove(words, {slot, own_slot_}, ring.process_,
+                                                                        publication_->hides_secrets());
+  words.right.store(right, std::memory_order_release);
+  wake(ring.socket_);
+}
+
+void SameHostLinks::take_table(RingTo& ring, uint32_t slot, OwnedFd table) {
+  ring.peer_memory_.open(std::move(table), ring.memory_.control().announcements, own_slot_, ring.process_);
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->greeted && from_[i]->slot == slot) invite(*from_[i], ring);
+  }
+}
+
+// The writer of the ring may send references if its memory is the one that this process reaches. It says itself which
+// slot it has, so the kernel must know it as the same process. It compares the nonces, because a slot may have got
+// another owner.
 void SameHostLinks::invite(const RingFrom& from, const RingTo& to) {
-  if (to.peer_memory_.usable()) from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_release);
+  if (!to.peer_memory_.usable() || from.process != to.process_) return;
+  from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_release);
 }
 
 void SameHostLinks::refuse(uint32_t index, Way why) {
   RingFrom& from = *from_[index];
   say_why(from.socket, why);
-  if (!from.places) return drop(index);
+  if (from.right != Right::kGranted) return drop(index);
   // The peer closes the connection when it copies no more. Until then this process waits for its copies.
   shutdown(from.socket.get(), SHUT_WR);
   from.refused = true;
@@ -438,10 +468,17 @@ void SameHostLinks::refuse(uint32_t index, Way why) {
 
 void SameHostLinks::drop(uint32_t index) {
   if (from_[index]->greeted) rings_.fetch_sub(1, std::memory_order_relaxed);
-  if (from_[index]->places) publication_->placers().remove(*from_[index]);
+  if (publication_ != nullptr) publication_->forget(*from_[index]);
   // A copy of the descriptor in a child would keep it there.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, from_[index]->socket.get(), nullptr);
+  const uint32_t slot = from_[index]->slot;
   from_[index].reset();
+  Right right = Right::kNone;
+  // The slot's next owner may have come before.
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->slot == slot) right = from_[i]->right;
+  }
+  ways_->set_right(slot, right);
   while (from_end_ > 0 && from_[from_end_ - 1] == nullptr) from_end_--;
 }
 

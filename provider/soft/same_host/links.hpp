@@ -5,8 +5,9 @@
 //
 // A process listens on the name that its slot's owner keeps bound. A process with packets for it connects there and
 // passes the ring that it will write to. So each direction has a connection of its own, and no question to dappled is
-// needed. The connection tells each end of the other's death, and wakes a sleeping end (link_message.hpp). The reader
-// may send the descriptors by which the writer copies to its memory (placement/publication.hpp).
+// needed. The connection tells each end of the other's death, and wakes a sleeping end (link_message.hpp). If the
+// writer proves that the kernel lets it reach the reader's memory (proof/challenges.hpp), the reader sends the table by
+// which the writer copies there (placement/publication.hpp).
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
 
@@ -72,6 +73,8 @@ class RingTo {
   PeerMemory peer_memory_;
   const uint32_t number_;
   OwnedFd socket_;
+  pid_t process_ = 0;      // the peer's; 0: of another PID namespace
+  bool answered_ = false;  // the peer's challenge; under the lock of all such rings
   std::atomic<bool> broken_{false};
   std::atomic<Way> end_{Way::kPeerGone};
   std::atomic<uint32_t> users_{1};
@@ -122,9 +125,9 @@ class SameHostLinks {
   struct RingFrom final : Placer {
     RingFrom() : reader(memory) {}
     RingReader reader;
-    uint32_t slot = 0;     // the writer's
+    uint32_t slot = 0;  // the writer's
+    Right right = Right::kNone;
     bool greeted = false;  // it has a ring
-    bool places = false;   // the publication has admitted it
     bool refused = false;  // its packets are of no use; it may still be copying
     bool has_packets() const { return greeted && !refused && !reader.empty(); }
   };
@@ -147,8 +150,13 @@ class SameHostLinks {
   void drop(uint32_t index);
   void refuse(uint32_t index, Way why);
   Way greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files);
-  static void invite(const RingFrom& from, const RingTo& to);
+  void ask(RingFrom& from);
+  void note_right(RingFrom& from, Right right);
+  void look_for_answer(RingFrom& from);
   // Called under to_mutex_.
+  void answer(RingTo& ring, uint32_t slot);
+  void take_table(RingTo& ring, uint32_t slot, OwnedFd table);
+  static void invite(const RingFrom& from, const RingTo& to);
   RingTo* connect(uint32_t slot, Way& way);
   void forget(uint32_t slot, Way why);
 

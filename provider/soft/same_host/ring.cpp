@@ -48,6 +48,7 @@ constexpr size_t kBehind = kLine;
 constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket, kLongestFront) + kBehind;
 static_assert(kMostNeeded + kKept <= kRingBytes);
 static_assert(kMostNeeded / sizeof(RingEntry) <= UINT16_MAX);
+static_assert(sizeof(RingMemory::Control) <= RingMemory::kControlBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint64_t>::is_always_lock_free);
 
 std::atomic_ref<uint64_t> entry_at(const RingMemory& memory, uint64_t position) {

@@ -28,6 +28,7 @@
 #include "provider/soft/addresses.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/placement/announcements.hpp"
+#include "provider/soft/proof/challenges.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::soft {
@@ -77,6 +78,7 @@ class RingMemory {
     alignas(64) std::atomic<uint64_t> fetches;   // by the reader: the nonce of the process whose references it can
                                                  // follow; 0: none
     Announcement announcements[kAnnouncements];  // by the writer: its copies beside the ring
+    ProofWords proof;                            // of the writer's right to copy beside the ring
   };
   Control& control() const { return *reinterpret_cast<Control*>(memory_); }
   std::byte* data() const { return memory_ + kControlBytes; }

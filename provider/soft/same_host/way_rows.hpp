@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "provider/soft/proof/right.hpp"
 #include "provider/soft/same_host/way.hpp"
 #include "provider/soft/wire_counters.hpp"
 
@@ -20,7 +21,8 @@ namespace dapple::soft {
 struct WayRow {
   uint8_t source[16] = {};  // GIDs; zero for datagrams, which have no peer
   uint8_t destination[16] = {};
-  uint32_t slot = 0;  // the peer's, if it is in this network namespace
+  uint16_t slot = 0;           // the peer's, if it is in this network namespace
+  Right right = Right::kNone;  // the peer's, to copy in the process' memory
   Way way = Way::kNone;
   uint32_t ring = 0;  // the number of the ring; 0: none
   uint32_t queue_pairs = 0;

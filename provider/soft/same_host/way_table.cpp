@@ -63,6 +63,7 @@ uint32_t WayTable::take(const WayRow& key) {
   }
   rows_[free] = key;
   rows_[free].queue_pairs = 1;
+  rows_[free].right = key.slot < kMaxSlots ? rights_[key.slot] : Right::kNone;
   publish(free);
   return free + 1;
 }
@@ -82,6 +83,17 @@ void WayTable::end_ring(uint32_t ring, Way why) {
   for (uint32_t i = 0; i < end_; i++) {
     if (rows_[i].queue_pairs == 0 || rows_[i].ring != ring || rows_[i].way != Way::kSharedMemory) continue;
     rows_[i].way = why;
+    publish(i);
+  }
+}
+
+void WayTable::set_right(uint32_t slot, Right right) {
+  if (slot == 0 || slot >= kMaxSlots) return;
+  const std::lock_guard lock(mutex_);
+  rights_[slot] = right;
+  for (uint32_t i = 0; i < end_; i++) {
+    if (rows_[i].queue_pairs == 0 || rows_[i].slot != slot || rows_[i].right == right) continue;
+    rows_[i].right = right;
     publish(i);
   }
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "provider/soft/messages.hpp"
 #include "provider/soft/same_host/way_rows.hpp"
 
 namespace dapple::soft {
@@ -22,12 +23,15 @@ class WayTable {
   // More bytes in rings, or fewer.
   void add_ring_bytes(int64_t bytes);
 
-  // Counts a queue pair; `key` is the row without the number of queue pairs. Returns the place for leave(), never 0.
+  // Counts a queue pair; `key` is the row without the number of queue pairs and the right. Returns the place for
+  // leave(), never 0.
   uint32_t take(const WayRow& key);
   // 0: none was taken.
   void leave(uint32_t place);
   // The ring has come to an end: its queue pairs use UDP from now on.
   void end_ring(uint32_t ring, Way why);
+  // The right of the slot's owner has changed. `slot` may be any number.
+  void set_right(uint32_t slot, Right right);
 
  private:
   static constexpr uint32_t kUnlisted = UINT32_MAX;
@@ -41,6 +45,7 @@ class WayTable {
   uint64_t unlisted_ = 0;
   uint32_t end_ = 0;  // rows in use are below
   WayRow rows_[kMaxWayRows];
+  Right rights_[kMaxSlots] = {};  // by slot
 };
 
 }  // namespace dapple::soft

@@ -13,6 +13,7 @@
 
 #include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
+#include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/pair.hpp"
 
 namespace dapple::tests {
@@ -218,15 +219,22 @@ int be_sender(void (*body)(PlacementEnd&)) {
   return failures() == before ? 0 : 2;
 }
 
-pid_t start(const char* off, std::atomic<pid_t>& number, int (*run)(void (*)(PlacementEnd&)),
-            void (*body)(PlacementEnd&)) {
+constexpr int kCannotConfine = 77;
+
+// The first process that has the device starts dappled, which must not end with a PID namespace.
+bool confine(bool (*how)(), const std::atomic<uint32_t>* before) {
+  return how == nullptr || (await(kMomentOfPatience, [before] { return before == nullptr || *before != 0; }) && how());
+}
+
+pid_t start(const char* off, bool (*how)(), const std::atomic<uint32_t>* before, std::atomic<pid_t>& number,
+            int (*run)(void (*)(PlacementEnd&)), void (*body)(PlacementEnd&)) {
   number = 0;
-  const pid_t process = start_process([&] {
+  return start_process([&] {
     if (off != nullptr) setenv(off, "off", 1);
+    if (!confine(how, before)) return kCannotConfine;
     number = getpid();
     return run(body);
   });
-  return process;
 }
 
 }  // namespace
@@ -240,9 +248,14 @@ void run_placement(const char* name, void (*body)(PlacementEnd& sender), const P
   memset(stage.reached, 0, sizeof stage.reached);
   timeout_of_this_run = options.timeout;
   const pid_t target = start(
-      options.target_off, stage.target, [](void (*)(PlacementEnd&)) { return be_target(); }, body);
-  const pid_t sender = start(options.sender_off, stage.sender, be_sender, body);
-  if (!ends_with(sender, 0)) failed(name, "the sender");
+      options.target_off, options.confine_target, options.confine_sender == nullptr ? &stage.qpn[0] : nullptr,
+      stage.target, [](void (*)(PlacementEnd&)) { return be_target(); }, body);
+  const pid_t sender = start(options.sender_off, options.confine_sender, &stage.qpn[1], stage.sender, be_sender, body);
+  int status = 0;
+  waitpid(sender, &status, 0);
+  const bool skipped = WIFEXITED(status) && WEXITSTATUS(status) == kCannotConfine;
+  if (skipped) skip_program("the system does not let this test confine a process: ", name);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) failed(name, "the sender");
   kill(target, SIGCONT);
   kill(target, SIGKILL);
   waitpid(target, nullptr, 0);

@@ -114,6 +114,10 @@ struct PlacementOptions {
   const char* sender_off = nullptr;  // an environment variable that is "off" in this process
   const char* target_off = nullptr;
   uint8_t timeout = 20;
+  // Called in this process first. False: the test is skipped. The target has the device before the sender is confined,
+  // and the sender before a target that is confined alone.
+  bool (*confine_sender)() = nullptr;
+  bool (*confine_target)() = nullptr;
 };
 
 // Runs both processes. `body` is the sender's, and reports by failed().

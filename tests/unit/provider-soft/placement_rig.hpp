@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Both ends of placement in one process: published memory, and its peer.
+// Both ends of placement in one process: published memory, and its peer, which proves its right to this process'
+// memory.
 #ifndef DAPPLE_TESTS_UNIT_PROVIDER_SOFT_PLACEMENT_RIG_HPP
 #define DAPPLE_TESTS_UNIT_PROVIDER_SOFT_PLACEMENT_RIG_HPP
 
@@ -21,7 +22,8 @@ namespace dapple::tests {
 using namespace dapple::soft;
 using dapple::roce::RemoteRange;
 
-inline constexpr uint32_t kSlot = 5;
+inline constexpr uint32_t kSlot = 5, kOwnSlot = 6;
+inline constexpr Parties kParties = {.target_slot = kOwnSlot, .peer_slot = kSlot};
 inline constexpr uint32_t kKey = 0x12345600, kDomain = 7;
 inline constexpr uint32_t kQpn = 0x20011, kPeerQpn = 0x50022;
 inline constexpr uint32_t kRead = dapple::roce::kRemoteRead, kWrite = dapple::roce::kRemoteWrite;
@@ -64,19 +66,30 @@ struct Rig {
     assert_true(qp != 0 && key != 0);
   }
   ~Rig() {
-    publication.placers().remove(*placer);
+    publication.forget(*placer);
     placer->let_go();
   }
-  // As a peer that reaches the process by this number.
+  ProofWords& words() const { return ring.control().proof; }
+  void ask() {
+    publication.forget(*placer);
+    words().right = Right::kNone;
+    assert_true(publication.ask(*placer, kParties));
+  }
+  // As a peer that copies many bytes by this number of the process.
   void reopen(pid_t process) {
+    peer = std::make_unique<PeerMemory>();
+    ask();
+    words().right = peer->prove(words(), kParties, getpid(), publication.hides_secrets());
+    assert_int_equal(words().right.load(), Right::kGranted);
+    assert_int_equal(publication.judge(*placer), Right::kGranted);
+    peer->open(receive_table(socket), ring.control().announcements, kSlot, process);
+  }
+  static OwnedFd receive_table(const OwnedFd& socket) {
     std::byte bytes[8];
     Descriptors files;
-    peer = std::make_unique<PeerMemory>();
-    publication.placers().remove(*placer);
-    assert_true(publication.admit(*placer));
     assert_int_equal(receive_message(socket.get(), bytes, files), 1);
-    assert_int_equal(files.count, 2);
-    peer->open(std::move(files.fds[0]), std::move(files.fds[1]), ring.control().announcements, kSlot, process);
+    assert_int_equal(files.count, 1);
+    return std::move(files.fds[0]);
   }
   uint64_t address() const { return reinterpret_cast<uintptr_t>(memory); }
   RemoteRange range(uint64_t offset, uint64_t length, uint32_t rkey = kKey) const {

@@ -64,6 +64,14 @@ void open__files_are_limited__is_closed(void**) {
   assert_int_equal(status, 0);
 }
 
+template <typename Condition>
+bool is_soon(Condition condition) {
+  for (const double end = seconds() + kMostSeconds; !condition(); usleep(1000)) {
+    if (seconds() > end) return false;
+  }
+  return true;
+}
+
 bool write(uint64_t offset, const std::byte* from, size_t size) {
   PeerMemory::Grant grant(*rig->peer, queue_pair(kWrite), rig->range(offset, size));
   return grant && grant.write(rig->address() + offset, from, size);
@@ -212,12 +220,7 @@ struct Revoker {
 
 // On a busy machine the thread that revokes may begin late.
 bool is_revoked_soon() {
-  const double end = seconds() + kMostSeconds;
-  while (rig->grants(rig->range(0, 8))) {
-    if (seconds() > end) return false;
-    usleep(1000);
-  }
-  return true;
+  return is_soon([] { return !rig->grants(rig->range(0, 8)); });
 }
 
 void revoke__while_a_grant_exists__waits_for_its_end(void**) {
@@ -377,23 +380,61 @@ void write__last_word_is_visible_last_and_at_once(void**) {
   }
 }
 
-void open__no_memory_of_a_process__unusable(void**) {
-  const OwnedFd file(memfd_create("test", MFD_CLOEXEC));
-  assert_int_equal(ftruncate(file.get(), sizeof(PublishedTable)), 0);
-  for (int i = 0; i < 3; i++) {
-    OwnedFd memory(i == 0 ? dup(file.get()) : open("/proc/self/mem", O_RDWR | O_CLOEXEC));
-    // i == 1: without seals
-    OwnedFd table(dup(file.get()));
-    if (i == 2) {
-      // Zeros: the nonce's address is not mapped.
-      table.reset(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-      assert_int_equal(fallocate(table.get(), 0, 0, sizeof(PublishedTable)), 0);
-      assert_int_equal(fcntl(table.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    }
+// Zeros: the nonce's address is not mapped.
+OwnedFd make_table(bool sealed) {
+  OwnedFd table(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  assert_int_equal(fallocate(table.get(), 0, 0, sizeof(PublishedTable)), 0);
+  if (sealed) assert_int_equal(fcntl(table.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+  return table;
+}
+
+void open__no_table_of_ours__unusable(void**) {
+  for (const bool sealed : {false, true}) {
     PeerMemory peer;
-    peer.open(std::move(memory), std::move(table), rig->ring.control().announcements, kSlot, getpid());
+    rig->ask();
+    assert_int_equal(peer.prove(rig->words(), kParties, getpid(), rig->publication.hides_secrets()), Right::kGranted);
+    peer.open(make_table(sealed), rig->ring.control().announcements, kSlot, getpid());
     assert_false(peer.usable());
   }
+}
+
+void open__without_a_proof__unusable(void**) {
+  PeerMemory peer;
+  peer.open(make_table(true), rig->ring.control().announcements, kSlot, getpid());
+  assert_false(peer.usable());
+}
+
+void judge__wrong_answer_or_strange_reason__no_table(void**) {
+  constexpr Right kStrange[] = {Right::kAsked, Right::kOff, Right::kNotProved, Right::kCount,
+                                static_cast<Right>(0xFFFF)};
+  for (int i = 0; i < 4; i++) {
+    PeerMemory peer;
+    rig->ask();
+    assert_int_equal(peer.prove(rig->words(), kParties, getpid(), rig->publication.hides_secrets()), Right::kGranted);
+    if (i == 0) rig->words().answer[0]++;
+    if (i == 1) rig->words().answer[1] ^= uint64_t{1} << 63;
+    rig->words().right = Right::kGranted;
+    if (i == 2) rig->words().right = Right::kRefused;
+    const Right expected = i < 2 ? Right::kNotProved : i == 2 ? Right::kRefused : Right::kGranted;
+    assert_int_equal(rig->publication.judge(*rig->placer), expected);
+    char byte;
+    assert_int_equal(recv(rig->socket.get(), &byte, 1, MSG_DONTWAIT), i == 3 ? 1 : -1);
+  }
+  for (const Right strange : kStrange) {
+    rig->ask();
+    rig->words().right = strange;
+    assert_int_equal(rig->publication.judge(*rig->placer), Right::kNotProved);
+  }
+}
+
+// Of another connection, with another secret.
+void judge__answer_to_an_earlier_challenge__no_table(void**) {
+  PeerMemory peer;
+  rig->ask();
+  assert_int_equal(peer.prove(rig->words(), kParties, getpid(), rig->publication.hides_secrets()), Right::kGranted);
+  rig->ask();
+  rig->words().right = Right::kGranted;
+  assert_int_equal(rig->publication.judge(*rig->placer), Right::kNotProved);
 }
 
 void write__the_process_has_ended__refused_for_ever(void**) {
@@ -410,7 +451,8 @@ void write__the_process_has_ended__refused_for_ever(void**) {
     auto* placer = new Placer;
     placer->socket = std::move(theirs);
     const bool good =
-        placer->memory.map(file.get()) == 0 && child_rig->open() && child_rig->admit(*placer) &&
+        placer->memory.map(file.get()) == 0 && child_rig->open() && child_rig->ask(*placer, kParties) &&
+        is_soon([&] { return child_rig->judge(*placer) == Right::kGranted; }) &&
         child_rig->publish(queue_pair()) != 0 &&
         child_rig->publish(KeyDescription{
             .key = kKey, .domain = kDomain, .access = kWrite, .address = rig->address(), .length = kSize}) != 0;
@@ -419,10 +461,11 @@ void write__the_process_has_ended__refused_for_ever(void**) {
   }
   theirs.reset();
   std::byte bytes[8] = {};
-  Descriptors files;
   PeerMemory peer;
-  assert_int_equal(receive_message(ours.get(), bytes, files), 1);
-  peer.open(std::move(files.fds[0]), std::move(files.fds[1]), ring.control().announcements, kSlot, child);
+  ProofWords& words = ring.control().proof;
+  assert_true(is_soon([&] { return words.asked == 1; }));
+  words.right = peer.prove(words, kParties, child, rig->publication.hides_secrets());
+  peer.open(Rig::receive_table(ours), ring.control().announcements, kSlot, child);
   assert_true(peer.usable());
   bool granted = false;
   for (int i = 0; i < 5000 && !granted; i++) {
@@ -460,7 +503,10 @@ int main() {
       cmocka_unit_test_setup_teardown(revoke__a_grant_does_not_end__says_so_once_a_second, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(revoke__while_peers_write__no_byte_changes_afterwards, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(write__last_word_is_visible_last_and_at_once, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(open__no_memory_of_a_process__unusable, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(open__no_table_of_ours__unusable, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(open__without_a_proof__unusable, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(judge__wrong_answer_or_strange_reason__no_table, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(judge__answer_to_an_earlier_challenge__no_table, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(write__the_process_has_ended__refused_for_ever, make_rig, drop_rig),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
