@@ -97,7 +97,7 @@ std::string ways_for_people(const NodeWays& ways) {
   if (!ways.problem.empty()) return fmt::format("Ways of connections: not available: {}\n", ways.problem);
   if (ways.programs.empty()) return "";
   Rows programs{{"PROCESS", "SHARED MEMORY"}};
-  Rows rows{{"PROCESS", "QUEUE PAIRS", "ADDRESS", "PEER", "PEER'S PROCESS", "WAY", "REASON"}};
+  Rows rows{{"PROCESS", "QUEUE PAIRS", "ADDRESS", "PEER", "PEER'S PROCESS", "WAY", "REASON", "PEER MAY COPY HERE"}};
   uint64_t unlisted = 0;
   for (const ProgramWays& program : ways.programs) {
     const std::string process = text_of_process(program.process);
@@ -107,7 +107,8 @@ std::string ways_for_people(const NodeWays& ways) {
       const uint32_t peer = peer_of(ways, row);
       rows.push_back({process, std::to_string(row.queue_pairs), text_of_address(row, row.source),
                       text_of_address(row, row.destination), peer != 0 ? std::to_string(peer) : "",
-                      row.way == Way::kSharedMemory ? "shared memory" : "UDP", reason_of(ways, row)});
+                      row.way == Way::kSharedMemory ? "shared memory" : "UDP", reason_of(ways, row),
+                      soft::name_of(row.right).title});
     }
   }
   std::string text = format_table(programs);
@@ -141,7 +142,9 @@ Json ways_as_json(const NodeWays& ways) {
                       {"peer_process", peer != 0 ? Json(peer) : Json()},
                       {"way", row.way == Way::kSharedMemory ? "shared_memory" : "udp"},
                       {"reason", row.way == Way::kSharedMemory ? Json() : Json(soft::name_of(row.way).key)},
-                      {"explanation", reason_of(ways, row)}});
+                      {"explanation", reason_of(ways, row)},
+                      {"peer_may_copy_here", row.right == soft::Right::kGranted},
+                      {"peer_may_copy_here_reason", soft::name_of(row.right).key}});
     }
   }
   return list;

@@ -9,6 +9,7 @@
 
 using namespace dapple;
 using namespace dapple::info;
+using soft::Right;
 using soft::Way;
 
 namespace {
@@ -23,7 +24,7 @@ soft::WayRow row(Way way, uint32_t slot, uint8_t last, uint32_t queue_pairs) {
   soft::ipv4_gid(own, made.source);
   soft::ipv4_gid(peer, made.destination);
   made.way = way;
-  made.slot = slot;
+  made.slot = static_cast<uint16_t>(slot);
   made.queue_pairs = queue_pairs;
   return made;
 }
@@ -44,10 +45,12 @@ NodeWays two_programs() {
 void people__shared_memory() {
   NodeWays ways = two_programs();
   ways.programs[0].rows = {row(Way::kSharedMemory, 2, 2, 17)};
+  ways.programs[0].rows[0].right = Right::kGranted;
   const std::string text = ways_for_people(ways);
   CHECK(holds(text, "\n100      132 KiB of at most 256 MiB\n"));
-  CHECK(holds(text,
-              "\n100      17           10.0.0.1  10.0.0.2  200             shared memory  the peer is on this host\n"));
+  CHECK(holds(
+      text,
+      "\n100      17           10.0.0.1  10.0.0.2  200             shared memory  the peer is on this host  yes\n"));
   CHECK(!holds(text, "not listed"));
 }
 
@@ -62,12 +65,26 @@ void people__udp_and_reasons() {
   ways.programs[1].no_rings = Way::kCapture;
   ways.programs[1].process = 0;
   const std::string text = ways_for_people(ways);
-  CHECK(holds(text, "10.0.0.9  -               UDP  another host or network namespace\n"));
-  CHECK(holds(text, "100      3            -         -         -               UDP  unreliable datagrams\n"));
-  CHECK(holds(text, "UDP  the peer takes no packets by shared memory: DAPPLE_PCAP is set\n"));
-  CHECK(holds(text, "UDP  the peer takes no packets by shared memory: no program has its slot\n"));
+  CHECK(holds(text, "10.0.0.9  -               UDP  another host or network namespace "));
+  CHECK(holds(text, "100      3            -         -         -               UDP  unreliable datagrams "));
+  CHECK(holds(text, "UDP  the peer takes no packets by shared memory: DAPPLE_PCAP is set "));
+  CHECK(holds(text, "UDP  the peer takes no packets by shared memory: no program has its slot "));
   CHECK(holds(text, "\nnot visible  none: DAPPLE_PCAP is set\n"));
   CHECK(holds(text, "\n5 more queue pairs are not listed\n"));
+}
+
+void people__peer_may_not_copy__why() {
+  NodeWays ways = two_programs();
+  ways.programs[0].rows = {row(Way::kSharedMemory, 2, 2, 1), row(Way::kSharedMemory, 3, 3, 1)};
+  ways.programs[0].rows[0].right = Right::kRefused;
+  ways.programs[0].rows[1].right = static_cast<Right>(4711);
+  const std::string text = ways_for_people(ways);
+  CHECK(holds(text, "the peer is on this host  no: the kernel does not let the peer trace this process\n"));
+  CHECK(holds(text, "the peer is on this host  -\n"));
+  const Json list = ways_as_json(ways);
+  CHECK_EQUAL(list[0]["peer_may_copy_here"], false);
+  CHECK_EQUAL(list[0]["peer_may_copy_here_reason"], "refused");
+  CHECK_EQUAL(list[1]["peer_may_copy_here_reason"], "none");
 }
 
 void people__no_program_or_no_answer() {
@@ -80,11 +97,14 @@ void people__no_program_or_no_answer() {
 void json__one_object_for_each() {
   NodeWays ways = two_programs();
   ways.programs[0].rows = {row(Way::kSharedMemory, 2, 2, 17)};
+  ways.programs[0].rows[0].right = Right::kGranted;
   ways.programs[1].rows = {row(Way::kPeerGone, 1, 1, 1)};
   const Json list = ways_as_json(ways);
   CHECK_EQUAL(list.size(), 2);
   CHECK_EQUAL(list[0]["way"], "shared_memory");
   CHECK(list[0]["reason"].is_null());
+  CHECK_EQUAL(list[0]["peer_may_copy_here"], true);
+  CHECK_EQUAL(list[0]["peer_may_copy_here_reason"], "granted");
   CHECK_EQUAL(list[0]["peer_process"], 200);
   CHECK_EQUAL(list[0]["queue_pairs"], 17);
   CHECK_EQUAL(list[1]["way"], "udp");
@@ -102,7 +122,7 @@ void json__one_object_for_each() {
 void people__unknown_way() {
   NodeWays ways = two_programs();
   ways.programs[0].rows = {row(static_cast<Way>(4711), 2, 2, 1)};
-  CHECK(holds(ways_for_people(ways), "UDP  not connected\n"));
+  CHECK(holds(ways_for_people(ways), "UDP  not connected "));
 }
 
 }  // namespace
@@ -110,7 +130,7 @@ void people__unknown_way() {
 int main() {
   const CMUnitTest tests[] = {
       TEST(people__shared_memory),     TEST(people__udp_and_reasons), TEST(people__no_program_or_no_answer),
-      TEST(json__one_object_for_each), TEST(people__unknown_way),
+      TEST(json__one_object_for_each), TEST(people__unknown_way),     TEST(people__peer_may_not_copy__why),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
