@@ -131,9 +131,10 @@ def plot(results: Results, rows: list[Row], file: Path, work: Path) -> None:
 
 
 def write(results: Results, folder: Path, work: Path) -> None:
-    """performance.md and performance.svg in that folder."""
+    """performance.md and performance.svg in that folder. The figures of bench/soft/pod stand in pod.md."""
     plot(results, ROWS, folder / "performance.svg", work)
     text, _ = summary(results, ROWS)
     page = [SPDX + PROSE, description(results), textwrap.fill(text, 140, break_on_hyphens=False) + ".\n",
-            "![How many times better than its target each row is](performance.svg)\n", tables(results, ROWS)]
+            "![How many times better than its target each row is](performance.svg)\n", tables(results, ROWS),
+            Path(__file__).with_name("pod.md").read_text().split("-->\n")[-1]]
     (folder / "performance.md").write_text("\n".join(page))
