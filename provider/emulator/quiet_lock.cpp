@@ -4,6 +4,13 @@
 
 #include <initializer_list>
 
+// Exported by the C library, and not declared in its headers for C++. longjmp() runs these clean-ups for the frames
+// that it leaves.
+extern "C" {
+void _pthread_cleanup_push(struct _pthread_cleanup_buffer* buffer, void (*routine)(void*), void* argument) noexcept;
+void _pthread_cleanup_pop(struct _pthread_cleanup_buffer* buffer, int execute) noexcept;
+}
+
 namespace dapple::provider {
 namespace {
 
@@ -33,12 +40,21 @@ QuietLock::Guard::Guard(QuietLock& lock) : lock_(held ? nullptr : &lock) {
   quiet_.emplace();
   pthread_mutex_lock(&lock_->mutex_);
   held = true;
+  _pthread_cleanup_push(
+      &at_longjmp_, [](void* guard) { static_cast<Guard*>(guard)->unlock(); }, this);
 }
 
 QuietLock::Guard::~Guard() {
   if (lock_ == nullptr) return;
+  _pthread_cleanup_pop(&at_longjmp_, 0);
+  unlock();
+}
+
+void QuietLock::Guard::unlock() {
   held = false;
   pthread_mutex_unlock(&lock_->mutex_);
+  lock_ = nullptr;
+  quiet_.reset();
 }
 
 bool QuietLock::is_held_here() {

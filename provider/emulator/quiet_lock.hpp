@@ -27,7 +27,7 @@ class NoSignals {
 class QuietLock {
  public:
   // In a handler for a fault of a thread that holds the lock, this does nothing: the handler may read the data, but
-  // must not rely on its consistency.
+  // must not rely on its consistency. If the handler leaves by longjmp(), the lock is free again.
   class Guard {
    public:
     explicit Guard(QuietLock& lock);
@@ -36,8 +36,11 @@ class QuietLock {
     Guard& operator=(const Guard&) = delete;
 
    private:
+    void unlock();
+
     QuietLock* lock_;
     std::optional<NoSignals> quiet_;
+    struct _pthread_cleanup_buffer at_longjmp_;
   };
 
   // True if this thread holds any QuietLock.
