@@ -107,7 +107,9 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
   if (is_written && !may_be_writable(address, request.length)) return EFAULT;
   ShadowRegion* region = nullptr;
   const bool peers_read = (request.access & kPeersReadingAccess) != 0;
-  if (const int error = shadow_.add(address, request.length, peers_read, &region)) return error;
+  const int error = shadow_.add(address, request.length, peers_read, &region);
+  if (error == EBUSY) return refuse("shared memory that another process has registered");
+  if (error != 0) return error;
   if (is_written) watch(region);
   request.address = region->view;
   *state = region;

@@ -64,14 +64,28 @@ Shadow::Span Shadow::pages_of(uintptr_t address, size_t length) const {
   return {address & ~(page_size_ - 1), ((address + length - 1) & ~(page_size_ - 1)) + page_size_};
 }
 
-// Counts one more region over each page. Pages that had none get a shadow with the program's contents. Returns 0 or
-// ENOMEM, with nothing changed.
-int Shadow::take(Span pages) {
-  uintptr_t at = pages.begin;
-  while (at < pages.end) {
+// Counts one more region over each page. Pages that had none get a shadow with the program's contents. Returns 0, EBUSY
+// or ENOMEM, with nothing changed.
+int Shadow::take(const std::vector<Piece>& pieces) {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const int error = take(pieces[i]);
+    if (error == 0) continue;
+    while (i-- > 0) {
+      let_go(places_of(pieces[i]));
+      give_back_unused(places_of(pieces[i]));
+    }
+    return error;
+  }
+  return 0;
+}
+
+int Shadow::take(const Piece& piece) {
+  int error = ENOMEM;
+  uintptr_t at = piece.place;
+  while (at < piece.end_of_place()) {
     Chunk* chunk = pages_.prepare(at);
     if (chunk == nullptr) break;
-    const uintptr_t end = std::min(pages.end, chunk->address + ShadowPages::kChunk);
+    const uintptr_t end = std::min(piece.end_of_place(), chunk->address + ShadowPages::kChunk);
     while (at < end) {
       size_t index = ShadowPages::index_in(*chunk, at);
       if (chunk->pages[index].regions != 0) {
@@ -81,11 +95,18 @@ int Shadow::take(Span pages) {
       }
       uintptr_t fresh_end = at;
       while (fresh_end < end && chunk->pages[ShadowPages::index_in(*chunk, fresh_end)].regions == 0) fresh_end += kPage;
+      if (!claim({at, fresh_end})) {
+        error = EBUSY;
+        break;
+      }
       const size_t length = fresh_end - at;
       unsigned char* memory = chunk->memory + (at - chunk->address);
       const iovec to = {memory, length};
-      const iovec from = {reinterpret_cast<void*>(at), length};
-      if (process_vm_readv(owner_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(length)) break;
+      const iovec from = {reinterpret_cast<void*>(piece.address + (at - piece.place)), length};
+      if (process_vm_readv(owner_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(length)) {
+        give_up_claim({at, fresh_end});
+        break;
+      }
       memcpy(chunk->baseline + (at - chunk->address), memory, length);
       for (; at < fresh_end; at += kPage, ++index) {
         Page& page = chunk->pages[index];
@@ -97,25 +118,39 @@ int Shadow::take(Span pages) {
     }
     if (at < end) break;
   }
-  if (at == pages.end) return 0;
-  let_go({pages.begin, at});
-  give_back_unused({pages.begin, at});
-  return ENOMEM;
+  if (at == piece.end_of_place()) return 0;
+  let_go({piece.place, at});
+  give_back_unused({piece.place, at});
+  return error;
 }
 
-void Shadow::let_go(Span pages) {
-  for (uintptr_t at = pages.begin; at < pages.end; at += kPage) {
-    Chunk* chunk = pages_.find(at);
-    --chunk->pages[ShadowPages::index_in(*chunk, at)].regions;
+// False if another process has a shadow of one of these pages.
+bool Shadow::claim(Span places) {
+  return !Places::is_shared(places.begin) ||
+         claims_.claim(places_.number_of(places.begin), (places.end - places.begin) / kPage);
+}
+
+void Shadow::let_go(Span places) {
+  uintptr_t begin = places.begin;  // of a run of pages that no region has any more
+  for (uintptr_t at = places.begin; at < places.end; at += kPage) {
+    if (--pages_.find_page(at)->regions == 0) continue;
+    give_up_claim({begin, at});
+    begin = at + kPage;
   }
+  give_up_claim({begin, places.end});
+}
+
+void Shadow::give_up_claim(Span places) {
+  if (places.begin >= places.end || !Places::is_shared(places.begin)) return;
+  claims_.give_up(places_.number_of(places.begin), (places.end - places.begin) / kPage);
 }
 
 // Frees the memory of unused pages, one run of pages at a time; a run does not cross chunks.
-void Shadow::give_back_unused(Span pages) {
-  uintptr_t at = pages.begin;
-  while (at < pages.end) {
+void Shadow::give_back_unused(Span places) {
+  uintptr_t at = places.begin;
+  while (at < places.end) {
     Chunk* chunk = pages_.find(at);
-    const uintptr_t end = std::min(pages.end, ShadowPages::chunk_of(at) + ShadowPages::kChunk);
+    const uintptr_t end = std::min(places.end, ShadowPages::chunk_of(at) + ShadowPages::kChunk);
     if (chunk == nullptr || chunk->memory == nullptr) {
       at = end;
       continue;
@@ -144,25 +179,57 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
   region->length = length;
   region->peers_read = peers_read;
   region->registered = registered;
-  give_up_waiting(pages);
-  if (const int error = take(pages)) {
+  int error = places_.cut(pages.begin, pages.end, &region->pieces);
+  for (const Piece& piece : region->pieces) give_up_waiting(places_of(piece));
+  if (error == 0) error = take(region->pieces);
+  if (error != 0) {
     delete region;
     return error;
   }
-  region->view = pages_.map(pages.begin, pages.end);
-  if (region->view == nullptr) {
-    let_go(pages);
-    give_back_unused(pages);
+  region->view = pages_.map(region->pieces);
+  if (region->view == nullptr || !note_places(*region)) {
+    if (region->view != nullptr) munmap(region->view, pages.end - pages.begin);
+    for (const Piece& piece : region->pieces) {
+      let_go(places_of(piece));
+      give_back_unused(places_of(piece));
+    }
     delete region;
     return ENOMEM;
   }
   region->view += address - pages.begin;
   regions_.push_back(region);
-  for (uintptr_t at = pages.begin; at < pages.end; at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
-    pages_.find(at)->regions.push_back(region);
-  }
+  for_each_chunk(*region, [region](Chunk& chunk) { chunk.regions.push_back(region); });
   *added = region;
   return 0;
+}
+
+// Notes at the addresses of a region where its shadows are. False without memory, with nothing changed.
+bool Shadow::note_places(const ShadowRegion& region) {
+  for (const Piece& piece : region.pieces) {
+    uintptr_t at = piece.address;
+    for (; at < piece.address + piece.length; at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
+      if (pages_.make(at) == nullptr) return false;
+    }
+  }
+  for (const Piece& piece : region.pieces) {
+    for (size_t offset = 0; offset < piece.length; offset += kPage) {
+      Page& page = *pages_.find_page(piece.address + offset);
+      page.elsewhere = Places::is_shared(piece.place) ? piece.place + offset : 0;
+      ++page.noted;
+    }
+  }
+  return true;
+}
+
+// Deletes a region. When the last is gone, other memory may come to its addresses.
+void Shadow::discard(ShadowRegion* region) {
+  for (const Piece& piece : region->pieces) {
+    for (uintptr_t at = piece.address; at < piece.address + piece.length; at += kPage) {
+      Page& page = *pages_.find_page(at);
+      if (--page.noted == 0) page.elsewhere = 0;
+    }
+  }
+  delete region;
 }
 
 void Shadow::remove(ShadowRegion* region) {
@@ -180,17 +247,13 @@ void Shadow::remove(ShadowRegion* region) {
   region->lost_bytes = {};
 
   forget(regions_, region);
-  let_go(pages);
-  for (uintptr_t at = pages.begin; at < pages.end; at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
-    Chunk* chunk = pages_.find(at);
-    forget(chunk->regions, region);
-    if (region->num_waiting > 0) chunk->removed.push_back(region);
-  }
-  give_back_unused(pages);
-  if (region->num_waiting == 0) {
-    delete region;
-    return;
-  }
+  for (const Piece& piece : region->pieces) let_go(places_of(piece));
+  for_each_chunk(*region, [region](Chunk& chunk) {
+    forget(chunk.regions, region);
+    if (region->num_waiting > 0) chunk.removed.push_back(region);
+  });
+  for (const Piece& piece : region->pieces) give_back_unused(places_of(piece));
+  if (region->num_waiting == 0) return discard(region);
   removed_.push_back(region);
   while (removed_.size() > kMaxWaitingRegions || num_waiting_pages_ > kMaxWaitingPages) forget_oldest();
 }

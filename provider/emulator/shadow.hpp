@@ -10,8 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "provider/emulator/claims.hpp"
+#include "provider/emulator/places.hpp"
 #include "provider/emulator/quiet_lock.hpp"
 #include "provider/emulator/shadow_pages.hpp"
 #include "provider/stack.hpp"
@@ -44,6 +47,7 @@ struct ShadowRegion {
   size_t length = 0;
   bool peers_read = false;  // by RDMA Reads or atomic operations
   Stack registered;         // the stack of the call that registered it
+  std::vector<Piece> pieces;
   unsigned char* view = nullptr;
   bool watched = false;
   Tally lost_bytes;
@@ -53,6 +57,32 @@ struct ShadowRegion {
   Tally unsynced;  // lines in pages that no longer wait
 
   uintptr_t end() const { return address + length; }
+
+  // The pages of its pieces: calls use(address, place) for each. A place that the region has at several addresses
+  // counts at the first.
+  template <class Use>
+  void for_each_page(Use use) const {
+    for (const Piece& piece : pieces) {
+      for (size_t offset = 0; offset < piece.length; offset += ShadowPages::kPage) {
+        if (first_with(piece.place + offset) == &piece) use(piece.address + offset, piece.place + offset);
+      }
+    }
+  }
+  // The position of a page among its pages.
+  size_t index_of(uintptr_t page) const { return (page - pieces.front().address) / ShadowPages::kPage; }
+  // The address of a place in it; 0 if it has none.
+  uintptr_t address_of(uintptr_t place) const {
+    const Piece* piece = first_with(place);
+    return piece == nullptr ? 0 : piece->address + (place - piece->place);
+  }
+
+ private:
+  const Piece* first_with(uintptr_t place) const {
+    for (const Piece& piece : pieces) {
+      if (piece.has_place(place)) return &piece;
+    }
+    return nullptr;
+  }
 };
 
 // The findings in a region.
@@ -69,8 +99,8 @@ struct ShadowFindings {
   Tally needless;
 };
 
-// A page of the program has one shadow, with any number of regions over it. All functions are safe from any thread. In
-// a child of fork() they do nothing, because the device continues with the parent's memory.
+// A page of memory has one shadow, with any number of regions and of shared mappings over it. All functions are safe
+// from any thread. In a child of fork() they do nothing, because the device continues with the parent's memory.
 class Shadow {
  public:
   static constexpr size_t kPage = ShadowPages::kPage;
@@ -93,7 +123,7 @@ class Shadow {
 
   // Gives the region's pages shadows with the program's contents, unless another region has given them one, and maps
   // them for the device. The view begins at the same offset in its page as the address. Returns 0 or an errno: EFAULT
-  // if the program's memory is not readable.
+  // if the program's memory is not readable, EBUSY if another process has a shadow of a page of it.
   int add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** region);
   // Reports the errors in the region. Lines that the device has changed can still be synced: they are reported when
   // their memory is registered again, when there are too many, or by tell_all(). Everything else is freed with the last
@@ -148,28 +178,49 @@ class Shadow {
     uintptr_t end;
   };
 
+  // Of addresses; the other functions take places where it says so.
   Span pages_of(uintptr_t address, size_t length) const;
-  int take(Span pages);
-  void let_go(Span pages);
-  void give_back_unused(Span pages);
+  int take(const std::vector<Piece>& pieces);
+  int take(const Piece& piece);
+  bool claim(Span places);
+  void give_up_claim(Span places);
+  bool note_places(const ShadowRegion& region);
+  void discard(ShadowRegion* region);
+  // Calls use(chunk) once for each chunk with a shadow of the region.
+  template <class Use>
+  void for_each_chunk(const ShadowRegion& region, Use use) {
+    std::vector<ShadowPages::Chunk*> chunks;
+    for (const Piece& piece : region.pieces) {
+      uintptr_t at = piece.place;
+      for (; at < piece.end_of_place(); at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
+        chunks.push_back(pages_.find(at));
+      }
+    }
+    std::sort(chunks.begin(), chunks.end());
+    chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+    for (ShadowPages::Chunk* chunk : chunks) use(*chunk);
+  }
+  void let_go(Span places);
+  void give_back_unused(Span places);
+  static Span places_of(const Piece& piece) { return {piece.place, piece.end_of_place()}; }
   void wait_for_syncs(ShadowRegion* region);
   void settle(ShadowPages::Chunk& chunk, size_t index, bool give_up);
-  void give_up_waiting(Span pages);
+  void give_up_waiting(Span places);
   void forget_oldest();
   void finish(ShadowRegion* region);
   void sync(uintptr_t address, size_t length, bool invalidate);
-  bool sync_line(ShadowPages::Chunk& chunk, uintptr_t line, bool invalidate);
-  void add_dirty(const ShadowPages::Chunk& chunk, Span part, Tally* dirty) const;
-  void note_lost(ShadowPages::Chunk& chunk, uintptr_t line, const void* device, const void* agreed);
+  bool sync_line(ShadowPages::Chunk& chunk, uintptr_t line, uintptr_t place, bool invalidate);
+  void add_dirty(const unsigned char* baseline, Span part, Tally* dirty) const;
+  void note_lost(ShadowPages::Chunk& chunk, uintptr_t line, uintptr_t place, const void* device, const void* agreed);
   ShadowFindings look_at(const ShadowRegion& region);
-  void look_at_unsynced(const ShadowRegion& region, Span part, Tally* tally);
+  void look_at_unsynced(const ShadowRegion& region, uintptr_t page, uintptr_t place, Tally* tally);
   void look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findings);
   void tell(const ShadowFindings& findings);
   void stop_watch();
   void unwatch(const ShadowRegion& region);
   void open_pages(Span pages);
-  void begin_sync(ShadowPages::Page& page, uintptr_t address);
-  void end_sync(ShadowPages::Page& page, uintptr_t address);
+  void begin_sync(uintptr_t page_address);
+  void end_sync(uintptr_t page_address);
   void close(uintptr_t page_address);
   void tell_stale_read(uintptr_t address, uintptr_t instruction);
 
@@ -178,6 +229,8 @@ class Shadow {
   size_t page_size_ = kPage;
   Tell tell_ = nullptr;
   ShadowPages pages_;
+  Places places_;
+  Claims claims_;
   std::vector<ShadowRegion*> regions_;
   std::vector<ShadowRegion*> removed_;  // the oldest first
   size_t num_waiting_pages_ = 0;

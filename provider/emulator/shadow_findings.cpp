@@ -30,49 +30,48 @@ LinePart part_of(const ShadowRegion& region, uintptr_t line) {
 
 }  // namespace
 
-// Counts the lines of part that the device has changed since the last sync. part: within one chunk.
-void Shadow::look_at_unsynced(const ShadowRegion& region, Span part, Tally* tally) {
-  const Chunk* chunk = pages_.find(part.begin);
-  const uintptr_t begin = std::max(part.begin, region.address & ~(kLine - 1));
-  for (uintptr_t line = begin; line < std::min(part.end, region.end()); line += kLine) {
-    const LinePart of_it = part_of(region, line);
-    const size_t offset = of_it.begin - chunk->address;
-    if (memcmp(chunk->memory + offset, chunk->baseline + offset, of_it.length) != 0) tally->add(1, of_it.begin);
+// Counts the lines of the region in one of its pages that the device has changed since the last sync.
+void Shadow::look_at_unsynced(const ShadowRegion& region, uintptr_t page, uintptr_t place, Tally* tally) {
+  const Chunk* chunk = pages_.find(place);
+  for (uintptr_t line = page; line < page + kPage; line += kLine) {
+    const LinePart part = part_of(region, line);
+    if (part.length == 0) continue;
+    const size_t offset = place - chunk->address + (part.begin - page);
+    if (memcmp(chunk->memory + offset, chunk->baseline + offset, part.length) != 0) tally->add(1, part.begin);
   }
 }
 
 // Reads the program's memory through the kernel, because the program may have unmapped it.
 void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findings) {
-  alignas(kLine) unsigned char program[kPage];
-  for (uintptr_t at = ShadowPages::page_of(region.address); at < region.end(); at += kPage) {
-    const Chunk* chunk = pages_.find(at);
-    const Page& page = chunk->pages[ShadowPages::index_in(*chunk, at)];
+  region.for_each_page([&](uintptr_t at, uintptr_t place) {
+    alignas(kLine) unsigned char program[kPage];
+    const Chunk* chunk = pages_.find(place);
+    const Page& page = chunk->pages[ShadowPages::index_in(*chunk, place)];
     const iovec to = {program, kPage};
     const iovec from = {reinterpret_cast<void*>(at), kPage};
     const bool look = region.peers_read && page.moved != UINT64_MAX &&
                       process_vm_readv(owner_, &to, 1, &from, 1, 0) == static_cast<ssize_t>(kPage);
-    if (!look && page.needless == 0) continue;
+    if (!look && page.needless == 0) return;
     for (size_t i = 0; i < kPage / kLine; ++i) {
       const uint64_t bit = uint64_t{1} << i;
       const LinePart part = part_of(region, at + i * kLine);
       if (part.length == 0) continue;
       if ((page.needless & bit) != 0) findings->needless.add(1, part.begin);
       if (!look || (page.moved & bit) != 0) continue;
-      const unsigned char* agreed = chunk->baseline + (part.begin - chunk->address);
-      const unsigned char* device = chunk->memory + (part.begin - chunk->address);
-      if (memcmp(program + part.begin % kPage, agreed, part.length) != 0 && memcmp(device, agreed, part.length) == 0) {
+      const size_t offset = place - chunk->address + (part.begin - at);
+      const unsigned char* agreed = chunk->baseline + offset;
+      const unsigned char* device = chunk->memory + offset;
+      if (memcmp(program + (part.begin - at), agreed, part.length) != 0 && memcmp(device, agreed, part.length) == 0) {
         findings->unclean.add(1, part.begin);
       }
     }
-  }
+  });
 }
 
 ShadowFindings Shadow::look_at(const ShadowRegion& region) {
   ShadowFindings findings = {region.address, region.length, region.registered, {}, {}, region.lost_bytes, {}};
-  for (uintptr_t at = region.address; at < region.end(); at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
-    look_at_unsynced(region, {ShadowPages::page_of(at), ShadowPages::chunk_of(at) + ShadowPages::kChunk},
-                     &findings.unsynced);
-  }
+  region.for_each_page(
+      [&](uintptr_t page, uintptr_t place) { look_at_unsynced(region, page, place, &findings.unsynced); });
   look_at_cpu_side(region, &findings);
   return findings;
 }
@@ -93,11 +92,9 @@ void Shadow::tell_all() {
   for (const ShadowRegion* region : removed_) {
     ShadowFindings findings = {
         region->address, region->length, region->registered, region->unsynced, {}, region->lost_bytes, {}};
-    for (uintptr_t at = ShadowPages::page_of(region->address); at < region->end(); at += kPage) {
-      if (region->waits[(at - ShadowPages::page_of(region->address)) / kPage]) {
-        look_at_unsynced(*region, {at, at + kPage}, &findings.unsynced);
-      }
-    }
+    region->for_each_page([&](uintptr_t page, uintptr_t place) {
+      if (region->waits[region->index_of(page)]) look_at_unsynced(*region, page, place, &findings.unsynced);
+    });
     tell(findings);
   }
 }

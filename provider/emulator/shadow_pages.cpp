@@ -27,7 +27,7 @@ ShadowPages::~ShadowPages() {
 }
 
 const char* ShadowPages::open() {
-  // A page's address is its place in the file.
+  // A page's place is its offset in the file.
   if (!file_may_have(std::numeric_limits<off_t>::max())) {
     return "the emulator needs a large sparse file, but the size of files is limited (ulimit -f)";
   }
@@ -73,17 +73,36 @@ void ShadowPages::unmap_chunk(Chunk& chunk) {
   chunk.baseline = nullptr;
 }
 
-ShadowPages::Chunk* ShadowPages::prepare(uintptr_t address) {
+ShadowPages::Page* ShadowPages::find_page(uintptr_t address) const {
   Chunk* chunk = find(address);
-  if (chunk == nullptr) {
-    chunk = new (std::nothrow) Chunk();
-    if (chunk == nullptr) return nullptr;
-    chunk->address = chunk_of(address);
-    Chunk** bucket = bucket_of(chunk->address);
-    chunk->next = *bucket;
-    *bucket = chunk;
-  }
-  return chunk->memory != nullptr || map_chunk(*chunk) ? chunk : nullptr;
+  return chunk == nullptr ? nullptr : &chunk->pages[index_in(*chunk, address)];
+}
+
+ShadowPages::Chunk* ShadowPages::find_shadow(uintptr_t address, uintptr_t* place) const {
+  Chunk* chunk = find(address);
+  *place = address;
+  if (chunk == nullptr) return nullptr;
+  const uintptr_t elsewhere = chunk->pages[index_in(*chunk, address)].elsewhere;
+  if (elsewhere == 0) return chunk;
+  *place = elsewhere + (address - page_of(address));
+  return find(*place);
+}
+
+ShadowPages::Chunk* ShadowPages::make(uintptr_t address) {
+  Chunk* chunk = find(address);
+  if (chunk != nullptr) return chunk;
+  chunk = new (std::nothrow) Chunk();
+  if (chunk == nullptr) return nullptr;
+  chunk->address = chunk_of(address);
+  Chunk** bucket = bucket_of(chunk->address);
+  chunk->next = *bucket;
+  *bucket = chunk;
+  return chunk;
+}
+
+ShadowPages::Chunk* ShadowPages::prepare(uintptr_t address) {
+  Chunk* chunk = make(address);
+  return chunk != nullptr && (chunk->memory != nullptr || map_chunk(*chunk)) ? chunk : nullptr;
 }
 
 void ShadowPages::give_back(Chunk& chunk, uintptr_t begin, uintptr_t end) {
@@ -102,10 +121,27 @@ void ShadowPages::give_back(Chunk& chunk, uintptr_t begin, uintptr_t end) {
   }
 }
 
-unsigned char* ShadowPages::map(uintptr_t begin, uintptr_t end) {
-  void* view =
-      mmap(nullptr, end - begin, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, static_cast<off_t>(begin));
-  return view == MAP_FAILED ? nullptr : static_cast<unsigned char*>(view);
+unsigned char* ShadowPages::map(const std::vector<Piece>& pieces) {
+  size_t length = 0;
+  for (const Piece& piece : pieces) length += piece.length;
+  constexpr int kRights = PROT_READ | PROT_WRITE;
+  constexpr int kFlags = MAP_SHARED | MAP_NORESERVE;
+  if (pieces.size() == 1) {
+    void* view = mmap(nullptr, length, kRights, kFlags, file_, static_cast<off_t>(pieces[0].place));
+    return view == MAP_FAILED ? nullptr : static_cast<unsigned char*>(view);
+  }
+  void* reserved = mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return nullptr;
+  auto* const view = static_cast<unsigned char*>(reserved);
+  unsigned char* at = view;
+  for (const Piece& piece : pieces) {
+    if (mmap(at, piece.length, kRights, kFlags | MAP_FIXED, file_, static_cast<off_t>(piece.place)) == MAP_FAILED) {
+      munmap(view, length);
+      return nullptr;
+    }
+    at += piece.length;
+  }
+  return view;
 }
 
 }  // namespace dapple::provider

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The storage of shadows. A byte's place in the file is its address in the program. So adjacent bytes are adjacent
-// here, and one mapping shows any region. The file is sparse: only pages in use take memory.
+// The storage of shadows. A byte's offset in the file is its place (places.hpp). So adjacent bytes are adjacent here,
+// and one mapping shows any piece of a region. The file is sparse: only pages in use take memory.
 #ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
 #define DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
 
@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include <vector>
+
+#include "provider/emulator/places.hpp"
 
 namespace dapple::provider {
 
@@ -23,19 +25,23 @@ class ShadowPages {
   static constexpr size_t kChunk = size_t{1} << 21;
   static constexpr size_t kPagesOfChunk = kChunk / kPage;
 
-  // In moved and needless, each bit stands for a line of the page.
+  // The page at a place, and at an address of the program. For private memory both are the same page.
   struct Page {
-    uint32_t regions;  // that have a byte of the page
-    uint32_t waiting;  // removed regions with lines in it that were never synced
-    uint32_t watched;  // watched regions that contain the whole page
-    bool was_watched;
-    bool in_sync;       // a sync is running, and the page must stay open
+    // At a place. In moved and needless, each bit stands for a line of the page.
+    uint32_t regions;   // that have a byte of the page
+    uint32_t waiting;   // removed regions with lines in it that were never synced
     uint64_t moved;     // lines that a sync has moved, either way
     uint64_t needless;  // lines that a sync found with nothing to move
+    // At an address.
+    uintptr_t elsewhere;  // the place of its shadow; 0 if that is here
+    uint32_t noted;       // regions with the page at this address, removed ones that wait included
+    uint32_t watched;     // watched regions that contain the whole page
+    bool was_watched;
+    bool in_sync;  // a sync is running, and the page must stay open
     bool is_used() const { return regions != 0 || waiting != 0; }
   };
 
-  // 2 MiB of the address space. A chunk lives as long as the table.
+  // 2 MiB of the places, which include all addresses. A chunk lives as long as the table.
   struct Chunk {
     uintptr_t address;
     Chunk* next;
@@ -61,9 +67,14 @@ class ShadowPages {
   static uintptr_t page_of(uintptr_t address) { return address & ~(kPage - 1); }
   static size_t index_in(const Chunk& chunk, uintptr_t address) { return (address - chunk.address) / kPage; }
 
-  // The chunk that holds the address. Null if no part of it was ever in use.
+  // The chunk that holds the place or address. Null if no part of it was ever in use.
   Chunk* find(uintptr_t address) const;
-  // The same, with memory for the pages; makes the chunk if necessary. Null without memory or address space.
+  Page* find_page(uintptr_t address) const;
+  // The chunk with the shadow of an address, and its place. Null if it never had one.
+  Chunk* find_shadow(uintptr_t address, uintptr_t* place) const;
+  // Makes the chunk if necessary. Null without memory.
+  Chunk* make(uintptr_t address);
+  // The same, with memory for the pages. Null without memory or address space.
   Chunk* prepare(uintptr_t address);
   // use() counts pages of the chunk that are now in use. give_back() counts pages that are unused again, and frees
   // their memory.
@@ -71,8 +82,9 @@ class ShadowPages {
   void give_back(Chunk& chunk, uintptr_t begin, uintptr_t end);
   size_t num_used() const { return num_used_; }
 
-  // Maps whole pages of the kernel's size for the device. Null if this is refused.
-  unsigned char* map(uintptr_t begin, uintptr_t end);
+  // Maps pieces, which have whole pages of the kernel's size, one behind the other for the device. Null if this is
+  // refused.
+  unsigned char* map(const std::vector<Piece>& pieces);
 
  private:
   static constexpr size_t kBuckets = size_t{1} << 14;

@@ -20,30 +20,37 @@ static_assert(kLinesOfPage == 64);
 
 }  // namespace
 
-void Shadow::note_lost(Chunk& chunk, uintptr_t line, const void* device, const void* agreed) {
-  const auto note = [&](uintptr_t begin, uintptr_t end, Tally* tally) {
-    begin = begin > line ? begin : line;
-    end = end < line + kLine ? end : line + kLine;
+// line, place: of the line, at the address of the sync and among the shadows.
+void Shadow::note_lost(Chunk& chunk, uintptr_t line, uintptr_t place, const void* device, const void* agreed) {
+  // begin and end: of the part of interest, in the mapping where the line is at `first`.
+  const auto note = [&](uintptr_t first, uintptr_t begin, uintptr_t end, Tally* tally) {
+    begin = begin > first ? begin : first;
+    end = end < first + kLine ? end : first + kLine;
     for (uintptr_t at = begin; at < end; ++at) {
-      const size_t i = at - line;
+      const size_t i = at - first;
       if (static_cast<const unsigned char*>(device)[i] != static_cast<const unsigned char*>(agreed)[i])
         tally->add(1, at);
     }
   };
-  note(line, line + kLine, &totals_.lost_bytes);
-  for (ShadowRegion* region : chunk.regions) note(region->address, region->end(), &region->lost_bytes);
-  for (ShadowRegion* region : chunk.removed) note(region->address, region->end(), &region->lost_bytes);
+  note(line, line, line + kLine, &totals_.lost_bytes);
+  const auto note_in = [&](ShadowRegion* region) {
+    if (const uintptr_t there = region->address_of(place)) {
+      note(there, region->address, region->end(), &region->lost_bytes);
+    }
+  };
+  for (ShadowRegion* region : chunk.regions) note_in(region);
+  for (ShadowRegion* region : chunk.removed) note_in(region);
 }
 
 // False if there was nothing to move. Reads each side only once, because either may be written at the same time.
-bool Shadow::sync_line(Chunk& chunk, uintptr_t line, bool invalidate) {
-  const size_t offset = line - chunk.address;
+bool Shadow::sync_line(Chunk& chunk, uintptr_t line, uintptr_t place, bool invalidate) {
+  const size_t offset = place - chunk.address;
   const Line program = Line::of(reinterpret_cast<const void*>(line));
   const Line device = Line::of(chunk.memory + offset);
   const Line agreed = Line::of(chunk.baseline + offset);
   if (program != agreed) {
     // The whole line goes to memory and overwrites the device's data in it.
-    if (device != agreed) note_lost(chunk, line, device.words, agreed.words);
+    if (device != agreed) note_lost(chunk, line, place, device.words, agreed.words);
     program.put(chunk.baseline + offset);
     program.put(chunk.memory + offset);
   } else if (device != agreed && invalidate) {
@@ -62,33 +69,35 @@ void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
   const uintptr_t end = address + length < address ? UINTPTR_MAX : address + length;
   uintptr_t line = address & ~(kLine - 1);
   while (line < end) {
-    Chunk* chunk = pages_.find(line);
-    if (chunk == nullptr || chunk->memory == nullptr) {
+    if (pages_.find(line) == nullptr) {
       line = ShadowPages::chunk_of(line) + ShadowPages::kChunk;
       if (line == 0) return;
       continue;
     }
-    const size_t index = ShadowPages::index_in(*chunk, line);
     const uintptr_t page_address = ShadowPages::page_of(line);
-    Page& page = chunk->pages[index];
-    if (!page.is_used()) {
+    uintptr_t place = 0;
+    Chunk* chunk = pages_.find_shadow(page_address, &place);
+    if (chunk == nullptr || chunk->memory == nullptr || !chunk->pages[ShadowPages::index_in(*chunk, place)].is_used()) {
       line = page_address + kPage;
+      if (line == 0) return;
       continue;
     }
-    begin_sync(page, page_address);
+    const size_t index = ShadowPages::index_in(*chunk, place);
+    Page& page = chunk->pages[index];
+    begin_sync(page_address);
     uint64_t moved = 0;
     uint64_t needless = 0;
     for (; line < end && line - page_address < kPage; line += kLine) {
       const uint64_t bit = uint64_t{1} << (line % kPage / kLine);
-      (sync_line(*chunk, line, invalidate) ? moved : needless) |= bit;
+      (sync_line(*chunk, line, place + (line - page_address), invalidate) ? moved : needless) |= bit;
     }
-    end_sync(page, page_address);
+    end_sync(page_address);
     page.moved |= moved;
     page.needless |= needless;
     totals_.needless_lines += static_cast<unsigned>(std::popcount(needless));
     if (page.waiting > 0) {
       settle(*chunk, index, false);
-      if (!page.is_used()) pages_.give_back(*chunk, page_address, page_address + kPage);
+      if (!page.is_used()) pages_.give_back(*chunk, place, place + kPage);
     }
   }
 }
@@ -102,15 +111,15 @@ void Shadow::clean_invalidate(uintptr_t address, size_t length) {
 }
 
 // Counts the bytes of part that the CPU has changed since the last sync. part: within one page, which the program may
-// have unmapped; then nothing is counted.
-void Shadow::add_dirty(const Chunk& chunk, Span part, Tally* dirty) const {
+// have unmapped; then nothing is counted. baseline: of the page.
+void Shadow::add_dirty(const unsigned char* baseline, Span part, Tally* dirty) const {
   alignas(kLine) unsigned char program[kPage];
   const uintptr_t page_address = ShadowPages::page_of(part.begin);
   const iovec to = {program, kPage};
   const iovec from = {reinterpret_cast<void*>(page_address), kPage};
   if (process_vm_readv(owner_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(kPage)) return;
   for (uintptr_t at = part.begin; at < part.end; ++at) {
-    if (program[at - page_address] != chunk.baseline[at - chunk.address]) dirty->add(1, at);
+    if (program[at - page_address] != baseline[at - page_address]) dirty->add(1, at);
   }
 }
 
@@ -122,14 +131,12 @@ Tally Shadow::dirty_bytes(uintptr_t address, size_t length) {
   while (address < end) {
     const uintptr_t page_address = ShadowPages::page_of(address);
     const uintptr_t part_end = end < page_address + kPage ? end : page_address + kPage;
-    Chunk* chunk = pages_.find(address);
-    if (chunk != nullptr && chunk->memory != nullptr) {
-      Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
-      if (page.is_used()) {
-        begin_sync(page, page_address);
-        add_dirty(*chunk, {address, part_end}, &dirty);
-        end_sync(page, page_address);
-      }
+    uintptr_t place = 0;
+    Chunk* chunk = pages_.find_shadow(page_address, &place);
+    if (chunk != nullptr && chunk->memory != nullptr && chunk->pages[ShadowPages::index_in(*chunk, place)].is_used()) {
+      begin_sync(page_address);
+      add_dirty(chunk->baseline + (place - chunk->address), {address, part_end}, &dirty);
+      end_sync(page_address);
     }
     address = part_end;
   }

@@ -226,16 +226,18 @@ void Shadow::open_pages_of(uintptr_t address, size_t length) {
   open_pages(pages_of(address, length));
 }
 
-void Shadow::begin_sync(Page& page, uintptr_t address) {
-  if (page.watched == 0) return;
-  page.in_sync = true;
-  allow(address, PROT_READ | PROT_WRITE);
+void Shadow::begin_sync(uintptr_t page_address) {
+  Page* page = pages_.find_page(page_address);
+  if (page == nullptr || page->watched == 0) return;
+  page->in_sync = true;
+  allow(page_address, PROT_READ | PROT_WRITE);
 }
 
-void Shadow::end_sync(Page& page, uintptr_t address) {
-  if (page.watched == 0) return;
-  page.in_sync = false;
-  close(address);
+void Shadow::end_sync(uintptr_t page_address) {
+  Page* page = pages_.find_page(page_address);
+  if (page == nullptr || page->watched == 0) return;
+  page->in_sync = false;
+  close(page_address);
 }
 
 void Shadow::close(uintptr_t page_address) {
@@ -265,9 +267,11 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
   if (chunk == nullptr) return Access::kNotOurs;
   const Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
   if (page.watched == 0) return page.was_watched ? Access::kAgain : Access::kNotOurs;
-  const size_t line = (address & ~(kLine - 1)) - chunk->address;
+  uintptr_t place = 0;
+  const Chunk* shadow = pages_.find_shadow(address & ~(kLine - 1), &place);
+  const size_t line = place - shadow->address;
   // The bytes of the instruction can be read unless they lie on the closed page.
-  if (is_read && memcmp(chunk->memory + line, chunk->baseline + line, kLine) != 0 &&
+  if (is_read && memcmp(shadow->memory + line, shadow->baseline + line, kLine) != 0 &&
       (ShadowPages::page_of(instruction) == page_address || !is_cache_maintenance(instruction)) &&
       !told.exchange(true)) {
     tell_stale_read(address, instruction);
@@ -282,7 +286,8 @@ void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
   name_place(instruction, place, sizeof place);
   const ShadowRegion* region = nullptr;
   Stack registered;
-  for (const ShadowRegion* candidate : pages_.find(address)->regions) {
+  uintptr_t at = 0;
+  for (const ShadowRegion* candidate : pages_.find_shadow(address, &at)->regions) {
     if (address - candidate->address < candidate->length) region = candidate;
   }
   if (region != nullptr) {
