@@ -53,13 +53,13 @@ QpAttributes Core::attributes() const {
 
 PostError Core::check_send(const SendRequest& request, uint32_t ahead) const {
   if (state_ < QpState::kRts) return PostError::kState;
-  return sends.check(request, config.type, ahead);
+  return sends.check(request, ahead);
 }
 
 PostError Core::post_send(const SendRequest& request) {
   // IBTA 10.8.2.1: a request is accepted from RTS on, and in an error completed as flushed.
   if (state_ < QpState::kRts) return PostError::kState;
-  const PostError error = sends.push(request, config.type);
+  const PostError error = sends.push(request);
   if (error == PostError::kNone && (state_ == QpState::kError || state_ == QpState::kSqe)) flush_sends();
   return error;
 }

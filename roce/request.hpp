@@ -50,6 +50,8 @@ struct AddressVector {
   uint8_t source_gid_index = 0;
   uint8_t hop_limit = 64;
   uint8_t traffic_class = 0;
+  // Of another protection domain than the queue pair's: the datagram completes with kLocalQpOperation in its turn.
+  bool is_foreign = false;
 };
 
 enum class SendOpcode : uint8_t {
@@ -98,8 +100,6 @@ struct SendRequest {
   AddressVector address = {};  // UD
   uint32_t remote_qpn = 0;     // UD
   uint32_t remote_qkey = 0;    // UD
-  // UD: the host cannot use `address` for this queue pair. The request completes with kLocalQpOperation in its turn.
-  bool is_foreign_address = false;
   // With kInline the addresses are read when it is posted, and keys are ignored.
   std::span<const Segment> segments = {};
 };

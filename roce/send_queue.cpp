@@ -58,10 +58,8 @@ bool SendQueue::create(const QpConfig& config) {
   return entries_ != nullptr && segments_ != nullptr && inline_bytes_ != nullptr;
 }
 
-PostError SendQueue::check(const SendRequest& request, QpType type, uint32_t ahead) const {
-  // A bind needs a connection, because windows belong to one (IBTA 10.6.7.2).
-  const bool is_unbindable = type == QpType::kUd && request.opcode == SendOpcode::kBindWindow;
-  if (!kOfReliable.has(request.opcode) || is_unbindable) return PostError::kOpcode;
+PostError SendQueue::check(const SendRequest& request, uint32_t ahead) const {
+  if (!kOfReliable.has(request.opcode)) return PostError::kOpcode;
   if (tail_ - head_ + ahead >= depth_) return PostError::kFull;
   const bool is_inline = goes_inline(request);
   // Inline bytes may come from more pieces than a gather list has room for.
@@ -73,20 +71,28 @@ PostError SendQueue::check(const SendRequest& request, QpType type, uint32_t ahe
   return PostError::kNone;
 }
 
-PostError SendQueue::push(const SendRequest& request, QpType type) {
-  if (const PostError error = check(request, type, 0); error != PostError::kNone) return error;
-  uint64_t length = length_of(request.segments);
-  if (kAtomics.has(request.opcode) && length != kAtomicSize) {
+PostError SendQueue::push(const SendRequest& request) {
+  if (const PostError error = check(request, 0); error != PostError::kNone) return error;
+  const uint64_t length = length_of(request.segments);
+  if (wants_response(request.opcode) && request.opcode != SendOpcode::kRead) {
+    push_with_result(request, length);
+  } else {
+    push(request, length);
+  }
+  return PostError::kNone;
+}
+
+void SendQueue::push_with_result(const SendRequest& request, uint64_t length) {
+  if (request.opcode == SendOpcode::kFlush) {
+    push(request, request.flush_length);
+  } else if (kAtomics.has(request.opcode) && length != kAtomicSize) {
     Segment result[kMaxSegments];
     SendRequest atomic = request;
     atomic.segments = first_bytes(request.segments, kAtomicSize, result);
     push(atomic, kAtomicSize);
-    return PostError::kNone;
+  } else {
+    push(request, kAtomicSize);
   }
-  if (request.opcode == SendOpcode::kAtomicWrite) length = kAtomicSize;
-  if (request.opcode == SendOpcode::kFlush) length = request.flush_length;
-  push(request, length);
-  return PostError::kNone;
 }
 
 }  // namespace dapple::roce

@@ -107,8 +107,8 @@ class SendQueue {
 
   // Tells whether push() would take the request after `ahead` others. It takes operations that the transport lacks:
   // they complete with an error in their turn.
-  PostError check(const SendRequest& request, QpType type, uint32_t ahead) const;
-  PostError push(const SendRequest& request, QpType type);
+  PostError check(const SendRequest& request, uint32_t ahead) const;
+  PostError push(const SendRequest& request);
   // The same for a request that check() has accepted, and the bytes of its message.
   SendEntry& push(const SendRequest& request, uint64_t length) {
     // Made in its place: an assignment would copy it from the stack.
@@ -154,6 +154,8 @@ class SendQueue {
   void clear() { head_ = tail_ = quiet_end_ = 0; }
 
  private:
+  // An atomic, Atomic Write or Flush.
+  void push_with_result(const SendRequest& request, uint64_t length);
   // Copies the segments or the inline bytes of the new entry.
   void keep(SendEntry& entry, std::span<const Segment> segments, bool is_inline) {
     const size_t slot = tail_++ & mask_;

@@ -34,7 +34,7 @@ Unreliable::Step Unreliable::step_local(const SendEntry& entry) {
 Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
   if (!entry.started) {
     // IBTA 11.6.2: an operation that the transport lacks, and C10-10: an address handle of another protection domain.
-    if (!operations_of(config.type).has(entry.request.opcode) || entry.request.is_foreign_address) {
+    if (!operations_of(config.type).has(entry.request.opcode) || entry.request.address.is_foreign) {
       finish_send(CompletionStatus::kLocalQpOperation);
       return Step::kFailed;
     }

@@ -45,7 +45,7 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
 int bind_mw(ibv_qp* ibv_qp, ibv_mw* mw, ibv_mw_bind* bind) {
   if (!usable(ibv_qp->context)) return ENODEV;
   const ibv_mw_bind_info& info = bind->bind_info;
-  if (mw->context != ibv_qp->context) return EINVAL;
+  if (mw->context != ibv_qp->context || ibv_qp->qp_type == IBV_QPT_UD) return EINVAL;
   if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
   if ((info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0) return EINVAL;
   Qp& qp = *ours<Qp>(ibv_qp);

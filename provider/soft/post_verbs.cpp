@@ -42,10 +42,12 @@ bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
                                           sizeof(request.atomic_write)) == roce::Fault::kNone;
 }
 
-// IBTA 10.6.7.2.2: windows of type 1 are bound by a verb of their own. The window has its new key as soon as the
-// request is posted, as after ibv_bind_mw(): a program may have chosen the lowest byte alone.
-int convert_bind(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
+// IBTA 10.6.7.2: only a connection binds windows, and windows of type 1 are bound by a verb of their own. The window
+// has its new key as soon as the request is posted, as after ibv_bind_mw(): a program may have chosen the lowest byte
+// alone.
+[[gnu::noinline]] int convert_bind(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
   ibv_mw* window = wr.bind_mw.mw;
+  if (qp.init.qp_type == IBV_QPT_UD) return EINVAL;
   if (window == nullptr || window->type != IBV_MW_TYPE_2 || window->context != qp.context->ibv) return EINVAL;
   request.bind = window_bind(*window, wr.bind_mw.rkey, wr.bind_mw.bind_info);
   const int error = error_of(qp.engine->check_send(request, 0));
@@ -155,7 +157,7 @@ void set_destination(const Qp& qp, roce::SendRequest& request, const ibv_ah& ah,
   const Ah& address = *reinterpret_cast<const Ah*>(&ah);
   request.address = address.address;
   // C10-10: the handle and the queue pair have one protection domain.
-  request.is_foreign_address = address.pd != qp.pd;
+  request.address.is_foreign = address.pd != qp.pd;
   request.remote_qpn = remote_qpn;
   request.remote_qkey = remote_qkey;
 }

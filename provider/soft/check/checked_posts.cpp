@@ -149,7 +149,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   bool is_foreign = false;
   for (uint32_t i = 0; i < post.count && post.error == 0; i++) {
     const roce::SendRequest& request = post.requests[i]->send;
-    is_foreign = is_foreign || request.is_foreign_address;
+    is_foreign = is_foreign || request.address.is_foreign;
     noted.push_back(note(qp, request.opcode, (request.flags & roce::kInline) != 0,
                          {request.segments.begin(), request.segments.end()}));
   }

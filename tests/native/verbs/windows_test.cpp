@@ -190,6 +190,21 @@ void bind__wrong_arguments__refused_at_once(void**) {
     assert_int_equal(ibv_dealloc_mw(strange), 0);
     assert_int_equal(ibv_dereg_mr(region), 0);
   }
+  // IBTA 10.6.7.2: windows belong to connections.
+  ibv_qp_init_attr init = {};
+  init.send_cq = init.recv_cq = pair->b.cq;
+  init.cap = {1, 0, 1, 0, 0};
+  init.qp_type = IBV_QPT_UD;
+  static End datagrams;
+  datagrams.qp = ibv_create_qp(pair->pd, &init);
+  assert_non_null(datagrams.qp);
+  bind.bind_info = whole_buffer(pair->b);
+  assert_int_equal(ibv_bind_mw(datagrams.qp, window, &bind), EINVAL);
+  ibv_mw* other = ibv_alloc_mw(pair->pd, IBV_MW_TYPE_2);
+  assert_non_null(other);
+  assert_int_equal(post_bind(datagrams, 9, other, other->rkey, whole_buffer(pair->b)), EINVAL);
+  assert_int_equal(ibv_dealloc_mw(other), 0);
+  assert_int_equal(ibv_destroy_qp(datagrams.qp), 0);
   assert_int_equal(window->rkey, before);
   assert_int_equal(ibv_dealloc_pd(pd), 0);
   assert_int_equal(ibv_close_device(context), 0);
