@@ -350,6 +350,11 @@ class Peer {
     // The victim waits for the end of a copy that is announced: the round's end shows it.
     if (one_in(30)) memory.control().announcements[below(kAnnouncements)].tickets.store(random_() & 0xFFF00000FFF);
     if (one_in(30)) memory.control().read.store(random_() >> below(64));
+    // It has proved nothing, whatever it says.
+    ProofWords& proof = memory.control().proof;
+    if (one_in(20)) proof.answer[below(2)].store(random_());
+    if (one_in(20)) proof.right.store(one_in(2) ? Right::kGranted : static_cast<Right>(any32()));
+    if (one_in(20)) proof.asked.store(any32());
   }
 
   // The victim's connections to this process: some get odd answers, some an end, some no answer at all.
@@ -394,6 +399,12 @@ class Peer {
       if (one_in(4)) control.sleeping.store(any32());
       if (one_in(4)) control.waiting.store(any32());
       if (one_in(4)) control.fetches.store(random_());
+      // A challenge with an address anywhere. The victim looks at it once, when a byte wakes it.
+      if (one_in(4)) control.proof.address.store(one_in(2) ? random_() : reinterpret_cast<uintptr_t>(&ring));
+      if (one_in(4)) control.proof.seal.store(random_());
+      if (one_in(8)) control.proof.asked.store(1);
+      const std::byte byte{0};
+      if (one_in(4)) send_message(ring.socket.get(), {&byte, 1}, {}, MSG_DONTWAIT);
       if (one_in(4)) ring.memory[RingMemory::kControlBytes + below(kRingBytes)] = static_cast<std::byte>(any32());
     }
   }
