@@ -145,8 +145,9 @@ void limits__second_context__shares_them(void**) {
   assert_true(refuses(kind));
   assert_int_equal(kind.destroy(made.back()), 0);
   made.pop_back();
-  // Left in the second context.
-  assert_non_null(kind.make());
+  static void* left = nullptr;  // in the second context; a sanitizer sees it as used
+  left = kind.make();
+  assert_non_null(left);
   assert_true(refuses(kind));
   assert_int_equal(ibv_close_device(context), 0);
   context = first;
