@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -66,11 +67,16 @@ void ask_for_short_slices() {
 
 }  // namespace
 
-bool Node::start_background() {
+bool Node::start_background(Problem& problem) {
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_fd_ < 0) return false;
+  if (wake_fd_ < 0) {
+    problem.set(errno, "no descriptor for the software device: %s%s", strerror(errno), descriptor_remedy(errno));
+    return false;
+  }
   wake_fd_ = hide_own(wake_fd_);
-  if (start_own_thread(run_background, this) == 0) return true;
+  const int error = start_own_thread(run_background, this);
+  if (error == 0) return true;
+  problem.set(error, "no thread for the software device: %s%s", strerror(error), process_remedy(error));
   close_own(wake_fd_);
   wake_fd_ = -1;
   return false;

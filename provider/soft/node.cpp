@@ -66,8 +66,8 @@ Node* Node::get(Problem& problem) {
         problem.set(ENOMEM, "no memory for the software device");
       } else if (!node->open_links(slot, problem)) {
         // The problem has the reason.
-      } else if (!node->start_background()) {
-        problem.set(ENOMEM, "no memory for the software device");
+      } else if (!node->start_background(problem)) {
+        // The same.
       } else {
         the_node = node.release();
         if (!handlers_registered) pthread_atfork(fork_prepare, fork_parent, fork_child);

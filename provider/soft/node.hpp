@@ -122,7 +122,7 @@ class Node final : public ArrivalSink {
   static void fork_parent();
   static void fork_child();
   bool open_links(const Slot& slot, Problem& problem);
-  bool start_background();
+  bool start_background(Problem& problem);
   static void* run_background(void* node);
 
   // The thread that makes progress: one that polls, or any other.

@@ -3,6 +3,8 @@
 #ifndef DAPPLE_PROVIDER_SOFT_PROBLEM_HPP
 #define DAPPLE_PROVIDER_SOFT_PROBLEM_HPP
 
+#include <errno.h>
+
 #include <cstdarg>
 #include <cstdio>
 
@@ -25,6 +27,18 @@ struct Problem {
     line[0] = '\0';
   }
 };
+
+// The end of a message about a system call that failed for lack of a descriptor; empty for any other errno.
+inline const char* descriptor_remedy(int error) {
+  if (error == EMFILE || error == ETOOMANYREFS) return "; raise ulimit -n";
+  return error == ENFILE ? "; the system has too many open files" : "";
+}
+
+// The same for a new process or thread. ENOMEM: without memory for its stack.
+inline const char* process_remedy(int error) {
+  if (error == EAGAIN) return "; raise ulimit -u, or the limit of the container's processes";
+  return error == ENOMEM ? "; raise ulimit -v" : "";
+}
 
 }  // namespace dapple::soft
 

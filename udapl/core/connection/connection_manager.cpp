@@ -21,7 +21,6 @@
 #include "udapl/core/lock.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/queue/srq.hpp"
-#include "udapl/core/silent_thread.hpp"
 
 namespace dapple::udapl {
 
@@ -62,7 +61,7 @@ Result<> ConnectionManager::start() {
   }
   wake_fd_ = make_event_fd();
   if (!wake_fd_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
-  auto started = silent_thread([this, generation = generation_] { run(generation); }, "dapple-cm", Subtype::kTep);
+  auto started = SilentThread::start([this, generation = generation_] { run(generation); }, "dapple-cm", Subtype::kTep);
   if (!started) return tl::unexpected(started.error());
   thread_ = std::move(*started);
   pid_ = getpid();
@@ -78,17 +77,12 @@ void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
   ++generation_;
   wake();
   // The members are moved out, so that an IA opened during the join starts its own thread and channel.
-  std::thread thread = std::move(thread_);
+  SilentThread thread = std::move(thread_);
   verbs::EventChannel channel = std::move(channel_);
   UniqueFd wake_fd = std::move(wake_fd_);
   const bool ours = pid_ == getpid();  // a child of fork() has no such thread
   control.unlock();
-  if (ours) {
-    thread.join();
-  } else {
-    (void)new std::thread(std::move(thread));  // there is nothing to join, and std::thread must not be destroyed
-                                               // unjoined
-  }
+  if (ours) thread.join();
 }
 
 Result<> ConnectionManager::watch(ibv_context* context) {

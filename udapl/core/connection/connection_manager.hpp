@@ -12,12 +12,12 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/clock.hpp"
 #include "udapl/core/error.hpp"
+#include "udapl/core/silent_thread.hpp"
 #include "udapl/core/unique_fd.hpp"
 
 namespace dapple::udapl {
@@ -105,7 +105,7 @@ class ConnectionManager {
   pid_t pid_ = 0;            // the process that has the thread
   verbs::EventChannel channel_;
   UniqueFd wake_fd_;
-  std::thread thread_;
+  SilentThread thread_;
   std::map<ibv_context*, Watch> watched_;
   Client::Deadlines deadlines_;
 

@@ -12,7 +12,6 @@
 #include "udapl/core/clock.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/events/event_fd.hpp"
-#include "udapl/core/silent_thread.hpp"
 
 namespace dapple::udapl {
 
@@ -33,7 +32,7 @@ Result<std::shared_ptr<Notifier>> Notifier::create() {
 }
 
 void Notifier::join(Threads& threads) {
-  for (std::thread& thread : threads) thread.join();
+  for (SilentThread& thread : threads) thread.join();
   threads.clear();
 }
 
@@ -193,18 +192,17 @@ Result<> Notifier::set_agent(const WaitAgent& agent) {
   if (agent.function && agent_thread_.empty()) {
     Threads thread(1);  // this comes first: a thread without an entry here could not be ended
     auto started =
-        silent_thread([self = shared_from_this()] { self->run_agent(); }, "dapple-agent", Subtype::kErrorHandler);
+        SilentThread::start([self = shared_from_this()] { self->run_agent(); }, "dapple-agent", Subtype::kErrorHandler);
     if (!started) return tl::unexpected(started.error());
     thread.front() = std::move(*started);
     agent_thread_.splice(agent_thread_.end(), thread);
-    agent_id_ = agent_thread_.front().get_id();
     agent_pid_ = getpid();
   }
   agent_ = agent;
   tell_deserted_ = told_ = false;
   renew();
   raise(agent_fd_);
-  if (std::this_thread::get_id() != agent_id_) {
+  if (!in_agent_thread()) {
     called_.wait(lock, [this, former = calls_] { return !calling_ || calls_ != former; });
   }
   return {};
@@ -261,16 +259,11 @@ void Notifier::close(bool tell_agent, Threads& threads) {
   stale_ = waiters_ + 1;  // pass_fd_ stays readable: no thread will sleep here again
   ++epoch_;
   if (agent_thread_.empty()) return;
-  const bool gone = agent_pid_ != getpid();
-  const bool self = std::this_thread::get_id() == agent_id_;
+  const bool gone = agent_pid_ != getpid();  // in a child of fork(), where there is nothing to join
+  const bool self = in_agent_thread();
   tell_closed_ = tell_agent && !self && !told_;
-  if (gone) {
-    (void)new Threads(std::move(agent_thread_));  // nothing to join, and a handle that must not be destroyed unjoined
-  } else if (self) {
-    agent_thread_.front().detach();
-  } else {
-    threads.splice(threads.end(), agent_thread_);
-  }
+  if (!gone && self) agent_thread_.front().detach();
+  if (!gone && !self) threads.splice(threads.end(), agent_thread_);
   agent_thread_.clear();
 }
 

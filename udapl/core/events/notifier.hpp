@@ -14,9 +14,9 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "udapl/core/error.hpp"
+#include "udapl/core/silent_thread.hpp"
 #include "udapl/core/unique_fd.hpp"
 
 namespace dapple::udapl {
@@ -38,7 +38,7 @@ struct NotifierLink {
 class Notifier : public std::enable_shared_from_this<Notifier> {
  public:
   // Joins the threads that close() has left. Does nothing in a child of fork(), where those threads do not exist.
-  using Threads = std::list<std::thread>;
+  using Threads = std::list<SilentThread>;
   static void join(Threads& threads);
 
   static Result<std::shared_ptr<Notifier>> create();
@@ -94,6 +94,7 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
     uint64_t epoch;  // of the last change that it has seen
   };
 
+  bool in_agent_thread() const { return !agent_thread_.empty() && agent_thread_.front().is_current(); }
   void collect();
   void push(Evd& evd);
   Evd* pop();
@@ -122,7 +123,6 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   WaitAgent agent_;
   UniqueFd agent_fd_;  // wakes the agent's thread after a change
   Threads agent_thread_;
-  std::thread::id agent_id_;
   pid_t agent_pid_ = 0;
   bool calling_ = false;        // the agent is being called
   uint64_t calls_ = 0;          // of agents, including that one
