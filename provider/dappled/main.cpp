@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "provider/dappled/daemonize.hpp"
+#include "provider/dappled/limits.hpp"
 #include "provider/dappled/server.hpp"
+#include "provider/soft/name_holder.hpp"
 
 using namespace dapple;
 using namespace dapple::dappled;
@@ -24,8 +25,6 @@ using namespace dapple::dappled;
 namespace {
 
 constexpr Milliseconds kLinger = 1000;
-constexpr int kBacklog = 512;
-constexpr int kNameTries = 200;
 
 // Readable when a signal asks dappled to end.
 soft::OwnedFd signals_to_stop(bool foreground) {
@@ -51,6 +50,7 @@ describes. The programs that use them start it.
 struct Options {
   int ready = -1;
   bool foreground = false;
+  bool replace = false;
 };
 
 // What an option prints, and null for an option that prints nothing.
@@ -59,12 +59,15 @@ const char* text_for(const char* option) {
   return strcmp(option, "--version") == 0 ? DAPPLE_VERSION "\n" : nullptr;
 }
 
-// --ready-fd=N is for the program that starts dappled: a descriptor for the answer.
+// --ready-fd=N is for the program that starts dappled: a descriptor for the answer. With --replace, dappled takes the
+// place of one whose limits are too low.
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; i++) {
     static constexpr char kReadyFd[] = "--ready-fd=";
     if (strcmp(argv[i], "--foreground") == 0) {
       options.foreground = true;
+    } else if (strcmp(argv[i], "--replace") == 0) {
+      options.replace = true;
     } else if (strncmp(argv[i], kReadyFd, sizeof kReadyFd - 1) == 0) {
       char* end;
       const long number = strtol(argv[i] + sizeof kReadyFd - 1, &end, 10);
@@ -96,42 +99,76 @@ void tell(const Options& options, const char* line) {
   }
 }
 
-bool somebody_listens(const sockaddr_un& address, socklen_t size) {
-  const soft::OwnedFd probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno == EAGAIN;
-}
-
 // The name is the lock: at most one dappled of a network namespace has it.
-soft::OwnedFd listen_on_name(bool& another) {
-  sockaddr_un address;
-  const socklen_t size = soft::abstract_address(soft::kDaemonName, address);
-  soft::OwnedFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  another = false;
-  for (int i = 0; listener && i < kNameTries; i++) {
-    if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0) {
-      if (listen(listener.get(), kBacklog) == 0) return listener;
-      break;
-    }
-    if (errno != EADDRINUSE) break;
-    another = somebody_listens(address, size);
-    if (another) break;
-    // The other dappled is about to end, or does not listen yet.
-    const timespec pause = {0, 5000000};
-    nanosleep(&pause, nullptr);
-  }
-  listener.reset();
-  return listener;
-}
+class Name {
+ public:
+  enum class Outcome { kTaken, kAnother, kFailed };
 
-// dappled inherits the limits of the program that starts it, but it serves all programs of the network namespace.
-// Descriptors that members hold in queues count against dappled's limit too.
-void raise_limits() {
-  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE}) {
-    rlimit limit;
-    if (getrlimit(resource, &limit) != 0) continue;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(resource, &limit);
+  // kAnother: another dappled listens. kFailed: `problem` has the reason.
+  Outcome take(soft::OwnedFd& listener, soft::Problem& problem) const {
+    listener.reset(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!listener) return failed(problem);
+    for (int i = 0; i < kTries; i++) {
+      if (bind(listener.get(), address(), size_) == 0) {
+        return listen(listener.get(), kBacklog) == 0 ? Outcome::kTaken : failed(problem);
+      }
+      if (errno != EADDRINUSE) return failed(problem);
+      if (somebody_listens()) return Outcome::kAnother;
+      // The other dappled is about to end, or does not listen yet.
+      const timespec pause = {0, 5000000};
+      nanosleep(&pause, nullptr);
+    }
+    char holder[120];
+    soft::name_holder(soft::find_name_holder(soft::kDaemonName, SOCK_SEQPACKET), holder, sizeof holder);
+    problem.set(EADDRINUSE,
+                "%s has the name of dappled and does not listen; end it, or run in another network namespace", holder);
+    return Outcome::kFailed;
   }
+
+  // Asks the present dappled for its name. It continues until the connection ends. Empty: it keeps the name.
+  soft::OwnedFd ask_for_it() const {
+    soft::OwnedFd connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswerTime, sizeof kAnswerTime);
+    setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerTime, sizeof kAnswerTime);
+    if (connect(connection.get(), address(), size_) != 0) return {};
+    soft::YieldRequest request;
+    request.limits = soft::hard_limits();
+    const auto kind = static_cast<uint16_t>(soft::MessageKind::kYield);
+    if (soft::send_message(connection.get(), soft::seal(request, kind), {}) != 0) return {};
+    std::byte room[sizeof(soft::ErrorReply)];
+    const ssize_t size = soft::receive_message(connection.get(), room);
+    soft::HeaderOnly reply;
+    if (size <= 0 ||
+        !soft::well_formed(std::span(room).first(static_cast<size_t>(size)), kind | soft::kReplyBit, reply))
+      return {};
+    return connection;
+  }
+
+ private:
+  static constexpr int kBacklog = 512;
+  static constexpr int kTries = 200;
+  static constexpr timeval kAnswerTime = {5, 0};
+
+  const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
+
+  bool somebody_listens() const {
+    const soft::OwnedFd probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    return connect(probe.get(), address(), size_) == 0 || errno == EAGAIN;
+  }
+
+  static Outcome failed(soft::Problem& problem) {
+    problem.set(errno, "dappled has no socket to listen on: %s", strerror(errno));
+    return Outcome::kFailed;
+  }
+
+  sockaddr_un address_ = {};
+  const socklen_t size_ = soft::abstract_address(soft::kDaemonName, address_);
+};
+
+int fail(const Options& options, soft::Problem& problem, const soft::SocketProcess& starter) {
+  if (is_shortage(problem.error)) describe_shortage(problem.error, starter, problem);
+  tell(options, problem.line);
+  return 1;
 }
 
 }  // namespace
@@ -146,35 +183,41 @@ int main(int argc, char** argv) {
     fprintf(stderr, "dappled: wrong options; see dappled --help\n");
     return 2;
   }
+  const soft::SocketProcess starter = find_starter();
   if (!options.foreground) options.ready = daemonize(options.ready);
   raise_limits();
   // The seed belongs to the program that has started dappled, and not to the other programs.
   unsetenv("DAPPLE_SEED");
   // A huge page would be more memory than all that this process needs.
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-  bool another = false;
-  soft::OwnedFd listener = listen_on_name(another);
-  if (another) {
-    tell(options, options.ready >= 0 ? "R" : "another dappled serves this network namespace");
-    return options.ready >= 0 ? 0 : 1;
+  const Name name{};
+  soft::OwnedFd predecessor, listener;
+  soft::Problem problem;
+  if (options.replace) predecessor = name.ask_for_it();
+  switch (name.take(listener, problem)) {
+    case Name::Outcome::kTaken:
+      break;
+    case Name::Outcome::kAnother:
+      tell(options, options.ready >= 0 ? "R" : "another dappled serves this network namespace");
+      return options.ready >= 0 ? 0 : 1;
+    case Name::Outcome::kFailed:
+      return fail(options, problem, starter);
   }
-  if (!listener) {
-    tell(options, strerror(errno));
-    return 1;
-  }
+  predecessor.reset();
   signal(SIGPIPE, SIG_IGN);
   // A limit on the size of files stops the writing, not dappled.
   signal(SIGXFSZ, SIG_IGN);
 
-  static Server server(std::move(listener), linger_time());
+  static Server server(std::move(listener), starter, linger_time());
   if (const int error = server.prepare(signals_to_stop(options.foreground)); error != 0) {
-    tell(options, strerror(error));
-    return 1;
+    problem.set(error, "dappled cannot begin: %s", strerror(error));
+    return fail(options, problem, starter);
   }
   if (options.ready >= 0) {
     tell(options, "R");
     close(options.ready);
   }
-  server.run();
+  // Destroying the server would end the programs' ids of rdma_cm, which the next dappled takes over.
+  if (!server.run()) _exit(0);
   return 0;
 }

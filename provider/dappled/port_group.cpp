@@ -113,8 +113,7 @@ bool PortGroup::create(soft::Problem& problem) {
   if (error = bundle_.create(); error == 0) error = bundle_.add(0, first.get());
   if (error != 0) {
     close();
-    problem.set(error, "dappled cannot keep its sockets: %s%s", strerror(error),
-                error == ETOOMANYREFS ? "; raise ulimit -n, or end other dappleds of this user" : "");
+    problem.set(error, "dappled cannot keep its sockets: %s", strerror(error));
     return false;
   }
   sockets_[0] = std::move(first);
@@ -161,8 +160,7 @@ bool PortGroup::grow(soft::Problem& problem) {
       problem.set(error, "All %u slots of UDP port %u are in use; end a program, or use another network namespace",
                   soft::kMaxSlots - 1, port_);
     } else {
-      problem.set(error, "dappled cannot add a socket on UDP port %u: %s%s", port_, strerror(error),
-                  error == ETOOMANYREFS || error == EMFILE ? "; raise ulimit -n" : "");
+      problem.set(error, "dappled cannot add a socket on UDP port %u: %s", port_, strerror(error));
     }
     return false;
   }

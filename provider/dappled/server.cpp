@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "provider/dappled/limits.hpp"
 #include "provider/dappled/namespace_identity.hpp"
 #include "provider/soft/trust.hpp"
 
@@ -37,8 +38,12 @@ Milliseconds now() {
   return static_cast<Milliseconds>(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
 }
 
-Server::Server(soft::OwnedFd listener, Milliseconds linger)
-    : listener_(std::move(listener)), linger_(linger), devices_(namespace_identity()), cm_(devices_) {}
+Server::Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milliseconds linger)
+    : listener_(std::move(listener)),
+      starter_(starter),
+      linger_(linger),
+      devices_(namespace_identity()),
+      cm_(devices_) {}
 
 void Server::watch(int fd, uint64_t key, bool on) {
   epoll_event event = {};
@@ -54,8 +59,10 @@ int Server::prepare(soft::OwnedFd stop) {
   if (!epoll_) return errno;
   reserve_.reset(eventfd(0, EFD_CLOEXEC));
   // The watch begins before the first reading, so that no change is missed.
-  if (netdev_watch_.open() == 0) watch(netdev_watch_.fd(), kNetdevKey, true);
-  refresh_devices();
+  const int error_of_watch = netdev_watch_.open();
+  if (is_file_shortage(error_of_watch)) return error_of_watch;
+  if (error_of_watch == 0) watch(netdev_watch_.fd(), kNetdevKey, true);
+  if (const int error = refresh_devices(); is_file_shortage(error)) return error;
   if (const int error = cm_.prepare(); error != 0) return error;
   watch(cm_.fd(), kCmKey, true);
   watch(listener_.get(), kListenerKey, true);
@@ -64,9 +71,10 @@ int Server::prepare(soft::OwnedFd stop) {
   return 0;
 }
 
-void Server::run() {
+bool Server::run() {
   epoll_event events[kEventsAtOnce];
-  for (bool stops = false; !stops && !finished();) {
+  bool stops = false;
+  while (!stops && !yielded_ && !finished()) {
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_for_cm(wait_time()));
     cm_.begin_turn();
     for (int i = 0; i < count; i++) {
@@ -84,7 +92,8 @@ void Server::run() {
       }
     }
     cm_.advance();
-    give_wire();
+    soft::Problem problem;
+    give_wire(problem);
     retry_waiting();
     if (accepts_later_) {
       accept_later(false);
@@ -96,6 +105,7 @@ void Server::run() {
   // Frees the port before the name: a successor that gets the name may take the port at once.
   slots_.close();
   listener_.reset();
+  return !stops && !yielded_;
 }
 
 int Server::wait_time() const {
@@ -135,7 +145,11 @@ void Server::accept_all() {
       soft::OwnedFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       // The kernel takes a descriptor before it looks into the queue, which may be empty.
       const bool none = !refused && errno == EAGAIN;
-      refused_connections_ += refused ? 1U : 0U;
+      if (refused) {
+        soft::Problem problem;
+        problem.set(EMFILE, "dappled has no file descriptor left");
+        refuse_connection(refused, problem);
+      }
       refused.reset();
       reserve_.reset(eventfd(0, EFD_CLOEXEC));
       if (none) return;
@@ -157,8 +171,10 @@ void Server::accept_one(soft::OwnedFd socket) {
   const bool trusted = soft::trusted_uid(who.uid);
   const uint32_t strangers = connection_count_ - members_;
   if (connection_count_ == kMaxConnections || (!trusted && strangers >= kMaxStrangers)) {
-    refused_connections_++;
-    return;
+    soft::Problem problem;
+    problem.set(EBUSY, "dappled has %u connections, and takes no more%s", connection_count_,
+                trusted ? "; end a program, or run in another network namespace" : " of other users");
+    return refuse_connection(socket, problem);
   }
   for (uint32_t i = 0; i < kMaxConnections; i++) {
     Connection& connection = connections_[i];
@@ -200,6 +216,7 @@ void Server::serve(Connection& connection) {
   soft::Descriptors descriptors;
   const ssize_t size = soft::receive_message(connection.socket.get(), room, descriptors);
   if (size == -EAGAIN) return;
+  if (size == -EMFILE) return refuse_unreceived(connection, room);
   if (size == -EMSGSIZE) malformed_++;
   if (size <= 0) return drop(connection);
   // A member asks one question at a time: a second question would have to be stored.
@@ -266,6 +283,8 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
     case soft::MessageKind::kCapture:
       if (plain) return answer_capture(connection, descriptors);
       break;
+    case soft::MessageKind::kYield:
+      return answer_yield(connection, message);
     default:
       break;
   }
@@ -279,8 +298,7 @@ void Server::send_reply(Connection& connection, soft::MessageKind kind, std::spa
   if (error == 0) return;
   if (descriptors.empty() || (error != ETOOMANYREFS && error != ENOMEM && error != ENOBUFS)) return drop(connection);
   soft::Problem problem;
-  problem.set(error, "dappled cannot hand over descriptors: %s%s", strerror(error),
-              error == ETOOMANYREFS ? "; raise ulimit -n, or end other dappleds of this user" : "");
+  problem.set(error, "dappled cannot hand over descriptors: %s", strerror(error));
   if (connection.slot != 0) {
     slots_.leave(connection.slot);
     slots_left_ = true;
@@ -289,23 +307,22 @@ void Server::send_reply(Connection& connection, soft::MessageKind kind, std::spa
   refuse(connection, kind, problem);
 }
 
-void Server::refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem) {
-  refused_requests_++;
-  soft::ErrorReply message;
-  message.header.error = static_cast<uint32_t>(problem.error);
-  static_assert(sizeof message.line >= sizeof problem.line);
-  memcpy(message.line, problem.line, sizeof problem.line);
-  reply(connection, kind, message);
-}
-
-void Server::refresh_devices() {
+int Server::refresh_devices() {
   // A reading that failed is done again at the next question.
   unread_ = netdev_watch_.changed() || unread_;
-  if (unread_ && read_netdevs(netdevs_) == 0) {
+  const int error = unread_ ? read_netdevs(netdevs_) : 0;
+  if (unread_ && error == 0) {
     unread_ = false;
     devices_.update(netdevs_);
   }
   if (devices_.generation() != told_generation_) tell_changes();
+  return error;
+}
+
+void Server::refuse_devices(Connection& connection, soft::MessageKind kind, int error) {
+  soft::Problem problem;
+  problem.set(error, "dappled cannot read the network interfaces: %s", strerror(error));
+  refuse(connection, kind, problem);
 }
 
 void Server::tell_changes() {
@@ -322,7 +339,8 @@ void Server::tell_changes() {
 
 void Server::answer_devices(Connection& connection) {
   // The answer includes every change that came before the question.
-  refresh_devices();
+  if (const int error = refresh_devices(); error != 0)
+    return refuse_devices(connection, soft::MessageKind::kDevices, error);
   connection.told = false;
   soft::DevicesReply message;
   message.generation = devices_.generation();
@@ -338,7 +356,7 @@ void Server::answer_device(Connection& connection, std::span<const std::byte> by
     malformed_++;
     return drop(connection);
   }
-  refresh_devices();
+  if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, kind, error);
   connection.told = false;
   const soft::DeviceInfo* device = devices_.find(request.index);
   if (device == nullptr) {
@@ -369,7 +387,7 @@ void Server::answer_slot(Connection& connection) {
   if (grant != Slots::Grant::kGranted) return refuse(connection, kind, problem);
   connection.slot = slot;
   // A program that has a slot can be reached, so its peers may ask for services from now on.
-  give_wire();
+  give_wire(problem);
   soft::SlotReply message;
   message.slot = slot;
   message.dual_stack = slots_.group().dual_stack();

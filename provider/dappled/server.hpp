@@ -15,6 +15,7 @@
 #include "provider/dappled/slots.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
+#include "provider/soft/socket_process.hpp"
 #include "provider/soft/unix_message.hpp"
 
 namespace dapple::dappled {
@@ -26,12 +27,13 @@ Milliseconds now();
 class Server {
  public:
   // `listener` listens on dappled's name. `linger`: the time that dappled stays without members.
-  Server(soft::OwnedFd listener, Milliseconds linger);
+  Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milliseconds linger);
 
   // `stop` becomes readable when run() is to end: a signalfd. 0, or an errno.
   int prepare(soft::OwnedFd stop);
-  // Runs until the last member has been gone for long enough, or until `stop` becomes readable.
-  void run();
+  // Runs until the last member has been gone for long enough, or until `stop` becomes readable or another dappled has
+  // the name; false in the last two cases.
+  bool run();
 
  private:
   static constexpr uint32_t kMaxConnections = 1024;
@@ -62,6 +64,12 @@ class Server {
   void answer_announce(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors);
   void answer_status(Connection& connection);
   void answer_ways(Connection& connection, std::span<const std::byte> message);
+
+  // server_refusals.cpp
+  soft::ErrorReply refusal(const soft::Problem& problem);
+  void refuse_connection(const soft::OwnedFd& socket, const soft::Problem& problem);
+  void refuse_unreceived(Connection& connection, std::span<const std::byte> message);
+  void answer_yield(Connection& connection, std::span<const std::byte> message);
   void refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem);
   template <class Reply>
   void reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors = {}) {
@@ -78,9 +86,11 @@ class Server {
   void answer_cm_resume(Connection& connection, std::span<const std::byte> message);
   void resume(Connection& connection);
   void answer_capture(Connection& connection, soft::Descriptors& descriptors);
-  void give_wire();
+  void give_wire(soft::Problem& problem);
 
-  void refresh_devices();
+  // 0, or the errno of a reading that has failed. The table stays as it was then.
+  int refresh_devices();
+  void refuse_devices(Connection& connection, soft::MessageKind kind, int error);
   void tell_changes();
   void retry_waiting();
   int wait_time() const;
@@ -92,7 +102,9 @@ class Server {
 
   soft::OwnedFd stop_;
   soft::OwnedFd listener_;
+  const soft::SocketProcess starter_;
   Milliseconds linger_;
+  bool yielded_ = false;  // another dappled has the name
   soft::OwnedFd epoll_;
   soft::OwnedFd reserve_;       // is closed to accept, and refuse, a connection when no descriptor is left
   bool accepts_later_ = false;  // there is no reserve, either

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "provider/dappled/limits.hpp"
 #include "provider/dappled/server.hpp"
 
 namespace dapple::dappled {
@@ -24,16 +25,18 @@ void Server::answer_cm_open(Connection& connection, soft::Descriptors& descripto
   if (slots_.take_port(problem) == Slots::Grant::kRefused) return refuse(connection, kind, problem);
   problem.clear();
   if (!descriptors.fds[0]) {
-    problem.set(ENFILE, "dappled has no file descriptor left for rdma_cm; raise ulimit -n");
+    problem.set(EINVAL, "The question lacks the channel's descriptor");
     return refuse(connection, kind, problem);
   }
+  give_wire(problem);
+  if (is_file_shortage(problem.error)) return refuse(connection, kind, problem);
   soft::CmOpenReply message;
   int journal = -1;
   if (const int error = cm_.open(std::move(descriptors.fds[0]), message.channel, journal); error != 0) {
     problem.set(error, "dappled cannot open rdma_cm: %s", strerror(error));
     return refuse(connection, kind, problem);
   }
-  give_wire();
+  give_wire(problem);
   reply(connection, kind, message, {&journal, 1});
 }
 
@@ -42,12 +45,12 @@ void Server::answer_cm_restore(Connection& connection, soft::Descriptors& descri
   refresh_devices();
   soft::CmOpenReply message;
   const int error = cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), message.channel);
+  soft::Problem problem;
   if (error != 0) {
-    soft::Problem problem;
     problem.set(error, "dappled cannot take over a channel of rdma_cm: %s", strerror(error));
     return refuse(connection, kind, problem);
   }
-  give_wire();
+  give_wire(problem);
   reply(connection, kind, message);
 }
 
@@ -102,9 +105,8 @@ void Server::answer_capture(Connection& connection, soft::Descriptors& descripto
 }
 
 // QP 1 answers as long as a program has the port. It also answers requests for services that do not exist here.
-void Server::give_wire() {
+void Server::give_wire(soft::Problem& problem) {
   if (cm_.has_wire() || (cm_.channels() == 0 && !slots_.group().exists())) return;
-  soft::Problem problem;
   // A look at the port's owner takes some time, and each turn of the loop comes here.
   if (!slots_.group().exists() && now() >= next_port_look_) {
     slots_.take_port(problem);

@@ -18,12 +18,17 @@
 
 namespace dapple::dappled {
 
+// The name's text, in `name`.
+inline const char* slot_name(uint32_t slot, char (&name)[32]) {
+  snprintf(name, sizeof name, "%s%u", soft::kSlotName, slot);
+  return name;
+}
+
 // Empty if another process has the slot (errno is EADDRINUSE), or on failure.
 inline soft::OwnedFd take_lease(uint32_t slot) {
   char name[32];
-  snprintf(name, sizeof name, "%s%u", soft::kSlotName, slot);
   sockaddr_un address;
-  const socklen_t size = soft::abstract_address(name, address);
+  const socklen_t size = soft::abstract_address(slot_name(slot, name), address);
   soft::OwnedFd lease(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (lease && bind(lease.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) lease.reset();
   return lease;

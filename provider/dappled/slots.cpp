@@ -10,6 +10,7 @@
 #include <cassert>
 
 #include "provider/dappled/slot_lease.hpp"
+#include "provider/soft/name_holder.hpp"
 #include "provider/soft/port_owner.hpp"
 #include "provider/soft/trust.hpp"
 
@@ -95,6 +96,20 @@ bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
   return false;
 }
 
+// If programs that are not members hold names of slots, the line names one of them.
+void Slots::name_squatter(soft::Problem& problem) const {
+  for (uint32_t slot = 1; slot < group_.size(); slot++) {
+    if (states_[slot] != State::kFree) continue;
+    char name[32], holder[120];
+    soft::name_holder(soft::find_name_holder(slot_name(slot, name), SOCK_STREAM), holder, sizeof holder);
+    problem.set(ENOSPC,
+                "%s has the name of slot %u, and no other is free (%u of %u are in use); end it, or run in another "
+                "network namespace",
+                holder, slot, in_use(), soft::kMaxSlots - 1);
+    return;
+  }
+}
+
 Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem) {
   Grant grant = Grant::kGranted;
   if (!have_port(grant, problem)) return grant;
@@ -103,7 +118,10 @@ Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& pr
       problem.set(errno, "dappled has no file descriptor left: %s", strerror(errno));
       return Grant::kRefused;
     }
-    if (!group_.grow(problem)) return Grant::kRefused;
+    if (!group_.grow(problem)) {
+      if (problem.error == ENOSPC) name_squatter(problem);
+      return Grant::kRefused;
+    }
   }
   if (const int error = have_counters({}); error != 0) {
     problem.set(error, "dappled has no memory for counters: %s", strerror(error));
@@ -131,7 +149,8 @@ void Slots::find_left() {
 }
 
 bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem) {
-  if (handed.count != soft::kAnnounceDescriptors || slot == 0 || slot >= soft::kMaxSlots) {
+  const bool complete = handed.count == soft::kAnnounceDescriptors || (handed.count == 0 && group_.exists());
+  if (!complete || slot == 0 || slot >= soft::kMaxSlots) {
     problem.set(EINVAL, "The announcement lacks a slot, the bundle or the counters");
     return false;
   }

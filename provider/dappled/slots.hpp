@@ -24,7 +24,7 @@ class Slots {
   // will announce themselves. kRefused: `problem` has the reason, for example a visible process that has the port
   // without being a member. The lease goes to the member.
   Grant take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem);
-  // A member of the last dappled has this slot, and passes the bundle and the file of counters.
+  // A member of the last dappled has this slot. The first one passes the bundle and the file of counters.
   bool announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem);
   // The owner's connection is gone. The slot becomes free when the owner's lease is gone, too.
   void leave(uint32_t slot);
@@ -49,6 +49,7 @@ class Slots {
   int have_counters(soft::OwnedFd file);
   bool have_port(Grant& grant, soft::Problem& problem);
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);
+  void name_squatter(soft::Problem& problem) const;
   void find_left();
 
   PortGroup group_;

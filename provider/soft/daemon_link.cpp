@@ -3,15 +3,18 @@
 #include "provider/soft/daemon_link.hpp"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
 
 #include <new>
+#include <utility>
 
 #include "provider/soft/counters_file.hpp"
 #include "provider/soft/daemon_start.hpp"
+#include "provider/soft/name_holder.hpp"
 #include "provider/soft/trust.hpp"
 
 namespace dapple::soft {
@@ -23,6 +26,7 @@ constexpr int kTries = 32;
 constexpr timeval kAnswerTime = {10, 0};
 // A question that kills each dappled is not repeated without limit.
 constexpr time_t kPatience = 10;
+constexpr timespec kBusyPause = {0, 20'000'000};
 
 time_t seconds() {
   timespec time;
@@ -30,10 +34,20 @@ time_t seconds() {
   return time.tv_sec;
 }
 
-Problem refusal(const ErrorReply& reply) {
-  Problem problem;
-  problem.set(static_cast<int>(reply.header.error), "%.*s", static_cast<int>(sizeof reply.line - 1), reply.line);
-  return problem;
+constexpr uint16_t kRefusedConnection = static_cast<uint16_t>(MessageKind::kConnection) | kReplyBit;
+
+void silent_holder(const NameHolder& holder, Problem& problem) {
+  char subject[120];
+  name_holder(holder, subject, sizeof subject);
+  problem.set(ETIMEDOUT, "%s has the name of dappled and does not answer; end it, or run in another network namespace",
+              subject);
+}
+
+// After a refused connection. Too many connections may be fewer after a pause. A lack of descriptors lasts.
+bool may_change_soon(const Problem& problem) {
+  if (problem.error != EBUSY) return false;
+  nanosleep(&kBusyPause, nullptr);
+  return true;
 }
 
 }  // namespace
@@ -51,7 +65,7 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
   nobody = false;
   OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) {
-    problem.set(errno, "No socket to reach dappled: %s", strerror(errno));
+    problem.set(errno, "No socket to reach dappled: %s%s", strerror(errno), descriptor_remedy(errno));
     return false;
   }
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswerTime, sizeof kAnswerTime);
@@ -65,6 +79,7 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
   if (result != 0) {
     nobody = errno == ECONNREFUSED;
     problem.set(errno, nobody ? "dappled does not run" : "dappled cannot be reached: %s", strerror(errno));
+    if (problem.error == EAGAIN) silent_holder(find_name_holder(kDaemonName, SOCK_SEQPACKET), problem);
     return false;
   }
   // Any process may take an abstract name.
@@ -72,10 +87,12 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
   socklen_t who_size = sizeof who;
   getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &who_size);
   if (!trusted_uid(who.uid)) {
+    char process[32] = "";
+    if (who.pid != 0) snprintf(process, sizeof process, " (process %d)", who.pid);
     problem.set(EACCES,
-                "dappled of user %u serves this network namespace; run as that user, in another network namespace, or "
-                "set DAPPLE_TRUST_UID for both",
-                who.uid);
+                "dappled of user %u%s serves this network namespace; run as that user, in another network namespace, "
+                "or set DAPPLE_TRUST_UID for both",
+                who.uid, process);
     return false;
   }
   socket_ = std::move(socket);
@@ -91,11 +108,6 @@ void DaemonLink::disconnect() {
   socket_.reset();
 }
 
-// One that does not answer would not answer the next connection either.
-bool DaemonLink::died_in_the_middle(const Problem& problem) const {
-  return !socket_ && problem.error != ETIMEDOUT;
-}
-
 bool DaemonLink::connected(Problem& problem) {
   if (socket_) return true;
   for (int i = 0; i < kTries; i++) {
@@ -103,15 +115,46 @@ bool DaemonLink::connected(Problem& problem) {
     if (connect_once(problem, nobody)) {
       // The last dappled may have died before it could report a change.
       note_change();
+      answer_ = Answer::kGood;
+      would_yield_ = false;
       const bool accepted = (!has_slot_ && known_count_ == 0) || announce(problem);
       if (accepted && reconnected_ != nullptr) reconnected_(*this, problem);
-      if (accepted && socket_) return true;
-      if (died_in_the_middle(problem)) continue;
+      if (accepted && socket_ && !would_yield_) return true;
+      if (died_in_the_middle()) continue;
       disconnect();
+      if (replace_daemon()) continue;
       return false;
     }
     if (!nobody || start_ == Start::kNever) return false;
-    if (!start_daemon(problem) && problem.error != ESRCH) return false;
+    if (!start_daemon(Starting::kFirst, problem) && problem.error != ESRCH) return false;
+  }
+  return false;
+}
+
+// Starts a dappled that is less limited than the present one, which lacks descriptors or memory.
+bool DaemonLink::replace_daemon() {
+  Problem problem;
+  if (!std::exchange(would_yield_, false) || start_ == Start::kNever || cannot_replace_) return false;
+  cannot_replace_ = !start_daemon(Starting::kReplace, problem);
+  return !cannot_replace_;
+}
+
+void DaemonLink::note_refusal(const ErrorReply& reply, Problem& problem) {
+  problem.set(static_cast<int>(reply.header.error), "%.*s", static_cast<int>(sizeof reply.line - 1), reply.line);
+  would_yield_ = reply.limits.open_files != 0 && hard_limits().allow_more_than(reply.limits);
+}
+
+// dappled refuses a new connection, and closes it, before it has read anything. Its report is still in the queue.
+bool DaemonLink::was_refused(Problem& problem) {
+  std::byte room[sizeof(ErrorReply)];
+  Descriptors none;
+  ErrorReply refused;
+  for (int i = 0; i < 2; i++) {  // the first call reports the end of the connection
+    const ssize_t size = receive_message(socket_.get(), room, none, MSG_DONTWAIT);
+    if (size <= 0 || !well_formed(std::span(room).first(static_cast<size_t>(size)), kRefusedConnection, refused))
+      continue;
+    note_refusal(refused, problem);
+    return true;
   }
   return false;
 }
@@ -119,13 +162,24 @@ bool DaemonLink::connected(Problem& problem) {
 template <class Reply>
 DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent,
                                         Reply& reply, Descriptors* descriptors, Problem& problem) {
+  answer_ = exchange_once(request, kind, sent, reply, descriptors, problem);
+  return answer_;
+}
+
+template <class Reply>
+DaemonLink::Answer DaemonLink::exchange_once(std::span<const std::byte> request, uint16_t kind,
+                                             std::span<const int> sent, Reply& reply, Descriptors* descriptors,
+                                             Problem& problem) {
   static_assert(sizeof(Reply) <= kMaxMessageSize && sizeof(ErrorReply) <= kMaxMessageSize);
+  would_yield_ = false;
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
     // EAGAIN: dappled's queue is full, because it does not read any more. A lack of descriptors or memory is our own.
-    problem.set(error, "dappled cannot be asked: %s", strerror(error));
-    if (error == EAGAIN) problem.error = ETIMEDOUT;
+    problem.set(error, "dappled cannot be asked: %s%s", strerror(error), descriptor_remedy(error));
+    if (error == EAGAIN) silent_holder(find_name_holder(kDaemonName, SOCK_SEQPACKET), problem);
     if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
+    const bool refused = was_refused(problem);
     disconnect();
+    if (refused) return may_change_soon(problem) ? Answer::kGone : Answer::kRefused;
     return error == EAGAIN ? Answer::kRefused : Answer::kGone;
   }
   alignas(8) std::byte room[kMaxMessageSize];
@@ -136,19 +190,27 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   } while (is_change(room, size));
   if (size <= 0) {
     const int error = size == 0 ? EPIPE : static_cast<int>(-size);
-    problem.set(error == EAGAIN ? ETIMEDOUT : error,
+    problem.set(error,
                 error == EMFILE ? "No file descriptor is left for descriptors from dappled; raise ulimit -n"
                                 : "dappled does not answer: %s",
                 strerror(error));
+    if (error == EAGAIN) silent_holder(find_name_holder(kDaemonName, SOCK_SEQPACKET), problem);
+    const bool refused = was_refused(problem);
     // An answer that comes later would be taken for the next question's.
     disconnect();
+    if (refused) return may_change_soon(problem) ? Answer::kGone : Answer::kRefused;
     return error == EAGAIN || error == EMFILE ? Answer::kRefused : Answer::kGone;
   }
   const std::span<const std::byte> bytes(room, static_cast<size_t>(size));
   kind |= kReplyBit;
   ErrorReply refused;
+  if (well_formed(bytes, kRefusedConnection, refused)) {
+    note_refusal(refused, problem);
+    disconnect();
+    return may_change_soon(problem) ? Answer::kGone : Answer::kRefused;
+  }
   if (well_formed(bytes, kind, refused) && refused.header.error != 0) {
-    problem = refusal(refused);
+    note_refusal(refused, problem);
     return Answer::kRefused;
   }
   if (well_formed(bytes, kind, reply)) {
@@ -178,7 +240,11 @@ bool DaemonLink::announce(Problem& problem) {
   const int descriptors[kAnnounceDescriptors] = {slot_.bundle[0], slot_.bundle[1], slot_.counters_file};
   const std::span<const int> sent(descriptors, has_slot_ ? kAnnounceDescriptors : 0);
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kAnnounce);
-  return exchange(seal(request, kind), kind, sent, reply, nullptr, problem) == Answer::kGood;
+  Answer answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
+  // This program may not pass descriptors on as long as its user has so many in queues. Another one may have done it.
+  if (answer == Answer::kRefused && problem.error == ETOOMANYREFS && socket_ && !would_yield_)
+    answer = exchange(seal(request, kind), kind, {}, reply, nullptr, problem);
+  return answer == Answer::kGood;
 }
 
 template <class Request, class Reply>
@@ -195,12 +261,15 @@ bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descripto
         problem.clear();
         return true;
       case Answer::kRefused:
-        return false;
+        if (!would_yield_) return false;
+        disconnect();
+        if (!replace_daemon()) return false;
+        break;
       case Answer::kGone:
         if (again != nullptr) *again = true;
-        if (end == 0) end = seconds() + kPatience;
         break;
     }
+    if (end == 0) end = seconds() + kPatience;
   } while (seconds() <= end);
   return false;
 }
@@ -328,7 +397,8 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
   const int sent[] = {channel.end, channel.journal};
   const Answer answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
   // After a refusal, the program's end reads an end of file, so no thread waits for an event that cannot come.
-  if (answer == Answer::kRefused && socket_) shutdown(channel.end, SHUT_RDWR);
+  // The next dappled may have a descriptor for it.
+  if (answer == Answer::kRefused && socket_ && !would_yield_) shutdown(channel.end, SHUT_RDWR);
   return static_cast<bool>(socket_);
 }
 

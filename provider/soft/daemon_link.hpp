@@ -111,9 +111,14 @@ class DaemonLink {
  private:
   explicit DaemonLink(Start start) : start_(start) {}
 
+  enum class Answer { kGood, kRefused, kGone };
+
   bool connected(Problem& problem);  // connects if needed
   bool connect_once(Problem& problem, bool& nobody);
-  bool died_in_the_middle(const Problem& problem) const;
+  void note_refusal(const ErrorReply& reply, Problem& problem);
+  bool was_refused(Problem& problem);
+  bool replace_daemon();
+  bool died_in_the_middle() const { return !socket_ && answer_ == Answer::kGone; }
   void disconnect();
   bool announce(Problem& problem);
   void read_reports();
@@ -124,14 +129,20 @@ class DaemonLink {
   template <class Request, class Reply>
   bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors* descriptors, Problem& problem,
            std::span<const int> sent = {}, bool* again = nullptr);
-  enum class Answer { kGood, kRefused, kGone };
+  // The result is also answer_.
   template <class Reply>
   Answer exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
                   Descriptors* descriptors, Problem& problem);
+  template <class Reply>
+  Answer exchange_once(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
+                       Descriptors* descriptors, Problem& problem);
 
   std::atomic<bool> changed_{false};
   std::mutex mutex_;
   Start start_;
+  Answer answer_ = Answer::kGood;  // the last one
+  bool would_yield_ = false;       // dappled's limits are too low, and it would yield to one that this program starts
+  bool cannot_replace_ = false;    // it has failed
   OwnedFd socket_;
   std::atomic<int> fd_{-1};  // the number of socket_
   bool has_slot_ = false;

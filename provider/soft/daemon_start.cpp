@@ -19,6 +19,7 @@
 
 #include <atomic>
 
+#include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
 
 // clone() by a name that no sanitizer interposes: ThreadSanitizer treats clone() as fork(), and ends a program that
@@ -118,8 +119,13 @@ int call(long number, Arguments... arguments) {
   return static_cast<int>(syscall(number, arguments...));
 }
 
+// Without close-on-exec.
 void keep_only(int descriptor, int number) {
-  if (descriptor != number) call(SYS_dup3, descriptor, number, 0);
+  if (descriptor != number) {
+    call(SYS_dup3, descriptor, number, 0);
+  } else {
+    call(SYS_fcntl, descriptor, F_SETFD, 0);
+  }
 }
 
 int open_own(const char* path, int flags) {
@@ -139,23 +145,23 @@ constexpr uint64_t kNoSignals = 0;
   for (int signal_number = 1; signal_number < NSIG; signal_number++)
     call(SYS_rt_sigaction, signal_number, kDefaultAction, nullptr, sizeof kNoSignals);
   call(SYS_rt_sigprocmask, SIG_SETMASK, &kNoSignals, nullptr, sizeof kNoSignals);
-  // Moves the descriptor away from the numbers that are replaced below.
-  const int ready = call(SYS_fcntl, start.ready, F_DUPFD, 10);
-  // Without /dev, a descriptor that can neither read nor write keeps the numbers 0 to 2 in use.
-  int null = open_own("/dev/null", O_RDWR);
-  if (null < 0) null = open_own("/", O_PATH);
-  if (ready < 0 || null < 0) {
-    start.error = errno;
-    _exit(127);
-  }
-  keep_only(ready, 3);
-  keep_only(null, 0);
-  keep_only(null, 1);
-  keep_only(null, 2);
+  // This process has its own copy of the table of descriptors, and it may be full.
+  keep_only(start.ready, 3);
+  for (int fd = 0; fd <= 2; fd++) call(SYS_close, fd);
   if (call(SYS_close_range, 4, ~0U, 0) != 0) {
     const long most = sysconf(_SC_OPEN_MAX);
     for (int fd = 4; fd < most; fd++) call(SYS_close, fd);
   }
+  // Without /dev, a descriptor that can neither read nor write keeps the numbers 0 to 2 in use.
+  int null = open_own("/dev/null", O_RDWR);
+  if (null < 0) null = open_own("/", O_PATH);
+  if (null < 0) {
+    start.error = errno;
+    _exit(127);
+  }
+  keep_only(null, 0);
+  keep_only(null, 1);
+  keep_only(null, 2);
   call(SYS_execve, start.path, start.arguments, start.environment);
   start.error = errno;
   _exit(127);
@@ -175,7 +181,7 @@ size_t environment_for(char** to) {
 }
 
 bool wait_until_ready(int from, const char* path, Problem& problem) {
-  char text[200];
+  char text[kLineSize];
   size_t used = 0;
   for (;;) {
     pollfd waiting = {from, POLLIN, 0};
@@ -194,7 +200,7 @@ bool wait_until_ready(int from, const char* path, Problem& problem) {
   }
   text[used] = '\0';
   if (used > 0) {
-    problem.set(EIO, "dappled: %s", text);
+    problem.set(EIO, "%s", text);
   } else {
     problem.set(ESRCH, "%.150s ended before it was ready", path);
   }
@@ -203,24 +209,25 @@ bool wait_until_ready(int from, const char* path, Problem& problem) {
 
 }  // namespace
 
-bool start_daemon(Problem& problem) {
+bool start_daemon(Starting starting, Problem& problem) {
   char path[PATH_MAX];
   if (!find_program(path, problem)) return false;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    problem.set(errno, "No pipe to start dappled with: %s", strerror(errno));
+    problem.set(errno, "No pipe to start dappled with: %s%s", strerror(errno), descriptor_remedy(errno));
     return false;
   }
   OwnedFd from(ends[0]), to(ends[1]);
   const Room room;
   if (!room) {
-    problem.set(errno, "No memory to start dappled: %s", strerror(errno));
+    problem.set(errno, "No memory to start dappled: %s; raise ulimit -v", strerror(errno));
     return false;
   }
   environment_for(room.environment());
   char name[] = "dappled";
   char option[] = "--ready-fd=3";
-  char* arguments[] = {name, option, nullptr};
+  char replace[] = "--replace";
+  char* arguments[] = {name, option, starting == Starting::kReplace ? replace : nullptr, nullptr};
   Start start = {path, arguments, room.environment(), to.get(), 0};
 
   // No atfork handlers run, and this program, which may be large, is not copied and gets no SIGCHLD.
@@ -232,7 +239,7 @@ bool start_daemon(Problem& problem) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   to.reset();
   if (process < 0) {
-    problem.set(clone_error, "No process for dappled: %s", strerror(clone_error));
+    problem.set(clone_error, "No process for dappled: %s%s", strerror(clone_error), process_remedy(clone_error));
     return false;
   }
   // dappled continues in a process of its own, and this child ends.

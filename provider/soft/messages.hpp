@@ -13,6 +13,7 @@
 
 #include "provider/soft/cm_status.hpp"
 #include "provider/soft/counters.hpp"
+#include "provider/soft/process_limits.hpp"
 
 namespace dapple::soft {
 
@@ -22,7 +23,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 18;
+inline constexpr uint16_t kProtocolVersion = 19;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is for multicast: slot 255 is never handed out
@@ -35,7 +36,9 @@ enum class MessageKind : uint16_t {
   kDevices = 1,   // request: HeaderOnly; reply: DevicesReply
   kDevice = 2,    // request: DeviceRequest; reply: DeviceReply
   kSlot = 3,      // request: HeaderOnly; reply: SlotReply and kSlotDescriptors descriptors
-  kAnnounce = 4,  // request: AnnounceRequest and, with a slot, kAnnounceDescriptors; reply: HeaderOnly
+  // Request: AnnounceRequest and, with a slot, kAnnounceDescriptors, or none if another member has passed them; reply:
+  // HeaderOnly.
+  kAnnounce = 4,
   kStatus = 5,    // request: HeaderOnly; reply: StatusReply
   // cm_messages.hpp:
   kCmOpen = 6,     // request: HeaderOnly and a descriptor; reply: CmOpenReply and a descriptor
@@ -50,6 +53,11 @@ enum class MessageKind : uint16_t {
   kCmResume = 11,  // request: CmResumeRequest; reply: HeaderOnly (cm_messages.hpp)
   kCmEvent = 12,   // on a channel, no reply: CmEvent (cm_messages.hpp)
   kWays = 13,      // request: WaysRequest; reply: WaysReply (way_messages.hpp)
+  // Not asked for, with kReplyBit: an ErrorReply with the reason why dappled closes a new connection.
+  kConnection = 14,
+  // Of a new dappled that replaces this one. Request: YieldRequest; reply: HeaderOnly, after which this one has given up
+  // its name. It ends when the new one closes the connection.
+  kYield = 15,
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 
@@ -70,6 +78,12 @@ inline constexpr size_t kLineSize = 240;
 struct ErrorReply {
   MessageHeader header;
   char line[kLineSize] = {};  // for people, NUL-terminated, without the end of line
+  ProcessLimits limits;       // dappled's, if they are the reason; otherwise zero
+};
+
+struct YieldRequest {
+  MessageHeader header;
+  ProcessLimits limits;  // the new dappled's
 };
 
 struct GidEntry {

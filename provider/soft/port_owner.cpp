@@ -2,12 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/port_owner.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "provider/soft/socket_process.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -34,44 +32,6 @@ bool find(const char* table, uint16_t port, PortOwner& owner, unsigned long& ino
   return true;
 }
 
-// Tells whether a process holds the socket, as far as we may see its descriptors.
-bool holds(const char* process, const char* wanted) {
-  char path[300];
-  snprintf(path, sizeof path, "/proc/%.20s/fd", process);
-  DIR* folder = opendir(path);
-  if (folder == nullptr) return false;
-  bool found = false;
-  while (const dirent* entry = found ? nullptr : readdir(folder)) {
-    char target[64];
-    const ssize_t size = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
-    if (size <= 0) continue;
-    target[size] = '\0';
-    found = strcmp(target, wanted) == 0;
-  }
-  closedir(folder);
-  return found;
-}
-
-void find_process(unsigned long inode, PortOwner& owner) {
-  char wanted[64];
-  snprintf(wanted, sizeof wanted, "socket:[%lu]", inode);
-  DIR* folder = opendir("/proc");
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder)) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || !holds(entry->d_name, wanted)) continue;
-    owner.process = atoi(entry->d_name);
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%.20s/comm", entry->d_name);
-    if (FILE* file = fopen(path, "re")) {
-      if (fgets(owner.program, sizeof owner.program, file) == nullptr) owner.program[0] = '\0';
-      owner.program[strcspn(owner.program, "\n")] = '\0';
-      fclose(file);
-    }
-    break;
-  }
-  closedir(folder);
-}
-
 }  // namespace
 
 PortOwner port_owner(uint16_t port) {
@@ -80,7 +40,11 @@ PortOwner port_owner(uint16_t port) {
   const bool read4 = find("/proc/net/udp", port, owner, inode);
   const bool read6 = find("/proc/net/udp6", port, owner, inode);
   if (owner.kind == PortOwner::Kind::kUnknown && read4 && read6) owner.kind = PortOwner::Kind::kNobody;
-  if (owner.kind == PortOwner::Kind::kProcess) find_process(inode, owner);
+  if (owner.kind == PortOwner::Kind::kProcess) {
+    const SocketProcess holder = find_socket_process(inode);
+    owner.process = holder.process;
+    memcpy(owner.program, holder.program, sizeof owner.program);
+  }
   return owner;
 }
 

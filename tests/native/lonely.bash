@@ -13,11 +13,11 @@ may_run() {
 
 # lonely COMMAND...: runs the command as nobody if this user is root, otherwise as this user, without capabilities. If
 # `beside` is set, there is another network device with that address. If `mounted` is set, it is a command that changes
-# the mounts first.
+# the mounts first. `user` is the number of another user instead of nobody.
 lonely() {
   local drop=(setpriv --bounding-set=-all --inh-caps=-all --no-new-privs) map=(-r)
   if [ "$(id -u)" = 0 ]; then
-    drop=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs)
+    drop=(setpriv --reuid="${user:-65534}" --regid="${user:-65534}" --clear-groups --inh-caps=-all --no-new-privs)
     map=()
   fi
   # shellcheck disable=SC2016  # for that shell to expand

@@ -93,7 +93,7 @@ void dappled__too_many_descriptors__is_told(void**) {
   Outcome outcome;
   assert_true(next(outcome));
   assert_int_equal(outcome.error, ETOOMANYREFS);
-  assert_non_null(strstr(outcome.line, "ulimit -n"));
+  assert_non_null(strstr(outcome.line, "ulimit -Hn"));
 }
 
 }  // namespace

@@ -14,8 +14,10 @@
 #include "provider/preload/doors/answers.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
+#include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/soft/identity.hpp"
+#include "provider/soft/problem.hpp"
 
 namespace dapple::doors {
 namespace {
@@ -210,11 +212,22 @@ void answer(Answers& answers, const nlmsghdr* request) {
   }
 }
 
+// libibverbs reports no reason. Keeps errno, and returns -1.
+int tell_no_socket() {
+  const int error = errno;
+  soft::Problem problem;
+  problem.set(error, "No socket for the list of devices: %s%s", strerror(error), soft::descriptor_remedy(error));
+  complain(problem);
+  errno = error;
+  return -1;
+}
+
 }  // namespace
 
 int netlink_socket(int type) {
   const int fd = real.socket(AF_NETLINK, type, NETLINK_USERSOCK);
-  if (fd < 0 || track(fd, {.kind = Kind::kNetlink})) return fd;
+  if (fd < 0) return tell_no_socket();
+  if (track(fd, {.kind = Kind::kNetlink})) return fd;
   real.close(fd);
   errno = EMFILE;
   return -1;
@@ -222,7 +235,7 @@ int netlink_socket(int type) {
 
 int netlink_request(int fd, const void* bytes, size_t size) {
   Answers answers(fd);
-  if (!answers) return -1;
+  if (!answers) return tell_no_socket();
   auto left = static_cast<unsigned>(size);
   for (const auto* request = static_cast<const nlmsghdr*>(bytes); NLMSG_OK(request, left);
        request = NLMSG_NEXT(request, left)) {

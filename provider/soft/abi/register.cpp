@@ -17,6 +17,7 @@
 #include "provider/soft/doors.hpp"
 #include "provider/soft/identity.hpp"
 #include "provider/soft/plugin.hpp"
+#include "provider/soft/problem.hpp"
 
 namespace dapple::soft::abi {
 namespace {
@@ -123,7 +124,13 @@ provider::Replacements replacements() {
 // A pipe for asynchronous events: the program's end blocks, ours does not.
 bool open_async_events(OpenDevice* open) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    const int error = errno;
+    fprintf(stderr, "dapple: cannot open the device: no pipe for its events: %s%s\n", strerror(error),
+            descriptor_remedy(error));
+    errno = error;
+    return false;
+  }
   fcntl(ends[1], F_SETFL, O_NONBLOCK);
   ibv_of(open)->async_fd = ends[0];
   open->async_writer = hide_own(ends[1]);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The server's refusals, and the end of its service to a less limited dappled.
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "provider/dappled/limits.hpp"
+#include "provider/dappled/server.hpp"
+
+namespace dapple::dappled {
+namespace {
+
+constexpr int kSuccessorMilliseconds = 2000;
+
+}  // namespace
+
+soft::ErrorReply Server::refusal(const soft::Problem& problem) {
+  soft::ErrorReply message;
+  soft::Problem told = problem;
+  if (is_shortage(problem.error)) {
+    describe_shortage(problem.error, starter_, told);
+    message.limits = soft::hard_limits();
+  }
+  message.header.error = static_cast<uint32_t>(told.error);
+  static_assert(sizeof message.line >= sizeof told.line);
+  memcpy(message.line, told.line, sizeof told.line);
+  return message;
+}
+
+void Server::refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem) {
+  refused_requests_++;
+  soft::ErrorReply message = refusal(problem);
+  reply(connection, kind, message);
+}
+
+void Server::refuse_connection(const soft::OwnedFd& socket, const soft::Problem& problem) {
+  refused_connections_++;
+  soft::ErrorReply message = refusal(problem);
+  const uint16_t kind = static_cast<uint16_t>(soft::MessageKind::kConnection) | soft::kReplyBit;
+  soft::send_message(socket.get(), soft::seal(message, kind), {}, MSG_DONTWAIT);
+}
+
+// No descriptor was left for those that came with the message.
+void Server::refuse_unreceived(Connection& connection, std::span<const std::byte> message) {
+  soft::MessageHeader header;
+  memcpy(&header, message.data(), sizeof header);
+  if (header.magic != soft::kMagic || !connection.trusted) {
+    malformed_++;
+    return drop(connection);
+  }
+  soft::Problem problem;
+  problem.set(EMFILE, "dappled has no file descriptor left");
+  refuse(connection, static_cast<soft::MessageKind>(header.kind), problem);
+}
+
+void Server::answer_yield(Connection& connection, std::span<const std::byte> bytes) {
+  soft::YieldRequest request;
+  const auto kind = soft::MessageKind::kYield;
+  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
+    malformed_++;
+    return drop(connection);
+  }
+  if (!request.limits.allow_more_than(soft::hard_limits())) {
+    soft::Problem problem;
+    problem.set(EPERM, "This dappled is as little limited");
+    return refuse(connection, kind, problem);
+  }
+  listener_.reset();
+  yielded_ = true;
+  soft::HeaderOnly message;
+  reply(connection, kind, message);
+  // Members look for another dappled as soon as this one ends, and one of them could take the name.
+  pollfd successor = {connection.socket.get(), POLLIN, 0};
+  if (connection.socket) poll(&successor, 1, kSuccessorMilliseconds);
+}
+
+}  // namespace dapple::dappled
