@@ -34,6 +34,13 @@ bool has_address(const Netdev& netdev, const uint8_t* gid) {
   return false;
 }
 
+// kMaxGids if it is not there.
+uint32_t place_of(const soft::GidEntry (&gids)[soft::kMaxGids], const uint8_t* gid) {
+  uint32_t place = 0;
+  while (place < soft::kMaxGids && (gids[place].valid == 0 || memcmp(gids[place].gid, gid, 16) != 0)) place++;
+  return place;
+}
+
 void name_device(soft::DeviceInfo& device) {
   snprintf(device.name, sizeof device.name, "dapple%u", device.index - soft::kFirstDeviceIndex);
 }
@@ -47,6 +54,17 @@ const soft::DeviceInfo* DeviceTable::find(uint32_t index) const {
   return nullptr;
 }
 
+void DeviceTable::add_gid(soft::DeviceInfo& device, const uint8_t* gid) const {
+  if (place_of(device.gids, gid) != soft::kMaxGids) return;
+  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
+    soft::GidEntry& entry = device.gids[i];
+    if (entry.valid != 0 || (users_ != nullptr && users_->uses_gid(device, i))) continue;
+    entry.valid = 1;
+    memcpy(entry.gid, gid, sizeof entry.gid);
+    return;
+  }
+}
+
 void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
   const soft::DeviceInfo before = device;
   memcpy(device.netdev, netdev.name, sizeof device.netdev);
@@ -54,20 +72,14 @@ void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
   device.netdev_mtu = netdev.mtu;
   device.up = netdev.up;
   device.loopback = netdev.loopback;
+  bool removed = false;
   for (soft::GidEntry& entry : device.gids) {
-    if (entry.valid != 0 && !has_address(netdev, entry.gid)) entry = {};
+    if (entry.valid == 0 || has_address(netdev, entry.gid)) continue;
+    entry = {};
+    removed = true;
   }
-  for (uint32_t i = 0; i < netdev.address_count; i++) {
-    soft::GidEntry* free_entry = nullptr;
-    bool known = false;
-    for (soft::GidEntry& entry : device.gids) {
-      if (entry.valid == 0 && free_entry == nullptr) free_entry = &entry;
-      if (entry.valid != 0 && memcmp(entry.gid, netdev.addresses[i], 16) == 0) known = true;
-    }
-    if (known || free_entry == nullptr) continue;
-    free_entry->valid = 1;
-    memcpy(free_entry->gid, netdev.addresses[i], 16);
-  }
+  if (removed && users_ != nullptr) users_->gids_removed();
+  for (uint32_t i = 0; i < netdev.address_count; i++) add_gid(device, netdev.addresses[i]);
   // DeviceInfo has no padding that could differ.
   if (memcmp(&before, &device, sizeof device) != 0) {
     device.generation++;
@@ -149,6 +161,30 @@ void DeviceTable::restore(const soft::AnnouncedDevice& known) {
   device->generation++;
   generation_++;
   sort();
+}
+
+void DeviceTable::restore_gids(const soft::AnnounceGidsRequest& known) {
+  const auto found = std::find_if(devices_, devices_ + count_, [&](const soft::DeviceInfo& device) {
+    return device.index == known.index && device.guid == known.guid;
+  });
+  if (found == devices_ + count_ || known.generation <= found->restored) return;
+  soft::DeviceInfo& device = *found;
+  soft::GidEntry before[soft::kMaxGids];
+  std::copy_n(device.gids, soft::kMaxGids, before);
+  std::fill_n(device.gids, soft::kMaxGids, soft::GidEntry{});
+  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
+    const bool valid = (known.valid >> i & 1) != 0 && place_of(device.gids, known.gids[i]) == soft::kMaxGids;
+    const uint32_t now = valid ? place_of(before, known.gids[i]) : soft::kMaxGids;
+    if (now != soft::kMaxGids) device.gids[i] = before[now];
+  }
+  if (users_ != nullptr) users_->gids_removed();
+  // Addresses that have come meanwhile.
+  for (const soft::GidEntry& entry : before) {
+    if (entry.valid != 0) add_gid(device, entry.gid);
+  }
+  device.restored = known.generation;
+  device.generation = std::max(device.generation, known.generation) + 1;
+  generation_++;
 }
 
 }  // namespace dapple::dappled

@@ -14,16 +14,31 @@
 
 namespace dapple::dappled {
 
+// The users of GIDs: queue pairs, address handles, ids of rdma_cm.
+class GidUsers {
+ public:
+  virtual bool uses_gid(const soft::DeviceInfo& device, uint32_t gid_index) const = 0;
+  // Addresses have gone from the table. Called before their places are given to others.
+  virtual void gids_removed() = 0;
+
+ protected:
+  ~GidUsers() = default;
+};
+
 class DeviceTable {
  public:
   // GUIDs derive from this number and the netdev's, so that a program finds the same device through the next dappled.
-  explicit DeviceTable(uint64_t identity) : identity_(identity) {}
+  // Without `users` no GID is in use.
+  explicit DeviceTable(uint64_t identity, GidUsers* users = nullptr) : identity_(identity), users_(users) {}
 
-  // An address keeps its place among the GIDs while the netdev has it; a new one takes the lowest free place.
+  // An address keeps its place among the GIDs while the netdev has it; a new one takes the lowest free place. As in the
+  // kernel, the place of an address that has gone is not free as long as it has users, even if the address comes again.
   void update(const Netdevs& netdevs);
   // A member knew this device from the last dappled. Ignored if the device no longer exists, or contradicts another
   // one.
   void restore(const soft::AnnouncedDevice& known);
+  // The same for the order of a device's GIDs. Ignored if it is not newer than the last one.
+  void restore_gids(const soft::AnnounceGidsRequest& known);
 
   uint32_t generation() const { return generation_; }
   uint32_t count() const { return count_; }
@@ -34,9 +49,11 @@ class DeviceTable {
   uint64_t guid_of(const Netdev& netdev) const;
   void add(const Netdev& netdev, std::span<const uint32_t> freed);
   void refresh(soft::DeviceInfo& device, const Netdev& netdev);
+  void add_gid(soft::DeviceInfo& device, const uint8_t* gid) const;
   void sort();
 
   uint64_t identity_;
+  GidUsers* users_;
   uint32_t generation_ = 0;
   uint32_t count_ = 0;
   soft::DeviceInfo devices_[soft::kMaxDevices];

@@ -42,7 +42,7 @@ Server::Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milli
     : listener_(std::move(listener)),
       starter_(starter),
       linger_(linger),
-      devices_(namespace_identity()),
+      devices_(namespace_identity(), this),
       cm_(devices_) {}
 
 void Server::watch(int fd, uint64_t key, bool on) {
@@ -265,6 +265,8 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
       break;
     case soft::MessageKind::kAnnounce:
       return answer_announce(connection, message, descriptors);
+    case soft::MessageKind::kAnnounceGids:
+      return answer_announce_gids(connection, message);
     case soft::MessageKind::kStatus:
       if (plain) return answer_status(connection);
       break;
@@ -419,6 +421,20 @@ void Server::answer_announce(Connection& connection, std::span<const std::byte> 
     slots_left_ = true;  // others may have died together with the last dappled
   }
   for (uint32_t i = 0; i < request.device_count; i++) devices_.restore(request.devices[i]);
+  soft::HeaderOnly message;
+  reply(connection, kind, message);
+}
+
+void Server::answer_announce_gids(Connection& connection, std::span<const std::byte> bytes) {
+  soft::AnnounceGidsRequest request;
+  const auto kind = soft::MessageKind::kAnnounceGids;
+  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
+    malformed_++;
+    return drop(connection);
+  }
+  refresh_devices();
+  devices_.restore_gids(request);
+  if (devices_.generation() != told_generation_) tell_changes();
   soft::HeaderOnly message;
   reply(connection, kind, message);
 }

@@ -24,7 +24,7 @@ namespace dapple::dappled {
 using Milliseconds = int64_t;
 Milliseconds now();
 
-class Server {
+class Server final : private GidUsers {
  public:
   // `listener` listens on dappled's name. `linger`: the time that dappled stays without members.
   Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milliseconds linger);
@@ -88,6 +88,12 @@ class Server {
   void answer_capture(Connection& connection, soft::Descriptors& descriptors);
   void give_wire(soft::Problem& problem);
 
+  void answer_announce_gids(Connection& connection, std::span<const std::byte> message);
+  // GidUsers
+  bool uses_gid(const soft::DeviceInfo& device, uint32_t gid_index) const override {
+    return slots_.uses_gid(device.netdev_index, gid_index) || cm_.uses_gid(device.index, gid_index);
+  }
+  void gids_removed() override { slots_.gids_removed(); }
   // 0, or the errno of a reading that has failed. The table stays as it was then.
   int refresh_devices();
   void refuse_devices(Connection& connection, soft::MessageKind kind, int error);

@@ -133,6 +133,7 @@ Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& pr
     problem.set(error, "dappled cannot open slot %u: %s", slot, strerror(error));
     return Grant::kRefused;
   }
+  free_pages(slot);
   states_[slot] = State::kOwned;
   return Grant::kGranted;
 }
@@ -178,6 +179,25 @@ void Slots::leave(uint32_t slot) {
   tidy();
 }
 
+void Slots::free_pages(uint32_t slot) {
+  if (soft::SlotPages* pages = counters_.at(slot); pages != nullptr) soft::clear(pages->gid_uses);
+}
+
+bool Slots::uses_gid(uint32_t netdev_index, uint32_t gid_index) const {
+  for (uint32_t slot = 1; slot < group_.size(); slot++) {
+    if (states_[slot] == State::kFree) continue;
+    const soft::SlotPages* pages = counters_.at(slot);
+    if (pages != nullptr && soft::uses_gid_entry(pages->gid_uses, netdev_index, gid_index)) return true;
+  }
+  return false;
+}
+
+void Slots::gids_removed() {
+  for (uint32_t slot = 1; slot < group_.size(); slot++) {
+    if (soft::SlotPages* pages = counters_.at(slot); pages != nullptr) pages->gid_uses.removals.fetch_add(1);
+  }
+}
+
 bool Slots::tidy() {
   bool any = false;
   for (uint32_t slot = 1; slot < group_.size(); slot++) {
@@ -186,6 +206,7 @@ bool Slots::tidy() {
       any = true;
     } else {
       group_.idle(slot);
+      free_pages(slot);
       states_[slot] = State::kFree;
     }
   }

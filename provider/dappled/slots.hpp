@@ -31,6 +31,11 @@ class Slots {
   // Checks slots whose owners have left. True while there are any.
   bool tidy();
 
+  // Tells whether a program uses an entry of the GID table of this netdev's device.
+  bool uses_gid(uint32_t netdev_index, uint32_t gid_index) const;
+  // Lets all programs look again before they use an entry.
+  void gids_removed();
+
   // Takes the port without a slot, for dappled's own packets.
   Grant take_port(soft::Problem& problem);
 
@@ -51,6 +56,8 @@ class Slots {
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);
   void name_squatter(soft::Problem& problem) const;
   void find_left();
+  // The slot's programs use no GID any more.
+  void free_pages(uint32_t slot);
 
   PortGroup group_;
   soft::OwnedFd counters_file_;

@@ -15,13 +15,15 @@ namespace dapple::soft::verbs {
 ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   if (!usable(ibv->context)) return failed(ENODEV);
   roce::AddressVector address;
-  const int error = context_of(ibv->context)->check_address(*attr, address);
+  GidHold hold;
+  const int error = context_of(ibv->context)->check_address(*attr, address, hold);
   if (error != 0) return failed(error);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kAddressHandle);
   Ah* ah = place ? new (std::nothrow) Ah : nullptr;
   if (ah == nullptr) return failed(ENOMEM);
   ah->place_in_limit = std::move(place);
   ah->address = address;
+  ah->source = std::move(hold);
   ah->pd = ours<Pd>(ibv);
   ah->pd->users.fetch_add(1);
   ah->ibv.context = ibv->context;

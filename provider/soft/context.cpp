@@ -41,6 +41,7 @@ int refused(int error) {
 int Context::refresh(DeviceInfo& info) {
   const Undisturbed undisturbed;
   Problem problem;
+  const uint32_t removals = node.gid_uses().removals();
   const bool known = node.link().device(device_index, info, problem);
   node.look_for_changes();
   if (!known) return problem.error != 0 ? problem.error : EIO;
@@ -49,6 +50,7 @@ int Context::refresh(DeviceInfo& info) {
   if (node.port_is_down(device_index)) info.up = 0;
   const std::lock_guard lock(info_mutex_);
   info_ = info;
+  known_removals_ = removals;
   return 0;
 }
 
@@ -68,13 +70,24 @@ bool Context::gid(uint32_t index, uint8_t gid[16]) {
   return true;
 }
 
-int Context::find_gid(uint32_t index, uint8_t gid_out[16]) {
+bool Context::is_current(uint32_t gid_index, uint8_t gid[16]) {
+  const std::lock_guard lock(info_mutex_);
+  const GidEntry& entry = info_.gids[gid_index];
+  memcpy(gid, entry.gid, 16);
+  return entry.valid != 0 && known_removals_ == node.gid_uses().removals();
+}
+
+int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
   if (index >= kMaxGids) return EINVAL;
-  if (!node.link().changed() && gid(index, gid_out)) return 0;
   DeviceInfo info;
-  const int error = refresh(info);
-  if (error != 0) return error;
-  return gid(index, gid_out) ? 0 : EINVAL;
+  if (const int error = look_up(info); error != 0) return error;
+  hold = node.gid_uses().hold(info.netdev_index, index);
+  if (!hold) return ENOMEM;
+  // After the hold, so that the entry is no other address' meanwhile.
+  if (is_current(index, gid)) return 0;
+  if (const int error = refresh(info); error != 0) return error;
+  memcpy(gid, info.gids[index].gid, 16);
+  return info.gids[index].valid != 0 ? 0 : EINVAL;
 }
 
 bool Context::resolve(const roce::AddressVector& address, Path& path) {
@@ -90,10 +103,10 @@ bool Context::resolve(const roce::AddressVector& address, Path& path) {
 }
 
 // RoCEv2 has only global addresses (IBTA A17.4.5).
-int Context::check_address(const ibv_ah_attr& attr, roce::AddressVector& address) {
+int Context::check_address(const ibv_ah_attr& attr, roce::AddressVector& address, GidHold& hold) {
   if (attr.is_global == 0 || attr.port_num != 1) return EINVAL;
   uint8_t source[16];
-  const int error = find_gid(attr.grh.sgid_index, source);
+  const int error = hold_gid(attr.grh.sgid_index, source, hold);
   if (error != 0) return error;
   if (is_ipv4(source) != is_ipv4(attr.grh.dgid.raw)) return EINVAL;
   memcpy(address.destination_gid, attr.grh.dgid.raw, 16);

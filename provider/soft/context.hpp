@@ -15,6 +15,7 @@
 #include "provider/soft/disordered_writes.hpp"
 #include "provider/soft/event_pipe.hpp"
 #include "provider/soft/faults.hpp"
+#include "provider/soft/gid_uses.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/node.hpp"
@@ -42,12 +43,13 @@ class Context {
   int look_up(DeviceInfo& info);
   // A source address by its index, as of the last refresh. False if there is none.
   bool gid(uint32_t index, uint8_t gid[16]);
-  // Asks again if the last refresh lacks the index. 0, EINVAL, or an errno.
-  int find_gid(uint32_t index, uint8_t gid[16]);
+  // A source address that keeps its index as long as `hold`. Asks dappled if the last refresh may be outdated. 0,
+  // EINVAL if there is none, or an errno.
+  int hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold);
   // The path that an address describes. False if the source does not exist or the families differ.
   bool resolve(const roce::AddressVector& address, Path& path);
-  // The same for a program's attributes. 0 or an errno.
-  int check_address(const ibv_ah_attr& attr, roce::AddressVector& address);
+  // The same for a program's attributes; `hold` keeps the source. 0 or an errno.
+  int check_address(const ibv_ah_attr& attr, roce::AddressVector& address, GidHold& hold);
 
   // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
   // background thread.
@@ -98,8 +100,11 @@ class Context {
   DeviceInfo told_;
   bool told_gone_ = false;
   EventCount port_events_;
+  bool is_current(uint32_t gid_index, uint8_t gid[16]);
+
   std::mutex info_mutex_;
   DeviceInfo info_;
+  uint32_t known_removals_ = 0;  // of addresses, before dappled was asked for info_
 };
 
 // For a verb that returns a pointer: sets errno and returns null.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The counters and ways of all slots in one memfd of fixed size. dappled makes it; each member gets the descriptor with
-// its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
+// The counters, ways and used GIDs of all slots in one memfd of fixed size. dappled makes it; each member gets the
+// descriptor with its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
 #ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
 #define DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
 
 #include <cstdint>
 
 #include "provider/soft/counters.hpp"
+#include "provider/soft/gid_use_rows.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/same_host/way_rows.hpp"
@@ -19,10 +20,11 @@ namespace dapple::soft {
 struct SlotPages {
   SlotCounters counters;
   SlotWays ways;
+  SlotGidUses gid_uses;
 };
 
 // Whole pages on most machines, so that an owner does not map its neighbours'.
-inline constexpr size_t kSlotPagesSize = 16384;
+inline constexpr size_t kSlotPagesSize = 20480;
 static_assert(sizeof(SlotPages) <= kSlotPagesSize);
 inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotPagesSize;
 

@@ -244,7 +244,40 @@ bool DaemonLink::announce(Problem& problem) {
   // This program may not pass descriptors on as long as its user has so many in queues. Another one may have done it.
   if (answer == Answer::kRefused && problem.error == ETOOMANYREFS && socket_ && !would_yield_)
     answer = exchange(seal(request, kind), kind, {}, reply, nullptr, problem);
-  return answer == Answer::kGood;
+  return answer == Answer::kGood && announce_gids(problem);
+}
+
+// The members' queue pairs and address handles name GIDs by their indexes.
+bool DaemonLink::announce_gids(Problem& problem) {
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kAnnounceGids);
+  for (uint32_t i = 0; i < known_count_; i++) {
+    HeaderOnly reply;
+    if (known_gids_[i] == nullptr) continue;
+    if (exchange(seal(*known_gids_[i], kind), kind, {}, reply, nullptr, problem) != Answer::kGood) return false;
+  }
+  return true;
+}
+
+void DaemonLink::remember(const DeviceInfo& info) {
+  AnnouncedDevice* known = known_;
+  while (known != known_ + known_count_ && known->index != info.index) known++;
+  if (known == known_ + kMaxDevices) known = known_;
+  if (known == known_ + known_count_) known_count_++;
+  memcpy(known->netdev, info.netdev, sizeof known->netdev);
+  known->index = info.index;
+  known->netdev_index = info.netdev_index;
+  known->guid = info.guid;
+  std::unique_ptr<AnnounceGidsRequest>& gids = known_gids_[known - known_];
+  if (gids == nullptr) gids.reset(new (std::nothrow) AnnounceGidsRequest);
+  if (gids == nullptr) return;
+  gids->guid = info.guid;
+  gids->index = info.index;
+  gids->generation = info.generation;
+  gids->valid = 0;
+  for (uint32_t i = 0; i < kMaxGids; i++) {
+    gids->valid |= info.gids[i].valid != 0 ? 1U << i : 0;
+    memcpy(gids->gids[i], info.gids[i].gid, sizeof gids->gids[i]);
+  }
 }
 
 template <class Request, class Reply>
@@ -294,14 +327,7 @@ bool DaemonLink::device(uint32_t index, DeviceInfo& info, Problem& problem) {
   info = reply.device;
   info.name[sizeof info.name - 1] = '\0';
   info.netdev[sizeof info.netdev - 1] = '\0';
-  AnnouncedDevice* known = known_;
-  while (known != known_ + known_count_ && known->index != index) known++;
-  if (known == known_ + kMaxDevices) known = known_;
-  if (known == known_ + known_count_) known_count_++;
-  memcpy(known->netdev, info.netdev, sizeof known->netdev);
-  known->index = info.index;
-  known->netdev_index = info.netdev_index;
-  known->guid = info.guid;
+  remember(info);
   return true;
 }
 
@@ -336,6 +362,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     slot_.counters_file = slot_fds_[4].get();
     slot_.counters = &pages->counters;
     slot_.ways = &pages->ways;
+    slot_.gid_uses = &pages->gid_uses;
     has_slot_ = true;
   }
   slot = slot_;

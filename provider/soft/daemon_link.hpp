@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "provider/soft/cm_messages.hpp"
+#include "provider/soft/gid_use_rows.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/problem.hpp"
@@ -39,6 +40,7 @@ struct Slot {
   int counters_file = -1;
   SlotCounters* counters = nullptr;  // mapped as long as the process lives
   SlotWays* ways = nullptr;          // the same
+  SlotGidUses* gid_uses = nullptr;   // the same
 };
 
 // An rdma_cm channel of this process. The descriptors stay the caller's.
@@ -121,6 +123,8 @@ class DaemonLink {
   bool died_in_the_middle() const { return !socket_ && answer_ == Answer::kGone; }
   void disconnect();
   bool announce(Problem& problem);
+  bool announce_gids(Problem& problem);
+  void remember(const DeviceInfo& info);
   void read_reports();
   // Tells whether dappled has reported a change, and notes it.
   bool is_change(std::span<const std::byte> room, ssize_t size);
@@ -149,7 +153,8 @@ class DaemonLink {
   Slot slot_;
   OwnedFd slot_fds_[kSlotDescriptors];
   uint32_t known_count_ = 0;
-  AnnouncedDevice known_[kMaxDevices];  // devices that callers have seen
+  AnnouncedDevice known_[kMaxDevices];                            // devices that callers have seen
+  std::unique_ptr<AnnounceGidsRequest> known_gids_[kMaxDevices];  // of the same devices; null without memory
   Reconnected reconnected_ = nullptr;
 };
 

@@ -33,13 +33,13 @@ inline constexpr uint32_t kMaxGids = 32;
 inline constexpr uint32_t kFirstDeviceIndex = 0x7FFF0000;
 
 enum class MessageKind : uint16_t {
-  kDevices = 1,   // request: HeaderOnly; reply: DevicesReply
-  kDevice = 2,    // request: DeviceRequest; reply: DeviceReply
-  kSlot = 3,      // request: HeaderOnly; reply: SlotReply and kSlotDescriptors descriptors
+  kDevices = 1,  // request: HeaderOnly; reply: DevicesReply
+  kDevice = 2,   // request: DeviceRequest; reply: DeviceReply
+  kSlot = 3,     // request: HeaderOnly; reply: SlotReply and kSlotDescriptors descriptors
   // Request: AnnounceRequest and, with a slot, kAnnounceDescriptors, or none if another member has passed them; reply:
   // HeaderOnly.
   kAnnounce = 4,
-  kStatus = 5,    // request: HeaderOnly; reply: StatusReply
+  kStatus = 5,  // request: HeaderOnly; reply: StatusReply
   // cm_messages.hpp:
   kCmOpen = 6,     // request: HeaderOnly and a descriptor; reply: CmOpenReply and a descriptor
   kCmRestore = 7,  // request: HeaderOnly and two descriptors; reply: CmOpenReply
@@ -55,9 +55,11 @@ enum class MessageKind : uint16_t {
   kWays = 13,      // request: WaysRequest; reply: WaysReply (way_messages.hpp)
   // Not asked for, with kReplyBit: an ErrorReply with the reason why dappled closes a new connection.
   kConnection = 14,
-  // Of a new dappled that replaces this one. Request: YieldRequest; reply: HeaderOnly, after which this one has given up
-  // its name. It ends when the new one closes the connection.
+  // Of a new dappled that replaces this one. Request: YieldRequest; reply: HeaderOnly, after which this one has given
+  // up its name. It ends when the new one closes the connection.
   kYield = 15,
+  // After kAnnounce, for each device: AnnounceGidsRequest; reply: HeaderOnly.
+  kAnnounceGids = 16,
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 
@@ -104,7 +106,7 @@ struct DeviceInfo {
   uint8_t mac[6] = {};
   uint8_t up = 0;
   uint8_t loopback = 0;
-  uint32_t reserved = 0;
+  uint32_t restored = 0;    // the generation of the members' announcement that this dappled has taken over
   GidEntry gids[kMaxGids];  // an address keeps its index as long as the netdev has it
 };
 
@@ -153,6 +155,18 @@ struct AnnounceRequest {
   uint32_t device_count = 0;
   AnnouncedDevice devices[kMaxDevices];
 };
+
+// To the same: the order of a device's GIDs. That of the highest generation counts.
+struct AnnounceGidsRequest {
+  MessageHeader header;
+  uint64_t guid = 0;
+  uint32_t index = 0;
+  uint32_t generation = 0;  // of DeviceInfo
+  uint32_t valid = 0;       // a bit for each entry
+  uint32_t reserved = 0;
+  uint8_t gids[kMaxGids][16] = {};
+};
+static_assert(kMaxGids <= 32);
 
 // For dapple-info.
 struct StatusReply {

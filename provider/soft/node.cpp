@@ -48,6 +48,7 @@ Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, s
       qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
       batches_(*wire_),
       multicast_(*wire_),
+      gid_uses_(*slot.gid_uses, generation()),
       counters_(*slot.counters) {}
 
 Node* Node::get(Problem& problem) {
@@ -173,6 +174,7 @@ void Node::remove(Qp& qp) {
   forget_ready(qp);
   qps_.remove(qp, std::unique_lock(receive_mutex_));
   leave_way({qp.ring, qp.way_place});
+  qp.source = {};
 }
 
 void Node::remove_all(Context& context) {

@@ -23,6 +23,7 @@
 #include "provider/soft/batch_pool.hpp"
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/daemon_link.hpp"
+#include "provider/soft/gid_uses.hpp"
 #include "provider/soft/multicast.hpp"
 #include "provider/soft/network_turn.hpp"
 #include "provider/soft/outages.hpp"
@@ -66,6 +67,7 @@ class Node final : public ArrivalSink {
   void leave_way(ChosenWay way);
   // The memory and the queue pairs that peers of this host reach without this process' help.
   Publication& publication() { return publication_; }
+  GidUses& gid_uses() { return gid_uses_; }
   // True if the device's port is down by plan.
   bool port_is_down(uint32_t device_index) const { return outages_ != nullptr && outages_->is_down(device_index); }
 
@@ -188,6 +190,7 @@ class Node final : public ArrivalSink {
   Timers timers_;
   BatchPool batches_;
   Multicast multicast_;
+  GidUses gid_uses_;
   WayTable ways_;
   Publication publication_;
   SameHostLinks links_;

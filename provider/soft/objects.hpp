@@ -22,6 +22,7 @@
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/completion_queue.hpp"
 #include "provider/soft/event_pipe.hpp"
+#include "provider/soft/gid_uses.hpp"
 #include "provider/soft/object_limits.hpp"
 #include "provider/soft/placement/pace.hpp"
 #include "provider/soft/plugin.hpp"
@@ -62,6 +63,7 @@ struct Ah {
   ibv_ah ibv = {};
   Pd* pd = nullptr;
   roce::AddressVector address;
+  GidHold source;
   CountedObject place_in_limit;
 };
 
@@ -151,6 +153,7 @@ struct Qp {
   CountedObject place_in_limit;
 
   std::mutex modifying;  // calls of ibv_modify_qp() follow each other; taken before the lock
+  GidHold source;        // of `address`; guarded by `modifying`
 
   std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
 

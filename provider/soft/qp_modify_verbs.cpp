@@ -25,8 +25,8 @@ static_assert(static_cast<int>(roce::QpState::kRts) == IBV_QPS_RTS);
 
 constexpr uint32_t kKnown = (roce::kDestinationQpn << 1) - 1;
 
-// The engine leaves these to the host: port, P_Key, address, MTU. `path` and `address` change for kAddress only.
-int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
+// The engine leaves these to the host: port, P_Key, address, MTU. `path` and `source` change for kAddress only.
+int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& source) {
   if ((mask & ~kKnown) != 0) return EINVAL;
   if ((mask & (roce::kAlternatePath | roce::kCapabilities)) != 0) return EINVAL;
   if ((mask & roce::kPathMigration) != 0 && attr.path_mig_state != IBV_MIG_MIGRATED) return EINVAL;
@@ -36,7 +36,7 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
   if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > kMaxReadsAndAtomics) return EINVAL;
   if ((mask & roce::kAddress) != 0) {
     roce::AddressVector address;
-    const int error = qp.context->check_address(attr.ah_attr, address);
+    const int error = qp.context->check_address(attr.ah_attr, address, source);
     if (error != 0) return error;
     if (!qp.context->resolve(address, path)) return EINVAL;
   }
@@ -132,7 +132,8 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   const auto mask = static_cast<uint32_t>(attr_mask);
   if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) return EINVAL;
   Path path;
-  const int error = check(qp, *attr, mask, path);
+  GidHold source;
+  const int error = check(qp, *attr, mask, path, source);
   if (error != 0) return error;
   const std::lock_guard modifying(qp.modifying);
   // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
@@ -141,6 +142,8 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   revoke_qp(qp);
   ChosenWay way = choose_way(qp, *attr, mask, path);
   const bool done = change(qp, *attr, mask, path, way);
+  // As in the kernel, a reset queue pair keeps its source until it gets another one.
+  if (done && (mask & roce::kAddress) != 0) qp.source = std::move(source);
   publish_qp(qp);
   qp.node->leave_way(way);
   if (!done) return EINVAL;

@@ -424,6 +424,15 @@ int ChannelServer::check_own(const Address& address) {
   return check_own_address(address);
 }
 
+bool ChannelServer::uses_gid(uint32_t device, uint32_t gid_index) const {
+  for (const Channel* channel = list_.first(); channel != nullptr; channel = channel->newer) {
+    for (const CmId* id = channel->ids.first(); id != nullptr; id = id->newer) {
+      if (id->device == device && id->gid_index == gid_index) return true;
+    }
+  }
+  return false;
+}
+
 void ChannelServer::refresh() {
   if (service_ != nullptr) service_->refresh_devices();
   send_all_events();

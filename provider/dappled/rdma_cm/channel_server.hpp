@@ -73,6 +73,8 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   Captures& captures() { return captures_; }
 
   uint32_t channels() const { return list_.size(); }
+  // Tells whether an id is bound to this entry of a device's GID table.
+  bool uses_gid(uint32_t device, uint32_t gid_index) const;
   void tell(soft::CmStatus& status) const;  // channel_watchers.cpp
 
  private:

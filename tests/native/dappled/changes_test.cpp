@@ -6,7 +6,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "provider/soft/counters_file.hpp"
 #include "provider/soft/daemon_link.hpp"
 #include "tests/native/dappled/member.hpp"
 #include "tests/native/namespaces.hpp"
@@ -50,6 +52,91 @@ void dappled__addresses_change__keep_their_places(void**) {
   tests::run("ip addr del 10.9.9.2/32 dev lo; ip addr del 10.9.9.3/32 dev lo");
   assert_true(link->device(after.indexes[0], device, problem));
   for (uint32_t i = 0; i < kMaxGids; i++) assert_true(device.gids[i].valid == 0 || device.gids[i].gid[12] != 10);
+}
+
+// The place of the GID of 10.9.9.LAST; kMaxGids if the device lacks it.
+uint32_t place_of(DaemonLink& link, uint8_t last) {
+  Problem problem;
+  DeviceList list;
+  DeviceInfo device;
+  uint32_t place = 0;
+  if (!link.devices(list, problem) || !link.device(list.indexes[0], device, problem)) return kMaxGids;
+  while (place < kMaxGids) {
+    const uint8_t* gid = device.gids[place].gid;
+    if (device.gids[place].valid != 0 && gid[12] == 10 && gid[13] == 9 && gid[15] == last) break;
+    place++;
+  }
+  return place;
+}
+
+void end_dappled(DaemonLink& link) {
+  const int socket = dup(link.fd());
+  kill(static_cast<pid_t>(status_of(link).process), SIGKILL);
+  pollfd gone = {socket, POLLRDHUP, 0};
+  poll(&gone, 1, 20000);
+  close(socket);
+}
+
+void dappled__dies__next_one_has_the_same_places(void**) {
+  Slot slot;
+  const auto link = tests::link_with_slot(slot);
+  assert_non_null(link.get());
+  if (!tests::run("for i in 1 2 3 4; do ip addr add 10.9.9.$i/32 dev lo || exit 1; done")) {
+    skip_test("no address can be added to lo");
+  }
+  const uint32_t used = place_of(*link, 1);
+  DeviceList list;
+  DeviceInfo device;
+  Problem problem;
+  assert_true(link->devices(list, problem) && link->device(list.indexes[0], device, problem));
+  // What a queue pair does.
+  GidUseRow& row = slot.gid_uses->rows[0];
+  row.entry.store(gid_entry_key(device.netdev_index, used));
+  row.uses.store(1);
+  slot.gid_uses->end.store(1);
+  assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr del 10.9.9.3/32 dev lo"));
+  const uint32_t second = place_of(*link, 2), fourth = place_of(*link, 4);
+  assert_int_equal(second, used + 1);
+  assert_int_equal(fourth, used + 3);
+  end_dappled(*link);
+  // The kernel lists this one last.
+  assert_true(tests::run("ip addr del 10.9.9.2/32 dev lo && ip addr add 10.9.9.2/32 dev lo"));
+  assert_int_equal(place_of(*link, 2), second);
+  assert_int_equal(place_of(*link, 4), fourth);
+  // The place that is in use stays taken, and the other one is free.
+  assert_true(tests::run("ip addr add 10.9.9.5/32 dev lo && ip addr add 10.9.9.1/32 dev lo"));
+  assert_int_equal(place_of(*link, 5), used + 2);
+  assert_int_equal(place_of(*link, 1), used + 4);
+  row.uses.store(0);
+  assert_true(tests::run("ip addr add 10.9.9.6/32 dev lo"));
+  assert_int_equal(place_of(*link, 6), used);
+  tests::run("for i in 1 2 4 5 6; do ip addr del 10.9.9.$i/32 dev lo; done");
+}
+
+void dappled__program_in_use_of_a_place_is_killed__place_is_free(void**) {
+  tests::Member member;
+  Problem problem;
+  const auto link = DaemonLink::open(problem);
+  assert_true(link != nullptr && member.start());
+  if (!tests::run("ip addr add 10.9.9.1/32 dev lo")) skip_test("no address can be added to lo");
+  const uint32_t place = place_of(*link, 1);
+  Slot slot;
+  DeviceList list;
+  DeviceInfo device;
+  assert_true(link->slot(slot, problem));
+  assert_true(link->devices(list, problem) && link->device(list.indexes[0], device, problem));
+  SlotPages* pages = map_counters(slot.counters_file, member.slot);
+  assert_non_null(pages);
+  pages->gid_uses.rows[0].entry.store(gid_entry_key(device.netdev_index, place));
+  pages->gid_uses.rows[0].uses.store(7);
+  pages->gid_uses.end.store(1);
+  assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo"));
+  assert_int_not_equal(place_of(*link, 2), place);
+  member.end();
+  for (int i = 0; i < 2000 && status_of(*link).slots_in_use > 1; i++) usleep(10000);
+  assert_true(tests::run("ip addr add 10.9.9.3/32 dev lo"));
+  assert_int_equal(place_of(*link, 3), place);
+  tests::run("ip addr del 10.9.9.2/32 dev lo; ip addr del 10.9.9.3/32 dev lo");
 }
 
 // As on a host of containers.
@@ -116,6 +203,8 @@ int main() {
   tests::need_new_namespace();
   const CMUnitTest all[] = {
       cmocka_unit_test(dappled__addresses_change__keep_their_places),
+      cmocka_unit_test(dappled__dies__next_one_has_the_same_places),
+      cmocka_unit_test(dappled__program_in_use_of_a_place_is_killed__place_is_free),
       cmocka_unit_test(dappled__many_ports_of_a_bridge__take_no_place),
       cmocka_unit_test(dappled__changes__are_told_to_members),
   };

@@ -130,6 +130,122 @@ void update__address_gone__leaves_others_in_place(void**) {
   assert_int_equal(table.at(0).gids[1].gid[15], 4);
 }
 
+// The places that are in use, and a count of the removals.
+struct Users final : GidUsers {
+  bool uses_gid(const soft::DeviceInfo& device, uint32_t gid_index) const override {
+    return device.netdev_index == 3 && (places >> gid_index & 1) != 0;
+  }
+  void gids_removed() override { removals++; }
+  uint32_t places = 0;
+  int removals = 0;
+};
+
+void update__address_of_a_used_place_gone__place_stays_taken(void**) {
+  Netdev& eth0 = netdevs.devices[2];
+  Users users;
+  DeviceTable table(kHere, &users);
+  add_address(eth0, 2);
+  table.update(netdevs);
+  users.places = 1 << 0;
+  remove_address(eth0, 0);
+  table.update(netdevs);
+  assert_int_equal(users.removals, 1);
+  assert_int_equal(table.at(0).gids[0].valid, 0);
+  // Neither another address nor the same one gets the place.
+  add_address(eth0, 4);
+  add_address(eth0, 1);
+  table.update(netdevs);
+  assert_int_equal(table.at(0).gids[0].valid, 0);
+  assert_int_equal(table.at(0).gids[2].gid[15], 4);
+  assert_int_equal(table.at(0).gids[3].gid[15], 1);
+  users.places = 0;
+  add_address(eth0, 5);
+  table.update(netdevs);
+  assert_int_equal(table.at(0).gids[0].gid[15], 5);
+}
+
+// As the table of the first device has it now.
+soft::AnnounceGidsRequest announced_gids(const DeviceTable& table) {
+  soft::AnnounceGidsRequest known;
+  const soft::DeviceInfo& device = table.at(0);
+  known.guid = device.guid;
+  known.index = device.index;
+  known.generation = device.generation;
+  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
+    if (device.gids[i].valid != 0) known.valid |= 1U << i;
+    memcpy(known.gids[i], device.gids[i].gid, 16);
+  }
+  return known;
+}
+
+void restore_gids__next_dappled__has_the_same_order(void**) {
+  Netdev& eth0 = netdevs.devices[2];
+  Users users;
+  DeviceTable table(kHere), next(kHere, &users);
+  add_address(eth0, 2);
+  add_address(eth0, 3);
+  table.update(netdevs);
+  const soft::AnnounceGidsRequest older = announced_gids(table);
+  remove_address(eth0, 0);
+  table.update(netdevs);
+  const soft::AnnounceGidsRequest known = announced_gids(table);
+  users.places = 1 << 0;
+  // Addresses that come while no dappled runs take places that are free.
+  remove_address(eth0, 1);
+  add_address(eth0, 4);
+  add_address(eth0, 5);
+  next.update(netdevs);
+  next.restore_gids(known);
+  const uint32_t generation = next.at(0).generation;
+  assert_true(generation > known.generation);
+  next.restore_gids(known);
+  next.restore_gids(older);
+  assert_int_equal(next.at(0).generation, generation);
+  assert_int_equal(next.at(0).gids[0].valid, 0);
+  assert_int_equal(next.at(0).gids[1].gid[15], 2);
+  assert_int_equal(next.at(0).gids[2].gid[15], 4);
+  assert_int_equal(next.at(0).gids[3].gid[15], 5);
+  assert_int_equal(next.at(0).gids[4].valid, 0);
+}
+
+void restore_gids__older_announcement_first__newer_one_counts(void**) {
+  Netdev& eth0 = netdevs.devices[2];
+  DeviceTable table(kHere), next(kHere);
+  add_address(eth0, 2);
+  table.update(netdevs);
+  const soft::AnnounceGidsRequest older = announced_gids(table);
+  remove_address(eth0, 0);
+  table.update(netdevs);
+  add_address(eth0, 3);
+  table.update(netdevs);
+  add_address(eth0, 1);
+  table.update(netdevs);
+  next.update(netdevs);
+  next.restore_gids(older);
+  assert_int_equal(next.at(0).gids[0].gid[15], 1);
+  next.restore_gids(announced_gids(table));
+  assert_int_equal(next.at(0).gids[0].gid[15], 3);
+  assert_int_equal(next.at(0).gids[1].gid[15], 2);
+  assert_int_equal(next.at(0).gids[2].gid[15], 1);
+}
+
+void restore_gids__garbage__does_no_harm(void**) {
+  DeviceTable table(kHere);
+  table.update(netdevs);
+  soft::AnnounceGidsRequest known = announced_gids(table);
+  known.generation = 9;
+  known.valid = UINT32_MAX;
+  for (auto& gid : known.gids) memcpy(gid, known.gids[0], sizeof gid);
+  table.restore_gids(known);
+  assert_int_equal(table.at(0).gids[0].gid[15], 1);
+  for (uint32_t i = 1; i < soft::kMaxGids; i++) assert_int_equal(table.at(0).gids[i].valid, 0);
+  known.guid++;
+  known.generation++;
+  known.valid = 0;
+  table.restore_gids(known);
+  assert_int_equal(table.at(0).gids[0].valid, 1);
+}
+
 soft::AnnouncedDevice announced(uint32_t netdev_index, const char* netdev, uint32_t index, uint64_t guid) {
   soft::AnnouncedDevice known;
   known.netdev_index = netdev_index;
@@ -177,6 +293,10 @@ int main() {
       cmocka_unit_test_setup(update__netdev_gone__frees_its_number, start),
       cmocka_unit_test_setup(update__netdev_replaced__has_another_number, start),
       cmocka_unit_test_setup(update__address_gone__leaves_others_in_place, start),
+      cmocka_unit_test_setup(update__address_of_a_used_place_gone__place_stays_taken, start),
+      cmocka_unit_test_setup(restore_gids__next_dappled__has_the_same_order, start),
+      cmocka_unit_test_setup(restore_gids__older_announcement_first__newer_one_counts, start),
+      cmocka_unit_test_setup(restore_gids__garbage__does_no_harm, start),
       cmocka_unit_test_setup(restore__known_device__has_its_identity_again, start),
       cmocka_unit_test_setup(restore__nonsense__is_ignored, start),
   };
