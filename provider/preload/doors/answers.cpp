@@ -11,9 +11,6 @@
 namespace dapple::doors {
 namespace {
 
-// The longest message of ours: a device with two names of 64 bytes.
-constexpr size_t kLongestMessage = 512;
-
 bool address_of(int fd, sockaddr_nl& address) {
   socklen_t size = sizeof address;
   return getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
@@ -21,7 +18,7 @@ bool address_of(int fd, sockaddr_nl& address) {
 
 }  // namespace
 
-Answers::Answers(int receiver) {
+Answers::Answers(int receiver) : receiver_(receiver) {
   const int sender = real.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK);
   if (sender < 0) return;
   // The kernel gives a socket its address at bind().
@@ -48,8 +45,14 @@ void Answers::make_room(size_t size) {
   if (size_ + size > sizeof bytes_) flush();
 }
 
-void Answers::begin(uint16_t type, uint16_t flags, uint32_t sequence) {
-  make_room(kLongestMessage);
+bool Answers::is_option_set(int option) const {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return getsockopt(receiver_, SOL_NETLINK, option, &value, &size) == 0 && value != 0;
+}
+
+void Answers::begin(uint16_t type, uint16_t flags, uint32_t sequence, size_t contents) {
+  make_room(NLMSG_HDRLEN + NLMSG_ALIGN(contents));
   begin_ = size_;
   nlmsghdr header = {};
   header.nlmsg_type = type;
@@ -82,28 +85,28 @@ void Answers::end() {
   memcpy(bytes_ + begin_ + offsetof(nlmsghdr, nlmsg_len), &length, sizeof length);
 }
 
-void Answers::copy(const nlmsghdr* message) {
-  if (NLMSG_ALIGN(message->nlmsg_len) > sizeof bytes_) {
-    error_ = EMSGSIZE;
-    return;
-  }
-  make_room(NLMSG_ALIGN(message->nlmsg_len));
+void Answers::copy(nlmsghdr* message) {
+  message->nlmsg_pid = port_;
+  const size_t size = NLMSG_ALIGN(message->nlmsg_len);
+  make_room(size);
+  if (size > sizeof bytes_) return send(message, message->nlmsg_len);
   begin_ = size_;
   put_bytes(message, message->nlmsg_len);
-  memcpy(bytes_ + begin_ + offsetof(nlmsghdr, nlmsg_pid), &port_, sizeof port_);
+}
+
+void Answers::send(const void* bytes, size_t size) {
+  sockaddr_nl to = {};
+  to.nl_family = AF_NETLINK;
+  to.nl_pid = port_;
+  const ssize_t sent =
+      real.sendto(sender_, bytes, size, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  // The kernel reports this error if its own answers overrun a full buffer.
+  if (sent < 0) error_ = errno == EAGAIN ? ENOBUFS : errno;
 }
 
 bool Answers::flush() {
-  if (size_ > 0) {
-    sockaddr_nl to = {};
-    to.nl_family = AF_NETLINK;
-    to.nl_pid = port_;
-    const ssize_t sent =
-        real.sendto(sender_, bytes_, size_, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to), sizeof to);
-    // The kernel reports this error if its own answers overrun a full buffer.
-    if (sent < 0) error_ = errno == EAGAIN ? ENOBUFS : errno;
-    size_ = 0;
-  }
+  if (size_ > 0) send(bytes_, size_);
+  size_ = 0;
   if (error_ != 0) errno = error_;
   return error_ == 0;
 }

@@ -14,6 +14,9 @@ namespace dapple::doors {
 // Confined to one thread. Messages are gathered and sent as one; programs' buffers hold a page at least.
 class Answers {
  public:
+  // The kernel's messages to a program that has room for a page of 4 KiB are not longer than this.
+  static constexpr size_t kRoom = 3840;
+
   // `receiver` is the program's NETLINK_USERSOCK socket. From then on it only takes these answers; before, any process
   // could send to it.
   explicit Answers(int receiver);
@@ -24,8 +27,12 @@ class Answers {
   // False with errno if nothing can be sent.
   explicit operator bool() const { return sender_ >= 0; }
 
-  // A message: begin(), its contents, end().
-  void begin(uint16_t type, uint16_t flags, uint32_t sequence);
+  // Has the program set this option of its socket (NETLINK_CAP_ACK, ...)?
+  bool is_option_set(int option) const;
+
+  // A message: begin(), its contents, end(). The contents of an ordinary message are short; others tell their size.
+  void begin(uint16_t type, uint16_t flags, uint32_t sequence, size_t contents = kShort);
+  static constexpr bool has_room_for(size_t contents) { return contents <= kRoom - kShort; }
   void put_u8(uint16_t attribute, uint8_t value) { put(attribute, &value, sizeof value); }
   void put_u32(uint16_t attribute, uint32_t value) { put(attribute, &value, sizeof value); }
   void put_u64(uint16_t attribute, uint64_t value) { put(attribute, &value, sizeof value); }
@@ -33,8 +40,8 @@ class Answers {
   void put_bytes(const void* bytes, size_t size);
   void end();
 
-  // Appends a message of the kernel.
-  void copy(const nlmsghdr* message);
+  // Appends a message of the kernel, and enters the receiver's address into it.
+  void copy(nlmsghdr* message);
 
   // Sends the gathered messages. False with errno if a message could not be sent, now or before.
   bool flush();
@@ -42,9 +49,12 @@ class Answers {
  private:
   void put(uint16_t attribute, const void* value, size_t size);
   void make_room(size_t size);
+  void send(const void* bytes, size_t size);
 
-  static constexpr size_t kRoom = 3840;
+  // The longest ordinary message of ours: a device with two names of 64 bytes.
+  static constexpr size_t kShort = 480;
 
+  int receiver_;
   int sender_ = -1;
   uint32_t port_ = 0;  // the receiver's address
   int error_ = 0;

@@ -3,18 +3,23 @@
 #include "provider/preload/doors/netlink.hpp"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "provider/preload/doors/answers.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/link.hpp"
+#include "provider/preload/doors/netlink_request.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/soft/identity.hpp"
 #include "provider/soft/problem.hpp"
@@ -22,43 +27,13 @@
 namespace dapple::doors {
 namespace {
 
-// The attributes of a request that are looked at.
-struct Wanted {
-  bool has_index = false;
-  uint32_t index = 0;
-  const char* door = "";  // "uverbs", "rdma_cm"
-};
+// A result in place of an errno: the request has its answer, and nothing follows.
+constexpr int kEnded = -1;
 
-Wanted wanted_by(const nlmsghdr* request) {
-  Wanted wanted;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(request);
-  size_t at = NLMSG_HDRLEN;
-  while (at + NLA_HDRLEN <= request->nlmsg_len) {
-    nlattr attribute;
-    memcpy(&attribute, bytes + at, sizeof attribute);
-    if (attribute.nla_len < NLA_HDRLEN || at + attribute.nla_len > request->nlmsg_len) break;
-    const unsigned char* value = bytes + at + NLA_HDRLEN;
-    const size_t size = attribute.nla_len - NLA_HDRLEN;
-    switch (attribute.nla_type & NLA_TYPE_MASK) {
-      case RDMA_NLDEV_ATTR_DEV_INDEX:
-        if (size == sizeof wanted.index) {
-          memcpy(&wanted.index, value, sizeof wanted.index);
-          wanted.has_index = true;
-        }
-        break;
-      case RDMA_NLDEV_ATTR_CHARDEV_TYPE:
-        if (size > 0 && value[size - 1] == '\0') wanted.door = reinterpret_cast<const char*>(value);
-        break;
-      default:
-        break;
-    }
-    at += NLA_ALIGN(attribute.nla_len);
-  }
-  return wanted;
-}
+constexpr uint32_t kPort = 1;
 
-void put_device(Answers& answers, const nlmsghdr* request, uint16_t flags, const soft::DeviceInfo& device) {
-  answers.begin(request->nlmsg_type, flags, request->nlmsg_seq);
+void put_device(Answers& answers, const NetlinkRequest& request, uint16_t flags, const soft::DeviceInfo& device) {
+  answers.begin(request.header->nlmsg_type, flags, request.header->nlmsg_seq);
   answers.put_u32(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
   answers.put_text(RDMA_NLDEV_ATTR_DEV_NAME, device.name);
   answers.put_u32(RDMA_NLDEV_ATTR_PORT_INDEX, 1);
@@ -70,8 +45,11 @@ void put_device(Answers& answers, const nlmsghdr* request, uint16_t flags, const
 }
 
 // IBTA's numbers: active or down; link up or disabled.
-void put_port(Answers& answers, const nlmsghdr* request, uint16_t flags, const soft::DeviceInfo& device) {
-  answers.begin(request->nlmsg_type, flags, request->nlmsg_seq);
+void put_port(Answers& answers, const NetlinkRequest& request, uint16_t flags, const soft::DeviceInfo& device) {
+  // The kernel answers a question about one port with the number of another command.
+  const unsigned operation = flags != 0 ? RDMA_NLDEV_CMD_PORT_GET : RDMA_NLDEV_CMD_GET;
+  const auto type = static_cast<uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, operation));
+  answers.begin(type, flags, request.header->nlmsg_seq);
   answers.put_u32(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
   answers.put_text(RDMA_NLDEV_ATTR_DEV_NAME, device.name);
   answers.put_u32(RDMA_NLDEV_ATTR_PORT_INDEX, 1);
@@ -87,10 +65,10 @@ uint64_t encoded_number(uint64_t major, uint64_t minor) {
   return (minor & 0xFF) | major << 8 | (minor & ~uint64_t{0xFF}) << 12;
 }
 
-void put_door(Answers& answers, const nlmsghdr* request, uint32_t index) {
+void put_door(Answers& answers, const NetlinkRequest& request, uint32_t index) {
   char name[32];
   snprintf(name, sizeof name, "uverbs%u", soft::kFirstUverbs + (index - soft::kFirstDeviceIndex));
-  answers.begin(request->nlmsg_type, 0, request->nlmsg_seq);
+  answers.begin(request.header->nlmsg_type, 0, request.header->nlmsg_seq);
   answers.put_text(RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
   answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV_ABI, 1);
   answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV, encoded_number(soft::kUverbsMajor, index - soft::kFirstDeviceIndex));
@@ -98,118 +76,179 @@ void put_door(Answers& answers, const nlmsghdr* request, uint32_t index) {
   answers.end();
 }
 
-void put_rdma_cm(Answers& answers, const nlmsghdr* request) {
-  answers.begin(request->nlmsg_type, 0, request->nlmsg_seq);
+void put_rdma_cm(Answers& answers, const NetlinkRequest& request) {
+  answers.begin(request.header->nlmsg_type, 0, request.header->nlmsg_seq);
   answers.put_text(RDMA_NLDEV_ATTR_CHARDEV_NAME, "rdma_cm");
   answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV_ABI, RDMA_USER_CM_ABI_VERSION);
   answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV, encoded_number(soft::kRdmaCmMajor, 0));
   answers.end();
 }
 
-void put_all_devices(Answers& answers, const nlmsghdr* request) {
+// As the kernel's netlink_ack(): with an error, the whole request, unless the program wants only its header.
+void put_error(Answers& answers, const NetlinkRequest& request, int error) {
+  const nlmsghdr* header = request.header;
+  const bool whole = error != 0 && !answers.is_option_set(NETLINK_CAP_ACK) && answers.has_room_for(header->nlmsg_len);
+  const uint32_t size = whole ? header->nlmsg_len : sizeof *header;
+  const int negative = -error;
+  answers.begin(NLMSG_ERROR, whole ? 0 : NLM_F_CAPPED, header->nlmsg_seq, sizeof negative + size);
+  answers.put_bytes(&negative, sizeof negative);
+  answers.put_bytes(header, size);
+  answers.end();
+}
+
+// The end of a dump, with the error that ended it.
+int end_dump(Answers& answers, const NetlinkRequest& request, int error) {
+  const int32_t code = -error;
+  answers.begin(NLMSG_DONE, NLM_F_MULTI, request.header->nlmsg_seq);
+  answers.put_bytes(&code, sizeof code);
+  answers.end();
+  return kEnded;
+}
+
+// The parts of the kernel's answer.
+struct KernelsAnswer {
+  bool exists = false;  // the kernel has RDMA
+  bool ended = false;   // a dump's end was passed on
+  int error = 0;        // of the exchange
+};
+
+// Passes the kernel's answer on, if it has RDMA; without the end of a dump if ours follows.
+KernelsAnswer ask_kernel(Answers& answers, const NetlinkRequest& request, bool ours_follows) {
+  const int kernel = real.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+  if (kernel < 0) return {};
+  KernelsAnswer answer{.exists = true};
+  for (const int option : {NETLINK_CAP_ACK, NETLINK_EXT_ACK}) {
+    const int on = answers.is_option_set(option) ? 1 : 0;
+    setsockopt(kernel, SOL_NETLINK, option, &on, sizeof on);
+  }
+  sockaddr_nl nobody = {};
+  nobody.nl_family = AF_NETLINK;
+  const nlmsghdr* header = request.header;
+  const ssize_t sent =
+      real.sendto(kernel, header, header->nlmsg_len, 0, reinterpret_cast<const sockaddr*>(&nobody), sizeof nobody);
+  if (sent < 0) answer.error = errno;
+  // The kernel has answered when it has taken the request; more of a dump comes as it is read. Its messages are as long
+  // as this room allows, and the program's may be a page.
+  alignas(nlmsghdr) unsigned char bytes[8192];
+  const size_t room = request.dump && sysconf(_SC_PAGESIZE) <= 4096 ? Answers::kRoom : sizeof bytes;
+  ssize_t size;
+  while (sent >= 0 && (size = recv(kernel, bytes, room, MSG_DONTWAIT)) > 0) {
+    auto left = static_cast<int>(size);
+    for (auto* message = reinterpret_cast<nlmsghdr*>(bytes); NLMSG_OK(message, left);
+         message = NLMSG_NEXT(message, left)) {
+      const bool end = request.dump && (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR);
+      if (end && ours_follows) continue;
+      answers.copy(message);
+      answer.ended |= end;
+    }
+  }
+  real.close(kernel);
+  return answer;
+}
+
+bool is_ours(const NetlinkRequest& request) {
+  return request.has_index && request.index >= soft::kFirstDeviceIndex &&
+         request.index < soft::kFirstDeviceIndex + 65536;
+}
+
+bool may_administer() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1U << CAP_NET_ADMIN) != 0;
+}
+
+// 0, an errno, or kEnded.
+int answer_chardev(Answers& answers, const NetlinkRequest& request) {
+  if (request.door[0] == '\0') return EINVAL;
+  if (strcmp(request.door, request.has_index ? "uverbs" : "rdma_cm") != 0) return EOPNOTSUPP;
+  if (request.has_index) {
+    put_door(answers, request, request.index);
+  } else {
+    put_rdma_cm(answers, request);
+  }
+  return 0;
+}
+
+// A request about one device of ours, other than a dump of all devices. 0, an errno, or kEnded. The device's resources
+// and their counters belong to the programs that use it, so nobody can list or change them here: a refusal, which is
+// not the same as an empty list.
+int answer_for_device(Answers& answers, const NetlinkRequest& request) {
+  soft::DeviceInfo device;
+  const bool wrong = !get_device(request.index, device) || (request.has_port && request.port != kPort);
+  const bool listed = request.dump && request.operation == RDMA_NLDEV_CMD_PORT_GET;
+  if (wrong) return request.dump ? end_dump(answers, request, EINVAL) : EINVAL;
+  switch (request.operation) {
+    case RDMA_NLDEV_CMD_GET:
+      put_device(answers, request, 0, device);
+      return 0;
+    case RDMA_NLDEV_CMD_PORT_GET:
+      if (!request.dump && !request.has_port) return EINVAL;
+      put_port(answers, request, listed ? NLM_F_MULTI : 0, device);
+      return listed ? end_dump(answers, request, 0) : 0;
+    case RDMA_NLDEV_CMD_GET_CHARDEV:
+      return answer_chardev(answers, request);
+    default:
+      return EOPNOTSUPP;
+  }
+}
+
+int list_all_devices(Answers& answers, const NetlinkRequest& request) {
+  ask_kernel(answers, request, true);
   uint32_t indexes[soft::kMaxDevices];
   const uint32_t count = list_devices(indexes);
   for (uint32_t i = 0; i < count; ++i) {
     soft::DeviceInfo device;
     if (get_device(indexes[i], device)) put_device(answers, request, NLM_F_MULTI, device);
   }
+  return end_dump(answers, request, 0);
 }
 
-// Passes the kernel's answer on, without the end of a dump. False if the kernel has no RDMA.
-bool ask_kernel(Answers& answers, const nlmsghdr* request) {
-  const int kernel = real.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-  if (kernel < 0) return false;
-  const bool dump = (request->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
-  sockaddr_nl nobody = {};
-  nobody.nl_family = AF_NETLINK;
-  bool answered = real.sendto(kernel, request, request->nlmsg_len, 0, reinterpret_cast<const sockaddr*>(&nobody),
-                              sizeof nobody) == static_cast<ssize_t>(request->nlmsg_len);
-  // The kernel has answered when it has taken the request; more of a dump comes as it is read.
-  alignas(nlmsghdr) unsigned char bytes[16384];
-  ssize_t size;
-  while (answered && (size = recv(kernel, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
-    auto left = static_cast<unsigned>(size);
-    for (auto* message = reinterpret_cast<nlmsghdr*>(bytes); NLMSG_OK(message, left);
-         message = NLMSG_NEXT(message, left)) {
-      const bool end = message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR;
-      if (!(dump && end)) answers.copy(message);
-    }
-  }
-  real.close(kernel);
-  return answered;
-}
-
-void put_error(Answers& answers, const nlmsghdr* request, int error) {
-  answers.begin(NLMSG_ERROR, 0, request->nlmsg_seq);
-  nlmsgerr body = {};
-  body.error = -error;
-  body.msg = *request;
-  answers.put_bytes(&body, sizeof body);
-  answers.end();
-}
-
-void put_done(Answers& answers, const nlmsghdr* request) {
-  const int32_t code = 0;
-  answers.begin(NLMSG_DONE, NLM_F_MULTI, request->nlmsg_seq);
-  answers.put_bytes(&code, sizeof code);
-  answers.end();
-}
-
-bool is_ours(const Wanted& wanted) {
-  return wanted.has_index && wanted.index >= soft::kFirstDeviceIndex && wanted.index < soft::kFirstDeviceIndex + 65536;
-}
-
-// A request about one device of ours.
-void answer_for_device(Answers& answers, const nlmsghdr* request, const Wanted& wanted) {
-  soft::DeviceInfo device;
-  const unsigned command = RDMA_NL_GET_OP(request->nlmsg_type);
-  if (!get_device(wanted.index, device)) {
-    put_error(answers, request, ENODEV);
-  } else if (command == RDMA_NLDEV_CMD_GET) {
-    put_device(answers, request, 0, device);
-  } else if (command == RDMA_NLDEV_CMD_PORT_GET) {
-    put_port(answers, request, 0, device);
-  } else if (command == RDMA_NLDEV_CMD_GET_CHARDEV && strcmp(wanted.door, "uverbs") == 0) {
-    put_door(answers, request, wanted.index);
-  } else {
-    put_error(answers, request, EOPNOTSUPP);
-    return;
-  }
-  if ((request->nlmsg_flags & NLM_F_ACK) != 0) put_error(answers, request, 0);
-}
-
-void answer(Answers& answers, const nlmsghdr* request) {
-  const bool nldev = RDMA_NL_GET_CLIENT(request->nlmsg_type) == RDMA_NL_NLDEV;
-  const unsigned command = RDMA_NL_GET_OP(request->nlmsg_type);
-  const bool dump = (request->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
-  const Wanted wanted = wanted_by(request);
-  if (nldev && !dump && is_ours(wanted)) return answer_for_device(answers, request, wanted);
-  // All devices share one rdma_cm. The kernel's rdma_cm would not know our devices.
-  if (nldev && !dump && command == RDMA_NLDEV_CMD_GET_CHARDEV && !wanted.has_index &&
-      strcmp(wanted.door, "rdma_cm") == 0) {
-    put_rdma_cm(answers, request);
-    if ((request->nlmsg_flags & NLM_F_ACK) != 0) put_error(answers, request, 0);
-    return;
-  }
-  if (nldev && dump && is_ours(wanted)) {
-    soft::DeviceInfo device;
-    if (command == RDMA_NLDEV_CMD_PORT_GET && get_device(wanted.index, device)) {
-      put_port(answers, request, NLM_F_MULTI, device);
-    }
-    return put_done(answers, request);
-  }
-  const bool kernel = ask_kernel(answers, request);
-  if (dump) {
-    if (nldev && command == RDMA_NLDEV_CMD_GET) put_all_devices(answers, request);
-    put_done(answers, request);
-  } else if (!kernel && nldev && command == RDMA_NLDEV_CMD_SYS_GET) {
+// The answer of a kernel without RDMA that had the software device's module. 0, an errno, or kEnded.
+int answer_without_kernel(Answers& answers, const NetlinkRequest& request) {
+  if (!request.command.known) return EINVAL;
+  if (request.command.admin) return may_administer() ? EOPNOTSUPP : EPERM;
+  if (request.operation == RDMA_NLDEV_CMD_SYS_GET) {
+    answers.begin(request.header->nlmsg_type, 0, request.header->nlmsg_seq);
+    // Our devices belong to one network namespace each: "exclusive".
+    answers.put_u8(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 0);
     // fork() takes no memory away from our devices.
-    answers.begin(request->nlmsg_type, 0, request->nlmsg_seq);
     answers.put_u8(RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
     answers.end();
-  } else if (!kernel) {
-    put_error(answers, request, EOPNOTSUPP);
+    return 0;
   }
+  if (request.dump && request.operation == RDMA_NLDEV_CMD_RES_GET) return EOPNOTSUPP;
+  // No device has this index, or none is named.
+  return request.dump ? end_dump(answers, request, EINVAL) : EINVAL;
+}
+
+// 0, an errno, or kEnded.
+int answer_request(Answers& answers, const NetlinkRequest& request) {
+  if (request.command.known && (is_ours(request) || !request.has_index)) {
+    // The kernel's functions for these commands list nothing.
+    if (request.dump && !request.command.dumps) return EINVAL;
+    if (request.operation == RDMA_NLDEV_CMD_GET && request.dump) return list_all_devices(answers, request);
+    // All devices share one rdma_cm. The kernel's rdma_cm would not know our devices.
+    const bool asks_door = request.operation == RDMA_NLDEV_CMD_GET_CHARDEV;
+    if (asks_door && !request.has_index && !request.has_port && strcmp(request.door, "rdma_cm") == 0) {
+      return answer_chardev(answers, request);
+    }
+    if (is_ours(request)) {
+      if (request.command.admin && !may_administer()) return EPERM;
+      return answer_for_device(answers, request);
+    }
+  }
+  const KernelsAnswer kernel = ask_kernel(answers, request, false);
+  if (!kernel.exists) return answer_without_kernel(answers, request);
+  if (kernel.error != 0) return kernel.error;
+  if (request.dump && !kernel.ended) return end_dump(answers, request, 0);
+  // It has acknowledged the request as well.
+  return kEnded;
+}
+
+void answer(Answers& answers, const nlmsghdr* header) {
+  const NetlinkRequest request = read_request(header);
+  const int error = request.is_request ? answer_request(answers, request) : 0;
+  if (error > 0 || (error == 0 && request.acknowledge)) put_error(answers, request, error);
 }
 
 // libibverbs reports no reason. Keeps errno, and returns -1.
@@ -236,10 +275,15 @@ int netlink_socket(int type) {
 int netlink_request(int fd, const void* bytes, size_t size) {
   Answers answers(fd);
   if (!answers) return tell_no_socket();
-  auto left = static_cast<unsigned>(size);
-  for (const auto* request = static_cast<const nlmsghdr*>(bytes); NLMSG_OK(request, left);
-       request = NLMSG_NEXT(request, left)) {
-    answer(answers, request);
+  const auto* at = static_cast<const unsigned char*>(bytes);
+  // As in the kernel: a message that is cut off ends this, without an answer.
+  while (size >= sizeof(nlmsghdr)) {
+    const auto* header = reinterpret_cast<const nlmsghdr*>(at);
+    if (header->nlmsg_len < sizeof(nlmsghdr) || header->nlmsg_len > size) break;
+    answer(answers, header);
+    const size_t step = std::min<size_t>(NLMSG_ALIGN(header->nlmsg_len), size);
+    at += step;
+    size -= step;
   }
   return answers.flush() ? 0 : -1;
 }

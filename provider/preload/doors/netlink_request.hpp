@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A request over RDMA netlink: what it asks for, and what the kernel lets such a request do.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_REQUEST_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_REQUEST_HPP
+
+#include <linux/netlink.h>
+#include <stdint.h>
+
+namespace dapple::doors {
+
+// A command of the client NLDEV, as in the kernel's table.
+struct NldevCommand {
+  bool known = false;
+  bool dumps = false;  // it lists everything if the request has NLM_F_DUMP
+  bool admin = false;  // it needs CAP_NET_ADMIN
+};
+
+struct NetlinkRequest {
+  const nlmsghdr* header = nullptr;
+  // A message without NLM_F_REQUEST, and a control message, gets no answer but an acknowledgement.
+  bool is_request = false;
+  bool nldev = false;  // for the client NLDEV, which knows the devices
+  unsigned operation = 0;
+  NldevCommand command;
+  bool dump = false;
+  bool acknowledge = false;
+
+  // The attributes that are looked at. One that is malformed is as one that is absent, which the kernel refuses, too.
+  bool has_index = false;
+  uint32_t index = 0;
+  bool has_port = false;
+  uint32_t port = 0;
+  const char* door = "";  // "uverbs", "rdma_cm"
+};
+
+// `header` is followed by the whole message. Every byte may be hostile.
+NetlinkRequest read_request(const nlmsghdr* header);
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_REQUEST_HPP
