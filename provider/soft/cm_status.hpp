@@ -32,6 +32,7 @@ struct CmStatus {
   uint64_t stale = 0;
   uint64_t over_backlog = 0;
   uint64_t over_limit = 0;
+  uint64_t evicted = 0;
   uint64_t forgotten = 0;
   uint64_t unexpected = 0;
   uint64_t unknown = 0;
@@ -65,6 +66,7 @@ inline constexpr CmCounterName kCmCounterNames[] = {
     {"stale", "requests refused: a stale connection of the peer"},
     {"over_backlog", "requests not answered: the listener's backlog is full"},
     {"over_limit", "requests not answered: too many connections"},
+    {"evicted", "incomplete handshakes given up for newer ones"},
     {"forgotten", "remembered connections dropped for new ones"},
     {"unexpected", "datagrams out of place for the state"},
     {"unknown", "datagrams for an unknown connection"},

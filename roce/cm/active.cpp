@@ -50,12 +50,12 @@ void Manager::received_rep(Time now, const Path& path, const MadView& view) {
     ++count_.unexpected;
     return;
   }
-  if (table_.by_remote_id(rep.ca_guid, rep.comm_id) != nullptr) {
+  if (table_.by_remote_id(path.remote, rep.ca_guid, rep.comm_id) != nullptr) {
     ++count_.unexpected;
     return;
   }
   // IBTA 12.9.8.3.1. Our REQ is sent again, as the kernel's is, and the peer has had its DREQ by then.
-  if (Record* old = table_.by_remote_qpn(rep.ca_guid, rep.qpn))
+  if (Record* old = table_.by_remote_qpn(path.remote, rep.ca_guid, rep.qpn))
     return refuse_stale(now, *old, path, view.transaction, rej);
 
   record->remote_id = rep.comm_id;
@@ -74,8 +74,7 @@ void Manager::repeated_rep(Time now, Record& record) {
     case State::kRepReceived:
       return send_mra(record, Subject::kRep);
     case State::kRejected:
-      table_.timers().set(record, now + record.hold);
-      return send(record, record.message);
+      return repeat_rej(now, record);
     case State::kEstablished:
       return send(record, record.message);
     default:

@@ -7,16 +7,12 @@
 
 namespace dapple::roce::cm {
 
-void Manager::prepare_disconnection(Record& record, Data private_data) {
+void Manager::begin_disconnection(Time now, Record& record, Data private_data) {
   Dreq dreq{.comm_id = record.local_id, .remote_comm_id = record.remote_id, .remote_qpn = record.remote_qpn};
   fill(dreq.private_data, private_data);
   change(record, State::kDreqSent);
   record.message = make_mad(host_.random(), dreq);
   record.retries_left = record.max_retries;
-}
-
-void Manager::begin_disconnection(Time now, Record& record, Data private_data) {
-  prepare_disconnection(record, private_data);
   send(record, record.message);
   table_.timers().set(record, now + record.period);
 }

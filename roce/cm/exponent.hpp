@@ -22,6 +22,13 @@ constexpr Time wait_of(uint8_t exponent) {
   return std::clamp(Time{4096} << std::min<uint8_t>(exponent, 31), kLeastWait, kMostWait);
 }
 
+// A requester chooses how long this side waits for its RTU and how long it remembers a rejection, and the requester may
+// be a forged address. The wait is at least so long that the REPs to that address are few, and both end soon enough
+// whatever the requester asks for. rdma_cm of Linux asks for 4.8 s and 9.7 s.
+inline constexpr Time kLeastWaitForPeer = 1'000'000'000;
+inline constexpr Time kMostWaitForPeer = 5'000'000'000;
+inline constexpr Time kMostHold = 30'000'000'000;
+
 }  // namespace dapple::roce::cm
 
 #endif  // DAPPLE_ROCE_CM_EXPONENT_HPP

@@ -41,7 +41,7 @@ Listener* Listeners::add(const ListenParameters& parameters) {
   size_ = std::max(size_, place + 1);
   if (++generation_ == 0) ++generation_;
   ++count_;
-  listeners_[place] = {static_cast<Id>(generation_) << 32 | kMark | place, 0, 0, parameters};
+  listeners_[place] = {static_cast<Id>(generation_) << 32 | kMark | place, 0, {}, parameters};
   return &listeners_[place];
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "roce/cm/ports.hpp"
+#include "roce/cm/record_list.hpp"
 
 namespace dapple::roce::cm {
 
@@ -34,7 +35,7 @@ struct ListenParameters {
 struct Listener {
   Id id = kNoId;
   uint32_t pending = 0;
-  uint32_t half_open = 0;
+  UnconfirmedOfOne unconfirmed;
   ListenParameters parameters;
 };
 

@@ -29,7 +29,7 @@ void Manager::receive(Time now, const Path& path, std::span<const std::byte> mad
     case Attribute::kRep:
       return received_rep(now, path, view);
     case Attribute::kRtu:
-      return received_rtu(path, view);
+      return received_rtu(now, path, view);
     case Attribute::kDreq:
       return received_dreq(now, path, view);
     case Attribute::kDrep:
@@ -75,6 +75,12 @@ void Manager::expire(Time now, Record& record) {
     case State::kTimewait:
       emit(record, {.type = EventType::kTimewaitExit, .last = true});
       return finish(record);
+    case State::kRejected:
+      if (record.retries_left == 0) return finish(record);
+      --record.retries_left;
+      ++count_.resent;
+      send(record, record.message);
+      return wait_rejected(now, record);
     default:
       return finish(record);
   }
@@ -119,9 +125,9 @@ void Manager::emit(const Record& record, Event event) {
 
 Record* Manager::add_record() {
   Record* record = table_.allocate();
-  if (record == nullptr && oldest_ != nullptr) {
+  if (record == nullptr && remembered_.oldest() != nullptr) {
     ++count_.forgotten;
-    release(*oldest_);
+    release(*remembered_.oldest());
     record = table_.allocate();
   }
   if (record == nullptr) return nullptr;
@@ -138,40 +144,32 @@ Record* Manager::consumers(Id id) const {
 }
 
 void Manager::change(Record& record, State state) {
-  if (is_half_open(record.state)) --half_open_;
-  if (is_half_open(state)) ++half_open_;
+  if (is_pending(record.state)) --pending_;
+  if (is_pending(state)) ++pending_;
+  if (is_unconfirmed(record.state)) unconfirmed_.remove(record);
+  if (is_unconfirmed(state)) unconfirmed_.add(record);
   if (record.state == State::kDreqSent) --disconnecting_;
   if (state == State::kDreqSent) ++disconnecting_;
   if (state == State::kEstablished) ++count_.established;
   Listener* listener = listeners_.find(record.listener);
   if (listener != nullptr && is_pending(record.state)) --listener->pending;
   if (listener != nullptr && is_pending(state)) ++listener->pending;
-  if (listener != nullptr && is_half_open(record.state)) --listener->half_open;
-  if (listener != nullptr && is_half_open(state)) ++listener->half_open;
+  if (listener != nullptr && is_unconfirmed(record.state)) listener->unconfirmed.remove(record);
+  if (listener != nullptr && is_unconfirmed(state)) listener->unconfirmed.add(record);
   record.state = state;
 }
 
 void Manager::remember(Record& record) {
   record.owned = false;
-  if (remembered_ == limits_.remembered && oldest_ != nullptr) {
+  if (remembered_.size() >= limits_.remembered && remembered_.oldest() != nullptr) {
     ++count_.forgotten;
-    release(*oldest_);
+    release(*remembered_.oldest());
   }
-  ++remembered_;
-  record.older = newest_;
-  record.newer = nullptr;
-  (newest_ == nullptr ? oldest_ : newest_->newer) = &record;
-  newest_ = &record;
-}
-
-void Manager::forget(Record& record) {
-  --remembered_;
-  (record.older == nullptr ? oldest_ : record.older->newer) = record.newer;
-  (record.newer == nullptr ? newest_ : record.newer->older) = record.older;
+  remembered_.add(record);
 }
 
 void Manager::release(Record& record) {
-  if (!record.owned) forget(record);
+  if (!record.owned) remembered_.remove(record);
   change(record, State::kClosed);
   table_.release(record);
 }

@@ -19,16 +19,21 @@
 
 #include "roce/cm/listeners.hpp"
 #include "roce/cm/ports.hpp"
+#include "roce/cm/record_list.hpp"
 #include "roce/cm/saved.hpp"
 #include "roce/cm/table.hpp"
 
 namespace dapple::roce::cm {
 
 struct Limits {
-  uint32_t records = 16384;        // connections and SIDR exchanges, including those that their consumer has destroyed
-  uint32_t half_open = 4096;       // of these, passive connections without the peer's confirmation
-  uint32_t half_open_each = 1024;  // of the half-open ones, those of one listener: a flood leaves room for others
-  uint32_t remembered = 4096;      // of these, destroyed ones; the oldest gives way
+  uint32_t records = 16384;      // connections and SIDR exchanges, including those that their consumer has destroyed
+  uint32_t pending = 4096;       // of these, requests that wait for the consumer; a further request is not answered
+  uint32_t pending_each = 1536;  // of the pending ones, those of one listener: a slow consumer leaves room for others
+  // Of the records, passive connections that were accepted and that their peer has not confirmed, and those of one
+  // listener. An old one gives way.
+  uint32_t unconfirmed = 4096;
+  uint32_t unconfirmed_each = 1024;
+  uint32_t remembered = 4096;  // of the records, destroyed ones; the oldest gives way
   uint32_t listeners = 4096;
 };
 
@@ -48,6 +53,7 @@ struct Counters {
   uint64_t unserved = 0;     // no listener, or none for this kind of request
   uint64_t over_backlog = 0;
   uint64_t over_limit = 0;
+  uint64_t evicted = 0;    // unconfirmed ones that gave way
   uint64_t forgotten = 0;  // destroyed ones that gave way
 };
 
@@ -82,13 +88,17 @@ class Manager {
   // Answers kResponse with an RTU. The connection is then established; no event reports this.
   Status establish(Time now, Id id, Data private_data);
 
-  // Answers kConnectRequest. The manager writes comm_id, remote_comm_id and ca_guid of `rep`.
+  // Answers kConnectRequest. The manager writes comm_id, remote_comm_id and ca_guid of `rep`. An older connection that
+  // its peer has not confirmed may give way, and reports kUnreachable.
   Status accept(Time now, Id id, const Rep& rep);
   // Answers kConnectRequest or kResponse, or withdraws an accept().
   Status reject(Time now, Id id, RejectReason reason, Data info, Data private_data);
   // Asks the peer for patience, by an MRA, after kConnectRequest or kResponse: 4.096 µs * 2^service_timeout. Without it
   // the manager sends one when the peer repeats its message.
   Status prolong(Time now, Id id, uint8_t service_timeout);
+  // Destroys the new id of kConnectRequest or kSidrRequest without an answer, as if the request had not come: the peer
+  // asks again. It counts as one beyond the backlog.
+  Status ignore(Id id);
   // The consumer has seen the connection's first packet, before the RTU.
   Status note_established(Time now, Id id);
 
@@ -119,8 +129,11 @@ class Manager {
   const Counters& counters() const { return count_; }
   uint32_t records() const { return table_.size(); }
   uint32_t listeners() const { return listeners_.count(); }
-  uint32_t half_open() const { return half_open_; }
-  uint32_t remembered() const { return remembered_; }
+  uint32_t pending() const { return pending_; }
+  uint32_t unconfirmed() const { return unconfirmed_.size(); }
+  // Made by a stranger's datagram, and not confirmed by its next one.
+  uint32_t half_open() const { return pending_ + unconfirmed_.size(); }
+  uint32_t remembered() const { return remembered_.size(); }
   // The records that wait for a DREP.
   uint32_t disconnecting() const { return disconnecting_; }
 
@@ -137,7 +150,6 @@ class Manager {
   void give_up(Time now, Record& record);
   void emit(const Record& record, Event event);
   void remember(Record& record);
-  void forget(Record& record);
   void finish(Record& record);
   void release(Record& record);
   bool is_foreign(const Record& record, const Path& path);
@@ -148,11 +160,13 @@ class Manager {
   void repeated_rep(Time now, Record& record);
   void send_mra(Record& record, Subject subject);
   void received_req(Time now, const Path& path, const MadView& view);
-  void repeated_req(Time now, Record& record, const Path& path);
+  void repeated_req(Time now, Record& record);
   Listener* listener_for(uint64_t service_id, const Path& path, const IpHeader* ip) const;
   // A record for a request that has come for a listener; nullptr if there is no room for it.
   Record* admit(const Listener& listener, const Path& path, const MadView& view, uint32_t remote_id);
-  void received_rtu(const Path& path, const MadView& view);
+  void evict(Time now, Record& victim);
+  void make_room_for_unconfirmed(Time now, const Record& record);
+  void received_rtu(Time now, const Path& path, const MadView& view);
   void received_mra(Time now, const Path& path, const MadView& view);
 
   // rejection.cpp
@@ -160,11 +174,12 @@ class Manager {
   void refuse(const Path& path, uint64_t transaction, const Rej& rej);
   void refuse_stale(Time now, Record& old, const Path& path, uint64_t transaction, const Rej& rej);
   void reject_and_go_on(Time now, Record& record, const Mad& rej);
+  void wait_rejected(Time now, Record& record);
+  void repeat_rej(Time now, Record& record);
   void received_rej(Time now, const Path& path, const MadView& view);
   Record* rejected_record(const Path& path, const Rej& rej);
 
   // disconnection.cpp
-  void prepare_disconnection(Record& record, Data private_data);
   void begin_disconnection(Time now, Record& record, Data private_data);
   void enter_timewait(Time now, Record& record);
   void received_dreq(Time now, const Path& path, const MadView& view);
@@ -180,12 +195,10 @@ class Manager {
   Table table_;
   Listeners listeners_;
   Counters count_;
-  uint32_t half_open_ = 0;
+  uint32_t pending_ = 0;
   uint32_t disconnecting_ = 0;
-  // Destroyed ones, the oldest first.
-  uint32_t remembered_ = 0;
-  Record* oldest_ = nullptr;
-  Record* newest_ = nullptr;
+  Unconfirmed unconfirmed_;
+  Remembered remembered_;
 };
 
 }  // namespace dapple::roce::cm

@@ -3,6 +3,7 @@
 //
 // The side that listens (IBTA 12.9.6), and the MRAs of both.
 #include <algorithm>
+#include <array>
 
 #include "roce/cm/exponent.hpp"
 #include "roce/cm/manager.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 // 68 s, as rdma_cm of Linux asks for while its consumer thinks.
 constexpr uint8_t kDefaultServiceTimeout = 24;
+// The number of unconfirmed connections, the oldest ones, of which one is chosen to give way.
+constexpr size_t kCandidates = 16;
 
 }  // namespace
 
@@ -26,7 +29,7 @@ Record* Manager::admit(const Listener& listener, const Path& path, const MadView
     ++count_.over_backlog;
     return nullptr;
   }
-  const bool room = half_open_ < limits_.half_open && listener.half_open < limits_.half_open_each;
+  const bool room = pending_ < limits_.pending && listener.pending < limits_.pending_each;
   Record* record = room ? add_record() : nullptr;
   if (record == nullptr) {
     ++count_.over_limit;
@@ -43,10 +46,10 @@ Record* Manager::admit(const Listener& listener, const Path& path, const MadView
 void Manager::received_req(Time now, const Path& path, const MadView& view) {
   Req req;
   read(view, req);
-  if (Record* old = table_.by_remote_id(req.ca_guid, req.comm_id)) return repeated_req(now, *old, path);
+  if (Record* old = table_.by_remote_id(path.remote, req.ca_guid, req.comm_id)) return repeated_req(now, *old);
   Rej rej{.remote_comm_id = req.comm_id, .subject = Subject::kReq};
   // IBTA 12.9.8.3.1.
-  if (Record* old = table_.by_remote_qpn(req.ca_guid, req.qpn))
+  if (Record* old = table_.by_remote_qpn(path.remote, req.ca_guid, req.qpn))
     return refuse_stale(now, *old, path, view.transaction, rej);
 
   const bool ip_service = is_ip_service(req.service_id);
@@ -68,9 +71,10 @@ void Manager::received_req(Time now, const Path& path, const MadView& view) {
   record->remote_qpn = req.qpn;
   record->max_retries = req.max_cm_retries;
   record->lifetime = wait_of(req.ack_timeout);
-  record->period = record->lifetime + wait_of(req.local_response_timeout);
+  record->period =
+      std::clamp(record->lifetime + wait_of(req.local_response_timeout), kLeastWaitForPeer, kMostWaitForPeer);
   // Twice the time after which the peer repeats its REQ.
-  record->hold = 2 * (record->lifetime + wait_of(req.remote_response_timeout));
+  record->hold = std::min(2 * (record->lifetime + wait_of(req.remote_response_timeout)), kMostHold);
   table_.enter(*record, kByRemoteId);
   table_.enter(*record, kByRemoteQpn);
   change(*record, State::kReqReceived);
@@ -81,8 +85,7 @@ void Manager::received_req(Time now, const Path& path, const MadView& view) {
                  .private_data = Data(req.private_data).subspan(has_ip ? kIpHeaderSize : 0)});
 }
 
-void Manager::repeated_req(Time now, Record& record, const Path& path) {
-  if (is_foreign(record, path)) return;
+void Manager::repeated_req(Time now, Record& record) {
   ++count_.duplicates;
   switch (record.state) {
     case State::kReqReceived:
@@ -90,8 +93,7 @@ void Manager::repeated_req(Time now, Record& record, const Path& path) {
     case State::kRepSent:
       return send(record, record.message);
     case State::kRejected:
-      table_.timers().set(record, now + record.hold);
-      return send(record, record.message);
+      return repeat_rej(now, record);
     case State::kDreqSent:
     case State::kTimewait:
       // The peer asks for a connection that has ended here: it did not receive our REP, and our REJ got lost.
@@ -110,18 +112,74 @@ Status Manager::accept(Time now, Id id, const Rep& rep) {
   sent.remote_comm_id = record->remote_id;
   sent.ca_guid = record->path.ca_guid;
   record->local_qpn = rep.qpn & 0xFFFFFF;
+  make_room_for_unconfirmed(now, *record);
   change(*record, State::kRepSent);
   send_first(now, *record, make_mad(record->transaction, sent));
   return Status::kOk;
 }
 
-void Manager::received_rtu(const Path& path, const MadView& view) {
+// A flood of requests from forged addresses never confirms. A real peer confirms as soon as it can, so the oldest ones
+// are the least likely to be real; of these, one of the most frequent sender goes. A connection that waits for the
+// consumer does not give way: the consumer may have its event and not yet its id.
+void Manager::make_room_for_unconfirmed(Time now, const Record& record) {
+  std::array<Record*, kCandidates> candidates{};
+  size_t count = 0;
+  const Listener* listener = listeners_.find(record.listener);
+  if (listener != nullptr && listener->unconfirmed.size() >= limits_.unconfirmed_each) {
+    for (Record* at = listener->unconfirmed.oldest(); at != nullptr && count < kCandidates;
+         at = UnconfirmedOfOne::newer_than(*at))
+      candidates[count++] = at;
+  } else if (unconfirmed_.size() >= limits_.unconfirmed) {
+    for (Record* at = unconfirmed_.oldest(); at != nullptr && count < kCandidates; at = Unconfirmed::newer_than(*at))
+      candidates[count++] = at;
+  }
+  Record* victim = nullptr;
+  ptrdiff_t most = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const ptrdiff_t same =
+        std::count_if(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(count),
+                      [&](const Record* other) { return other->path.remote == candidates[i]->path.remote; });
+    if (same <= most) continue;
+    most = same;
+    victim = candidates[i];
+  }
+  if (victim != nullptr) evict(now, *victim);
+}
+
+// The peer, if it is real, asks again, and its REQ is a new one; or it has confirmed, and its RTU is answered by a
+// DREQ.
+void Manager::evict(Time now, Record& victim) {
+  ++count_.evicted;
+  emit(victim, {.type = EventType::kUnreachable, .last = true});
+  victim.ended = true;
+  victim.withdrawn = true;
+  victim.retries_left = 0;
+  table_.take_out(victim, kByRemoteId);
+  table_.take_out(victim, kByRemoteQpn);
+  change(victim, State::kRejected);
+  wait_rejected(now, victim);
+}
+
+Status Manager::ignore(Id id) {
+  Record* record = consumers(id);
+  if (record == nullptr) return Status::kNoSuchId;
+  if (!is_pending(record->state)) return Status::kWrongState;
+  ++count_.over_backlog;
+  release(*record);
+  return Status::kOk;
+}
+
+void Manager::received_rtu(Time now, const Path& path, const MadView& view) {
   Rtu rtu;
   read(view, rtu);
   Record* record = by_both_ids(path, rtu.remote_comm_id, rtu.comm_id);
   if (record == nullptr) return;
+  if (record->state == State::kRejected && record->withdrawn) {
+    // The peer has our REP, so it thinks that it is connected. A REJ has no confirmation; a DREQ has one.
+    record->withdrawn = false;
+    return begin_disconnection(now, *record, {});
+  }
   if (record->state != State::kRepSent) {
-    // A connection that has been rejected meanwhile gets its DREQ soon.
     ++count_.duplicates;
     return;
   }

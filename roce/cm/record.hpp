@@ -25,7 +25,7 @@ enum class State : uint8_t {
   kEstablished,
   kDreqSent,
   kTimewait,
-  kRejected,  // our REJ is sent again when the message that it answers comes again
+  kRejected,  // our REJ is sent again when the message that it answers comes again, and in place of a REP taken back
   // SIDR.
   kSidrReqSent,
   kSidrReqReceived,
@@ -37,21 +37,27 @@ constexpr bool is_pending(State state) {
   return state == State::kReqReceived || state == State::kSidrReqReceived;
 }
 
-// Made by a stranger's datagram and not yet confirmed by its next datagram.
-constexpr bool is_half_open(State state) {
-  return is_pending(state) || state == State::kRepSent;
+// The peer has not shown that it receives our datagrams: its address may be a forged one.
+constexpr bool is_unconfirmed(State state) {
+  return state == State::kRepSent;
 }
 
 // The table's indexes.
 enum KeyKind : uint8_t { kByLocalId, kByRemoteId, kByRemoteQpn, kKeyKinds };
 
 struct Record {
+  struct Links {
+    Record* older = nullptr;
+    Record* newer = nullptr;
+  };
+
   Id id = kNoId;
   State state = State::kClosed;
   bool owned = false;  // a consumer has the id
   bool active = false;
   bool sidr = false;
-  bool ended = false;  // by the consumer itself, or its end was reported: no more events
+  bool ended = false;      // by the consumer itself, or its end was reported: no more events
+  bool withdrawn = false;  // our REP was taken back
   uint64_t user = 0;
   Id listener = kNoId;
 
@@ -79,8 +85,11 @@ struct Record {
   std::array<bool, kKeyKinds> indexed{};
   Time deadline = kNever;
   uint32_t timer_at = 0;  // in the heap, from 1; 0 for none
-  Record* older = nullptr;
-  Record* newer = nullptr;
+  Record* next_free = nullptr;
+  // The lists' (record_list.hpp).
+  Links among_unconfirmed;
+  Links among_listeners;
+  Links among_remembered;
 };
 
 }  // namespace dapple::roce::cm

@@ -43,24 +43,38 @@ void Manager::refuse_stale(Time now, Record& old, const Path& path, uint64_t tra
   Rej stale = rej;
   stale.reason = RejectReason::kStaleConnection;
   refuse(path, transaction, stale);
-  // As in the kernel: the peer has lost the old connection, so it ends here, too. Another host's message does not end
-  // it.
-  if (old.state == State::kEstablished && old.path.remote == path.remote) begin_disconnection(now, old, {});
+  // As in the kernel: the peer has lost the old connection, so it ends here, too.
+  if (old.state == State::kEstablished) begin_disconnection(now, old, {});
 }
 
 void Manager::reject_and_go_on(Time now, Record& record, const Mad& rej) {
   record.ended = true;
-  send(record, rej);
-  if (record.state == State::kRepSent) {
-    // The peer may have sent its RTU and think that it is connected. A REJ has no confirmation; a DREQ has one.
-    prepare_disconnection(record, {});
-    table_.timers().set(record, now + record.period);
-    return;
-  }
+  record.withdrawn = record.state == State::kRepSent;
+  // The peer may have sent its RTU and think that it is connected. So the REJ comes again as often as the REP would
+  // have come. A peer that has never confirmed may be a forged address, and gets no more datagrams than that.
+  if (!record.withdrawn) record.retries_left = 0;
   record.message = rej;
+  send(record, rej);
   table_.take_out(record, kByRemoteQpn);
   change(record, State::kRejected);
-  table_.timers().set(record, now + record.hold);
+  wait_rejected(now, record);
+}
+
+void Manager::wait_rejected(Time now, Record& record) {
+  table_.timers().set(record, now + (record.retries_left > 0 ? record.period : record.hold));
+}
+
+// The peer has repeated the message that our REJ answers.
+void Manager::repeat_rej(Time now, Record& record) {
+  wait_rejected(now, record);
+  if (!record.withdrawn) return send(record, record.message);
+  // The peer repeats its REQ. If it does not have our REP, the kernel finds its connection only by a REJ of the REQ.
+  MadView view;
+  Rej rej;
+  if (open_mad(record.message, view) != MadError::kNone) return;
+  read(view, rej);
+  rej.subject = Subject::kReq;
+  send(record, make_mad(record.transaction, rej));
 }
 
 Status Manager::reject(Time now, Id id, RejectReason reason, Data info, Data private_data) {
@@ -75,8 +89,8 @@ Status Manager::reject(Time now, Id id, RejectReason reason, Data info, Data pri
 
 Record* Manager::rejected_record(const Path& path, const Rej& rej) {
   if (rej.reason == RejectReason::kTimeout && rej.info_size >= sizeof(uint64_t)) {
-    Record* record = table_.by_remote_id(load_be64(rej.info.data()), rej.comm_id);
-    if (record != nullptr) return is_foreign(*record, path) ? nullptr : record;
+    Record* record = table_.by_remote_id(path.remote, load_be64(rej.info.data()), rej.comm_id);
+    if (record != nullptr) return record;
   }
   Record* record = table_.by_local_id(rej.remote_comm_id);
   if (record == nullptr || record->sidr) {

@@ -63,7 +63,7 @@ Status Manager::restore(Time now, uint64_t user, const Saved& saved, Id& id) {
   if (!is_restorable(saved.state)) return Status::kWrongState;
   const bool peer = knows_peer(saved.state);
   if (saved.local_id == 0 || table_.by_local_id(saved.local_id) != nullptr ||
-      (peer && table_.by_remote_id(saved.remote_guid, saved.remote_id) != nullptr)) {
+      (peer && table_.by_remote_id(saved.path.remote, saved.remote_guid, saved.remote_id) != nullptr)) {
     return Status::kInUse;
   }
   Record* record = table_.allocate();

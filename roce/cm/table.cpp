@@ -39,7 +39,7 @@ bool Table::add_chunk() {
   // The last record of the chunk first, so that they are given out in order.
   for (uint32_t i = std::min(kChunk, capacity_ - first); i-- > 0;) {
     chunk[i].id = first + i + 1;
-    chunk[i].newer = free_;
+    chunk[i].next_free = free_;
     free_ = &chunk[i];
   }
   chunks_[chunk_count_++] = std::move(chunk);
@@ -49,7 +49,7 @@ bool Table::add_chunk() {
 Record* Table::allocate() {
   if (size_ == capacity_ || (free_ == nullptr && !add_chunk())) return nullptr;
   Record& record = *free_;
-  free_ = record.newer;
+  free_ = record.next_free;
   const uint32_t place = static_cast<uint32_t>(record.id);
   record = Record();
   if (++generation_ == 0) ++generation_;
@@ -63,7 +63,7 @@ void Table::release(Record& record) {
   for (const KeyKind kind : {kByLocalId, kByRemoteId, kByRemoteQpn}) take_out(record, kind);
   // Only the place of the id remains: it matches no valid id.
   record.id = static_cast<uint32_t>(record.id);
-  record.newer = free_;
+  record.next_free = free_;
   free_ = &record;
   --size_;
 }
@@ -79,10 +79,10 @@ uint64_t Table::hash_of(uint64_t first, uint64_t second) const {
   return mix(mix(first ^ seed_) ^ second);
 }
 
-uint64_t Table::hash_of(const Gid& remote, uint32_t request_id) const {
+uint64_t Table::hash_of(const Gid& remote, uint64_t guid, uint32_t number) const {
   std::array<uint64_t, 2> halves;
   std::memcpy(halves.data(), remote.data(), remote.size());
-  return hash_of(hash_of(halves[0], halves[1]), request_id);
+  return hash_of(hash_of(hash_of(halves[0], halves[1]), guid), number);
 }
 
 Record* Table::by_local_id(uint32_t local_id) const {
@@ -92,24 +92,26 @@ Record* Table::by_local_id(uint32_t local_id) const {
   return nullptr;
 }
 
-Record* Table::by_remote_id(uint64_t guid, uint32_t remote_id) const {
-  const uint64_t hash = hash_of(guid, remote_id);
-  for (Record* at = bucket(kByRemoteId, hash); at != nullptr; at = at->chained[kByRemoteId])
-    if (!at->sidr && at->remote_guid == guid && at->remote_id == remote_id) return at;
+Record* Table::by_remote_id(const Gid& remote, uint64_t guid, uint32_t remote_id) const {
+  const uint64_t hash = hash_of(remote, guid, remote_id);
+  for (Record* at = bucket(kByRemoteId, hash); at != nullptr; at = at->chained[kByRemoteId]) {
+    const bool same = at->remote_guid == guid && at->remote_id == remote_id && at->path.remote == remote;
+    if (same && !at->sidr) return at;
+  }
   return nullptr;
 }
 
 Record* Table::by_request(const Gid& remote, uint32_t request_id) const {
-  const uint64_t hash = hash_of(remote, request_id);
+  const uint64_t hash = hash_of(remote, 0, request_id);
   for (Record* at = bucket(kByRemoteId, hash); at != nullptr; at = at->chained[kByRemoteId])
     if (at->sidr && at->remote_id == request_id && at->path.remote == remote) return at;
   return nullptr;
 }
 
-Record* Table::by_remote_qpn(uint64_t guid, uint32_t qpn) const {
-  const uint64_t hash = hash_of(guid, qpn);
+Record* Table::by_remote_qpn(const Gid& remote, uint64_t guid, uint32_t qpn) const {
+  const uint64_t hash = hash_of(remote, guid, qpn);
   for (Record* at = bucket(kByRemoteQpn, hash); at != nullptr; at = at->chained[kByRemoteQpn])
-    if (at->remote_guid == guid && at->remote_qpn == qpn) return at;
+    if (at->remote_guid == guid && at->remote_qpn == qpn && at->path.remote == remote) return at;
   return nullptr;
 }
 
@@ -120,11 +122,10 @@ void Table::enter(Record& record, KeyKind kind) {
       record.hash[kind] = hash_of(record.local_id, 0);
       break;
     case kByRemoteId:
-      record.hash[kind] =
-          record.sidr ? hash_of(record.path.remote, record.remote_id) : hash_of(record.remote_guid, record.remote_id);
+      record.hash[kind] = hash_of(record.path.remote, record.sidr ? 0 : record.remote_guid, record.remote_id);
       break;
     default:
-      record.hash[kind] = hash_of(record.remote_guid, record.remote_qpn);
+      record.hash[kind] = hash_of(record.path.remote, record.remote_guid, record.remote_qpn);
       break;
   }
   Record*& first = bucket(kind, record.hash[kind]);

@@ -28,10 +28,11 @@ class Table {
   // These return nullptr if there is none.
   Record* find(Id id) const;
   Record* by_local_id(uint32_t local_id) const;
-  // By a peer's CA and its comm id; for SIDR, by its GID and its request id.
-  Record* by_remote_id(uint64_t guid, uint32_t remote_id) const;
+  // By a peer's address, its CA and its comm id; for SIDR, by its address and its request id. A stranger who names
+  // another host's CA finds nothing of that host's.
+  Record* by_remote_id(const Gid& remote, uint64_t guid, uint32_t remote_id) const;
   Record* by_request(const Gid& remote, uint32_t request_id) const;
-  Record* by_remote_qpn(uint64_t guid, uint32_t qpn) const;
+  Record* by_remote_qpn(const Gid& remote, uint64_t guid, uint32_t qpn) const;
 
   // Enters the record by its present fields, which must not change until it is taken out.
   void enter(Record& record, KeyKind kind);
@@ -44,7 +45,7 @@ class Table {
   static constexpr uint32_t kChunk = 64;
 
   uint64_t hash_of(uint64_t first, uint64_t second) const;
-  uint64_t hash_of(const Gid& remote, uint32_t request_id) const;
+  uint64_t hash_of(const Gid& remote, uint64_t guid, uint32_t number) const;
   Record*& bucket(KeyKind kind, uint64_t hash) const { return buckets_[kind][hash & mask_]; }
   bool add_chunk();
 
@@ -55,7 +56,7 @@ class Table {
   std::unique_ptr<std::unique_ptr<Record[]>[]> chunks_;
   uint32_t chunk_count_ = 0;
   uint32_t size_ = 0;
-  Record* free_ = nullptr;  // chained by `newer`
+  Record* free_ = nullptr;
   std::array<std::unique_ptr<Record*[]>, kKeyKinds> buckets_;
   Timers timers_;
 };

@@ -21,7 +21,13 @@ void require(bool promise) {
   if (!promise) std::abort();
 }
 
-constexpr Limits kLimits{.records = 8, .half_open = 4, .remembered = 2, .listeners = 3};
+constexpr Limits kLimits{.records = 8,
+                         .pending = 4,
+                         .pending_each = 3,
+                         .unconfirmed = 3,
+                         .unconfirmed_each = 2,
+                         .remembered = 2,
+                         .listeners = 3};
 
 class Script {
  public:
@@ -71,7 +77,8 @@ struct Side {
     }
     if (sent.size() > 64) sent.erase(sent.begin(), sent.end() - 64);
     const Manager& cm = *node.cm;
-    require(cm.records() <= kLimits.records && cm.half_open() <= kLimits.half_open);
+    require(cm.records() <= kLimits.records && cm.pending() <= kLimits.pending);
+    require(cm.unconfirmed() <= kLimits.unconfirmed && cm.half_open() == cm.pending() + cm.unconfirmed());
     require(cm.remembered() <= kLimits.remembered);
   }
 
@@ -172,7 +179,7 @@ class Game {
 
   void command(Side& side) {
     Manager& cm = *side.node.cm;
-    const uint8_t which = script_.byte() % 12;
+    const uint8_t which = script_.byte() % 13;
     const Path path = side.node.path_to(static_cast<uint8_t>(&side == &sides_[0] ? 2 : 1));
     const Id id = which < 9 ? side.pick(script_.byte()) : kNoId;
     Id added = kNoId;
@@ -223,6 +230,11 @@ class Game {
         req.qpn = script_.byte();
         req.max_cm_retries = script_.byte() & 3;
         if (cm.connect(now_, 0, path, req, added) == Status::kOk) require(side.ids.emplace(added, false).second);
+        break;
+      }
+      case 12: {
+        const Id ignored = side.pick(script_.byte());
+        if (cm.ignore(ignored) == Status::kOk) require(side.ids.erase(ignored) != 0);
         break;
       }
       default: {

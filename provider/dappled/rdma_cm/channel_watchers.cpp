@@ -32,6 +32,7 @@ void ChannelServer::tell(soft::CmStatus& status) const {
   status.stale = count.stale;
   status.over_backlog = count.over_backlog;
   status.over_limit = count.over_limit;
+  status.evicted = count.evicted;
   status.forgotten = count.forgotten;
   status.unexpected = count.unexpected;
   status.unknown = count.unknown;

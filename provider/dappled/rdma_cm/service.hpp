@@ -210,17 +210,24 @@ class Service final : private cm::Host {
   void send(const cm::Path& path, const cm::Mad& mad) override { world_.send(path, mad); }
   uint64_t random() override { return world_.random(); }
   void event(const cm::Event& event) override;
-  void report_request(const cm::Event& event);
-  CmId* add_request(CmId& listener, const cm::Event& event);
   void report_response(CmId& id, const cm::Event& event);
   void report_reply(CmId& id, const cm::Event& event);
   // The manager must not be called while it reports; settle() does this afterwards.
+  enum class Refusal : uint8_t { kNone, kIgnored, kRejected };
   struct Afterwards {
     cm::Id connection = cm::kNoId;
-    bool refused = false;
+    Refusal refusal = Refusal::kRejected;
     uint64_t user = 0;
+    cm::Id displaced = cm::kNoId;  // another request, which has lost its place in the backlog
   };
   void settle(Time now);
+
+  // requests.cpp
+  void report_request(const cm::Event& event);
+  static Event* displaceable(const CmId& listener, const Gid& newcomer);
+  void discard(CmId& id);
+  bool place_request(CmId& id, const CmId& listener, const cm::Event& event);
+  static void fill_request(CmId& id, Event& added, const cm::Event& event);
 
   // journal.cpp
   void note(CmId& id);

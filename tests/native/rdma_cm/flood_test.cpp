@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A stranger floods dappled with requests for one server's port, with repetitions and with invalid datagrams, while a
-// client of another server makes connections. The stranger's effects are limited and counted, and all connections of
-// the others succeed. Then one program listens a thousand times. Runs under dapple-run.
+// A stranger floods dappled with requests for one server's port, with repetitions and with invalid datagrams, while
+// clients of this and of another server make connections. The stranger's effects are limited and counted, and all
+// connections of the others succeed. Then one program listens a thousand times. Runs under dapple-run.
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
@@ -30,14 +30,15 @@ namespace {
 
 constexpr uint16_t kPort = 7174, kFloodedPort = 7175, kFirstOfMany = 21000;
 constexpr uint32_t kRequests = 6000;
-constexpr uint64_t kMostHalfOpen = 1024;  // of one listener
+constexpr uint64_t kSharing = 10;  // connections with the flooded server, after the flood has reached its limit
+constexpr uint64_t kMostHalfOpen = 1024 + 64;  // of one listener: not confirmed, and in the backlog
 constexpr int kMany = 1000;
 constexpr unsigned long kMostQueued = 128 << 10;  // bytes as the kernel counts them, of 416 KiB at least
 constexpr double kPatience = 60;                  // seconds
 
 struct Shared {
   PartyOrders orders;
-  PartyNews server, client, flooded;
+  PartyNews server, client, flooded, sharing;
 };
 
 Shared* shared;
@@ -72,8 +73,8 @@ class Stranger {
     req.mtu = 3;
     req.ack_timeout = 17;
     // Long enough for a slow server to reach the limit of half-open handshakes before the first ones end.
-    req.local_response_timeout = req.remote_response_timeout = 18;
-    req.max_cm_retries = 1;
+    req.local_response_timeout = req.remote_response_timeout = 31;
+    req.max_cm_retries = 3;
     req.local_gid = path_.local;
     req.remote_gid = path_.remote;
     cm::write_ip_header({.ipv6 = false, .source_port = 9, .source = path_.local, .destination = path_.remote},
@@ -139,34 +140,45 @@ void flood() {
   if (!stranger.open()) return failed("no wire for the stranger");
   unsigned seed = 3;
   const uint64_t before = shared->client.done;
+  uint64_t sharing_before = shared->sharing.done;
+  bool reached = false;
   uint64_t most_half_open = 0;
   soft::StatusReply status;
   const soft::CmStatus& count = status.connection_management;
   const double end = now() + kPatience;
-  for (uint32_t i = 0; i < kRequests || shared->client.done < before + 20 || count.over_limit == 0; i++) {
+  for (uint32_t i = 0; i < kRequests || shared->client.done < before + 20 || !reached ||
+                       shared->sharing.done < sharing_before + kSharing;
+       i++) {
     stranger.ask(i % kRequests);
     if (i % 4 == 0) stranger.ask(i / 2);
     if (i % 4 == 1) stranger.babble(seed);
     if (i % 16 == 0 && !let_it_follow()) return failed("dappled takes nothing from its socket");
     if (i % 64 != 0) continue;
     if (watcher.status(status) && count.half_open > most_half_open) most_half_open = count.half_open;
-    if (shared->client.problem[0] != '\0' || now() > end) break;
+    if (!reached && count.evicted != 0) {
+      reached = true;
+      sharing_before = shared->sharing.done;
+    }
+    if (shared->client.problem[0] != '\0' || shared->sharing.problem[0] != '\0' || now() > end) break;
   }
   if (!watcher.status(status)) return failed("dappled does not answer");
   watcher.measure(static_cast<pid_t>(status.process));
   printf(
-      "%llu connections beside the flood; %llu datagrams, %llu half open at most, %llu refused for that, %llu beyond "
-      "the backlog, %llu repeated, %llu malformed\n",
-      static_cast<unsigned long long>(shared->client.done - before), static_cast<unsigned long long>(count.received),
-      static_cast<unsigned long long>(most_half_open), static_cast<unsigned long long>(count.over_limit),
-      static_cast<unsigned long long>(count.over_backlog), static_cast<unsigned long long>(count.duplicates),
-      static_cast<unsigned long long>(count.malformed));
+      "%llu connections beside the flood, %llu with the flooded server; %llu datagrams, %llu half open at most, %llu "
+      "given up for newer ones, %llu beyond the backlog, %llu repeated, %llu malformed\n",
+      static_cast<unsigned long long>(shared->client.done - before),
+      static_cast<unsigned long long>(shared->sharing.done - sharing_before),
+      static_cast<unsigned long long>(count.received), static_cast<unsigned long long>(most_half_open),
+      static_cast<unsigned long long>(count.evicted), static_cast<unsigned long long>(count.over_backlog),
+      static_cast<unsigned long long>(count.duplicates), static_cast<unsigned long long>(count.malformed));
   // The client's own handshake counts, too.
   if (most_half_open > kMostHalfOpen + 2) failed("too many are half open");
   if (count.malformed == 0 || count.duplicates == 0) failed("not everything is counted");
-  if (count.over_limit == 0) failed("the flood does not reach the limit");
+  if (!reached) failed("the flood does not reach the limit");
+  if (shared->sharing.done < sharing_before + kSharing) failed("the flooded server is deaf", shared->sharing.problem);
+  shared->orders.rest = true;
   const bool over =
-      await(kPatience, [&] { return watcher.status(status) && count.half_open <= 1 && shared->flooded.open == 0; });
+      await(kPatience, [&] { return watcher.status(status) && count.half_open == 0 && shared->flooded.open == 0; });
   if (!over) failed("what the stranger began does not end", shared->flooded.problem);
 }
 
@@ -216,11 +228,14 @@ int main() {
   await(kPatience, [] { return shared->server.ready && shared->flooded.ready; });
   const pid_t client = begin(call, ways, shared->client);
   if (!await(kPatience, [] { return shared->client.done > 5; })) failed("no connection", shared->client.problem);
+  const pid_t sharing = begin(call, flooded_ways, shared->sharing);
+  if (!await(kPatience, [] { return shared->sharing.done > 1; })) failed("no connection", shared->sharing.problem);
   flood();
   if (!ends_with(start_process(listen_often), 0)) failed("a thousand listeners");
   shared->orders.stop = true;
   watcher.close();
   if (!ends_with(client, kPartyStopped)) failed("the client", shared->client.problem);
+  if (!ends_with(sharing, kPartyStopped)) failed("the flooded server's client", shared->sharing.problem);
   if (!ends_with(server, kPartyStopped)) failed("the server", shared->server.problem);
   if (!ends_with(flooded, kPartyStopped)) failed("the flooded server", shared->flooded.problem);
   if (shared->client.broken != 0) failed("connections broke");

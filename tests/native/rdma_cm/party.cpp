@@ -24,6 +24,7 @@ namespace {
 
 constexpr uint32_t kMessageSize = 64;
 constexpr int kResolveMs = 2000;
+constexpr int kEventsInTurn = 64;
 // A program that was killed a moment ago may still hold the port.
 constexpr double kBindPatience = 10;
 
@@ -185,15 +186,19 @@ class Party {
     for (const Link& link : links_) talks = talks || link.phase == Phase::kTalk;
     if (poll(&waiting, 1, talks ? 0 : 1) < 0 && errno != EINTR) return fail("poll: %s", strerror(errno));
     rdma_cm_event* event;
-    while (rdma_get_cm_event(channel_, &event) == 0) {
+    // A flood of requests does not keep the party from its messages.
+    for (int i = 0; i < kEventsInTurn; i++) {
+      if (rdma_get_cm_event(channel_, &event) != 0) {
+        if (errno == EAGAIN || errno == EINTR) break;
+        return call_failed(nullptr, "rdma_get_cm_event");
+      }
       const rdma_cm_event seen = *event;
       news_.events[static_cast<uint32_t>(seen.event) % kEventKinds]++;
       news_.steps++;
       if (rdma_ack_cm_event(event) != 0) return fail("rdma_ack_cm_event: %s", strerror(errno));
       if (!take(seen)) return false;
     }
-    if (errno == EAGAIN || errno == EINTR) return true;
-    return call_failed(nullptr, "rdma_get_cm_event");
+    return true;
   }
 
   bool take(const rdma_cm_event& event) {

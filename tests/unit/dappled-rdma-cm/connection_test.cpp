@@ -225,14 +225,77 @@ void listen__backlog__counts_unread_requests(void** state) {
     assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(i + 1)), 0);
     pair.carry();
   }
-  assert_int_equal(pair.client.event(pair.active, EventKind::kRejected).status, 28);
-  pair.server.event(pair.passive, EventKind::kConnectRequest);
-  pair.resolve();
-  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(9)), 0);
-  pair.carry();
+  // As in the kernel, the third one gets no answer, so that it comes again.
   pair.client.assert_no_event(pair.active);
+  assert_int_equal(pair.server.service->manager().counters().over_backlog, 1);
+  assert_int_equal(pair.server.service->manager().records(), 2);
   pair.server.event(pair.passive, EventKind::kConnectRequest);
   pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.server.assert_no_event(pair.passive);
+  assert_true(pair.wait());
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.server.assert_no_event(pair.passive);
+  pair.client.assert_no_event(pair.active);
+  pair.finish();
+}
+
+// A REQ of 10.0.0.`host`, with ids of its own.
+Datagram request_of(uint8_t host, uint8_t number) {
+  cm::Req req;
+  req.comm_id = number;
+  req.ca_guid = host;
+  req.qpn = number;
+  req.service_id = cm::service_id_of(cm::PortSpace::kTcp, 7174);
+  Address from, to;
+  read_address(ipv4(host, 9), from);
+  read_address(ipv4(2, 0), to);
+  cm::write_ip_header({.source_port = 9, .source = from.gid, .destination = to.gid}, req.private_data);
+  return {{.local = to.gid, .remote = from.gid}, cm::make_mad(number, req)};
+}
+
+void listen__backlog_full_of_one_sender__gives_way_to_another(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  pair.listener = server.create(pair.passive, RDMA_PS_TCP, 77);
+  assert_int_equal(server.bind(pair.passive, pair.listener, any_ipv4(7174)), 0);
+  assert_int_equal(server.listen(pair.passive, pair.listener, 3), 0);
+  const auto take = [&](uint8_t host, uint8_t number) {
+    const Datagram request = request_of(host, number);
+    cm::Path path = request.path;
+    path.device = server.table.at(0).index;
+    path.ca_guid = server.table.at(0).guid;
+    server.service->receive(server.now, path, request.mad);
+  };
+  for (uint8_t number = 1; number <= 10; number++) take(9, number);
+  assert_int_equal(server.service->manager().counters().over_backlog, 7);
+  assert_int_equal(server.wakes, 3);
+  // The newcomer's request takes the message of another one.
+  take(3, 1);
+  assert_int_equal(server.wakes, 3);
+  assert_int_equal(server.service->manager().counters().over_backlog, 8);
+  assert_int_equal(server.service->manager().records(), 3);
+  assert_int_equal(server.service->ids(), 4);
+  // One request is each sender's own.
+  take(3, 2);
+  take(4, 1);
+  take(5, 1);
+  uint32_t of_host[10] = {};
+  for (int i = 0; i < 3; i++) {
+    const uint32_t id = server.event(pair.passive, EventKind::kConnectRequest).id;
+    rdma_ucm_query_route_resp route;
+    assert_int_equal(server.query(pair.passive, id, route), 0);
+    of_host[route.ib_route[0].dgid[15]]++;
+    assert_int_equal(server.accept(pair.passive, id, 22, parameters(i + 1U)), 0);
+  }
+  server.assert_no_event(pair.passive);
+  assert_int_equal(of_host[9], 1);
+  assert_int_equal(of_host[3], 1);
+  assert_int_equal(of_host[4], 1);
+  // All places are free again.
+  for (uint8_t number = 20; number < 23; number++) take(9, number);
+  for (int i = 0; i < 3; i++) server.event(pair.passive, EventKind::kConnectRequest);
+  server.out.clear();
   pair.finish();
 }
 
@@ -299,6 +362,7 @@ int main() {
       RDMA_CM_TEST(destroy_id__of_a_listener__takes_unread_requests_along),
       RDMA_CM_TEST(close__of_a_connected_channel__disconnects_the_peer),
       RDMA_CM_TEST(listen__backlog__counts_unread_requests),
+      RDMA_CM_TEST(listen__backlog_full_of_one_sender__gives_way_to_another),
       RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
       RDMA_CM_TEST(device_removal__of_a_connection__leaves_destroying),
       RDMA_CM_TEST(query_route__of_the_new_id__has_both_addresses),

@@ -6,19 +6,43 @@
 
 using namespace dapple::roce::cm;
 using namespace dapple::roce::cm::test;
+using dapple::roce::kNever;
+using dapple::roce::Time;
 
 namespace {
 
 // A stranger's REQ; each has ids of its own.
-Datagram stranger(uint32_t number, uint64_t service_id = kService) {
+Datagram stranger(uint32_t number, uint64_t service_id = kService, uint8_t host = 9) {
   Req req;
   req.comm_id = 0x10000 + number;
   req.ca_guid = 0xBAD;
   req.qpn = 0x1000 + number;
   req.service_id = service_id;
   write_ip_header(sample_ip_header(false), req.private_data);
-  const Node node(9);
-  return {node.path_to(2), make_mad(number, req)};
+  Path path = Node(9).path_to(2);
+  path.local = ipv4_gid(host);
+  return {path, make_mad(number, req)};
+}
+
+// The answer of the consumer of `server` to a stranger's REQ: the id that it has accepted.
+Id accept_stranger(Node& server, Time now, const Datagram& req) {
+  server.take(now, req);
+  const SeenEvent event = server.seen();
+  assert_int_equal(event.type, EventType::kConnectRequest);
+  assert_int_equal(server.cm->accept(now, event.id, {}), Status::kOk);
+  return event.id;
+}
+
+// The RTU of a peer that has got this REP.
+Datagram rtu_for(const Datagram& rep) {
+  const Rep answered = message_of<Rep>(rep);
+  Datagram rtu{rep.path, make_mad(1, Rtu{.comm_id = answered.remote_comm_id, .remote_comm_id = answered.comm_id})};
+  std::swap(rtu.path.local, rtu.path.remote);
+  return rtu;
+}
+
+void run_out(Node& node) {
+  while (node.cm->deadline() != kNever) node.cm->advance(node.cm->deadline());
 }
 
 void listen__same_place_twice__in_use(void** state) {
@@ -133,74 +157,200 @@ void flood__backlog__dropped_silently_and_others_unharmed(void** state) {
   pair.expect(pair.server, EventType::kConnectRequest);
 }
 
-void flood__half_open_limit__dropped_and_established_unharmed(void** state) {
+void flood__unconfirmed_limit__the_oldest_goes_and_a_real_peer_gets_through(void** state) {
   Limits limits;
-  limits.half_open = 10;
-  limits.records = 30;
+  limits.unconfirmed = 10;
   Pair& pair = pair_of(state);
-  pair.establish();
   Node server(2, limits);
   ListenParameters parameters;
   parameters.service_id = kService;
   server.cm->listen(parameters, pair.listener);
-  for (uint32_t i = 0; i < 1000; ++i) {
-    server.take(pair.now, stranger(i));
-    // A consumer accepts everything, and the connections stay half open.
-    while (!server.events.empty()) server.cm->accept(pair.now, server.seen().id, {});
+  std::vector<Id> accepted;
+  // Each stranger asks from another address. The consumer accepts everything.
+  for (uint32_t i = 0; i < 100; ++i) {
+    if (i >= 10) {
+      // The oldest one has given way, and its consumer knows.
+      server.take(pair.now, stranger(i, kService, static_cast<uint8_t>(10 + i)));
+      const Id id = server.seen().id;
+      assert_int_equal(server.cm->accept(pair.now, id, {}), Status::kOk);
+      const SeenEvent gone = server.seen();
+      assert_true(gone.type == EventType::kUnreachable && gone.last);
+      assert_int_equal(gone.id, accepted[i - 10]);
+      assert_int_equal(server.cm->destroy(pair.now, gone.id), Status::kOk);
+      accepted.push_back(id);
+    } else {
+      accepted.push_back(accept_stranger(server, pair.now, stranger(i, kService, static_cast<uint8_t>(10 + i))));
+    }
+    assert_true(server.events.empty());
   }
-  assert_int_equal(server.cm->half_open(), 10);
-  assert_int_equal(server.cm->records(), 10);
-  assert_int_equal(server.cm->counters().over_limit, 990);
-  // They time out by themselves.
-  const auto run_out = [&] {
-    while (server.cm->deadline() != dapple::roce::kNever) server.cm->advance(server.cm->deadline());
-  };
-  run_out();
+  assert_int_equal(server.cm->unconfirmed(), 10);
+  assert_int_equal(server.cm->counters().evicted, 90);
+  assert_int_equal(server.cm->counters().over_limit, 0);
+  // A real peer's handshake is complete before ten others have come.
+  server.out.clear();
+  const Id real = accept_stranger(server, pair.now, stranger(1000));
+  const Datagram rep = server.sent();
+  server.events.clear();
+  for (uint32_t i = 200; i < 209; ++i) {
+    server.take(pair.now, stranger(i, kService, static_cast<uint8_t>(i)));
+    server.cm->accept(pair.now, server.seen().id, {});
+    server.events.clear();
+  }
+  server.take(pair.now, rtu_for(rep));
+  const SeenEvent established = server.seen();
+  assert_true(established.type == EventType::kEstablished && established.id == real);
+  run_out(server);
   assert_int_equal(server.cm->half_open(), 0);
-  assert_int_equal(server.events.size(), 10);
-  while (!server.events.empty()) {
-    const SeenEvent event = server.seen();
-    assert_true(event.type == EventType::kUnreachable && event.last);
-    server.cm->destroy(pair.now, event.id);
-  }
-  run_out();
-  assert_int_equal(server.cm->records(), 0);
 }
 
-void flood__one_listener__others_get_requests(void** state) {
+void flood__unconfirmed_limit__one_source_gives_way_to_others(void** state) {
   Limits limits;
-  limits.half_open = 40;
-  limits.half_open_each = 10;
+  limits.unconfirmed_each = 10;
   Pair& pair = pair_of(state);
   Node server(2, limits);
   ListenParameters parameters;
   parameters.service_id = kService;
   server.cm->listen(parameters, pair.listener);
-  Id other = kNoId;
-  parameters.service_id = kService + 1;
-  server.cm->listen(parameters, other);
-  for (uint32_t i = 0; i < 1000; ++i) {
-    server.take(pair.now, stranger(i));
-    while (!server.events.empty()) server.cm->accept(pair.now, server.seen().id, {});
+  const Id real = accept_stranger(server, pair.now, stranger(0, kService, 50));
+  const Datagram rep = server.sent();
+  for (uint32_t i = 1; i < 500; ++i) {
+    server.take(pair.now, stranger(i, kService, 51));
+    server.cm->accept(pair.now, server.seen().id, {});
+    while (!server.events.empty()) assert_int_not_equal(server.seen().id, real);
   }
-  assert_int_equal(server.cm->half_open(), 10);
-  assert_int_equal(server.cm->counters().over_limit, 990);
-  // A request for the other listener.
-  Req req = sample_req();
-  req.service = Service::kReliable;
-  req.service_id = kService + 1;
-  Id id = kNoId;
-  assert_int_equal(pair.client.cm->connect(pair.now, 0, pair.client.path_to(2), req, id), Status::kOk);
-  server.take(pair.now, pair.client.sent());
-  assert_int_equal(server.events.size(), 1);
-  const SeenEvent event = server.seen();
-  assert_true(event.type == EventType::kConnectRequest && event.listener == other);
+  assert_int_equal(server.cm->unconfirmed(), 10);
+  server.take(pair.now, rtu_for(rep));
+  assert_int_equal(server.seen().type, EventType::kEstablished);
+}
+
+void flood__waiting_requests__do_not_give_way(void** state) {
+  Limits limits;
+  limits.pending_each = 5;
+  limits.unconfirmed_each = 5;
+  Pair& pair = pair_of(state);
+  Node server(2, limits);
+  ListenParameters parameters;
+  parameters.service_id = kService;
+  server.cm->listen(parameters, pair.listener);
+  std::vector<Id> waiting;
+  for (uint32_t i = 0; i < 100; ++i) {
+    server.take(pair.now, stranger(i));
+    while (!server.events.empty()) waiting.push_back(server.seen().id);
+  }
+  assert_int_equal(waiting.size(), 5);
+  assert_int_equal(server.cm->counters().over_limit, 95);
+  assert_int_equal(server.cm->counters().evicted, 0);
+  for (const Id id : waiting) assert_int_equal(server.cm->accept(pair.now, id, {}), Status::kOk);
+  assert_true(server.events.empty());
+}
+
+// The peer of a connection that gave way is told when it confirms, and may ask again if it has not.
+void evicted__peer_confirms_late_or_asks_again(void** state) {
+  Limits limits;
+  limits.unconfirmed = 1;
+  Pair& pair = pair_of(state);
+  Node server(2, limits);
+  ListenParameters parameters;
+  parameters.service_id = kService;
+  server.cm->listen(parameters, pair.listener);
+  const Id first = accept_stranger(server, pair.now, stranger(0));
+  const Datagram first_rep = server.sent();
+  accept_stranger(server, pair.now, stranger(1));
+  const Datagram second_rep = server.sent();
+  assert_int_equal(server.seen().id, first);
+  server.cm->destroy(pair.now, first);
+  assert_true(server.out.empty());
+  // Its REQ comes again and is a new one, and the second one gives way.
+  const Id again = accept_stranger(server, pair.now, stranger(0));
+  assert_int_not_equal(again, first);
+  assert_int_equal(server.seen().type, EventType::kUnreachable);
+  server.out.clear();
+  server.take(pair.now, rtu_for(second_rep));
+  assert_int_equal(message_of<Dreq>(server.out.front()).remote_comm_id, message_of<Rep>(second_rep).remote_comm_id);
+  server.out.clear();
+  server.take(pair.now, rtu_for(first_rep));
+  assert_int_equal(server.sent().attribute(), Attribute::kDreq);
+  assert_true(server.events.empty());
+}
+
+// One REQ with the shortest time-outs and the most repetitions, from a forged address.
+void forged_req__at_most_16_reps_and_one_rej_not_faster_than_one_a_second(void** state) {
+  for (const bool destroyed : {false, true}) {
+    Pair pair;
+    pair.listen();
+    Req req = pair.req();
+    req.comm_id = 5;
+    req.ca_guid = 6;
+    req.local_response_timeout = req.remote_response_timeout = req.ack_timeout = 0;
+    req.max_cm_retries = 15;
+    pair.server.take(pair.now, {pair.client.path_to(2), make_mad(1, req)});
+    pair.passive = pair.expect(pair.server, EventType::kConnectRequest).id;
+    pair.accept();
+    unsigned reps = 0, rejs = 0;
+    Time last = 0;
+    for (;;) {
+      while (!pair.server.out.empty()) {
+        const Attribute attribute = pair.server.sent().attribute();
+        assert_true(attribute == Attribute::kRep || attribute == Attribute::kRej);
+        ++(attribute == Attribute::kRep ? reps : rejs);
+        last = pair.now;
+      }
+      if (destroyed && reps == 3) pair.server.cm->destroy(pair.now, pair.passive);
+      if (destroyed && reps == 3 && rejs == 0) {
+        assert_int_equal(pair.server.sent().attribute(), Attribute::kRej);
+        ++rejs;
+      }
+      if (pair.server.cm->deadline() == kNever) break;
+      pair.wait();
+    }
+    assert_int_equal(reps + rejs, 17);
+    if (!destroyed) assert_int_equal(rejs, 1);
+    assert_true(last >= 1'000'000'000 + 15 * kLeastWaitForPeer);
+  }
+  (void)state;
+}
+
+void forged_req__longest_time_outs__forgotten_soon(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  Req req = pair.req();
+  req.comm_id = 5;
+  req.ca_guid = 6;
+  req.local_response_timeout = req.remote_response_timeout = req.ack_timeout = 31;
+  req.max_cm_retries = 15;
+  pair.server.take(pair.now, {pair.client.path_to(2), make_mad(1, req)});
+  pair.passive = pair.expect(pair.server, EventType::kConnectRequest).id;
+  pair.accept();
+  const Time before = pair.now;
+  while (pair.server.events.empty()) pair.wait();
+  pair.expect(pair.server, EventType::kUnreachable, true);
+  assert_true(pair.now - before <= 16 * kMostWaitForPeer);
+  pair.server.cm->destroy(pair.now, pair.passive);
+  pair.server.out.clear();
+  while (pair.server.cm->deadline() != kNever) pair.wait();
+  assert_true(pair.now - before <= 16 * kMostWaitForPeer + kMostHold);
+  assert_int_equal(pair.server.cm->records(), 0);
+  assert_true(pair.server.out.empty());
+}
+
+void ignore__request__comes_again_as_a_new_one(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  assert_int_equal(pair.server.cm->ignore(pair.passive), Status::kOk);
+  assert_int_equal(pair.server.cm->ignore(pair.passive), Status::kNoSuchId);
+  assert_int_equal(pair.server.cm->counters().over_backlog, 1);
+  assert_int_equal(pair.server.cm->records(), 0);
+  assert_true(pair.server.out.empty());
+  pair.wait();
+  pair.carry(pair.client, pair.server, Attribute::kReq);
+  pair.passive = pair.expect(pair.server, EventType::kConnectRequest).id;
+  pair.accept();
+  assert_int_equal(pair.server.cm->ignore(pair.passive), Status::kWrongState);
 }
 
 void flood__rejected_at_once__remembers_so_many_and_keeps_connections(void** state) {
   Limits limits;
   limits.records = 20;
-  limits.half_open = 20;
   limits.remembered = 8;
   Node server(2, limits);
   ListenParameters parameters;
@@ -347,8 +497,13 @@ int main() {
       CM_TEST(listen__narrowest_listener_gets_the_request),
       CM_TEST(listen__mask__range_of_services),
       CM_TEST(flood__backlog__dropped_silently_and_others_unharmed),
-      CM_TEST(flood__half_open_limit__dropped_and_established_unharmed),
-      CM_TEST(flood__one_listener__others_get_requests),
+      CM_TEST(flood__unconfirmed_limit__the_oldest_goes_and_a_real_peer_gets_through),
+      CM_TEST(flood__unconfirmed_limit__one_source_gives_way_to_others),
+      CM_TEST(flood__waiting_requests__do_not_give_way),
+      CM_TEST(evicted__peer_confirms_late_or_asks_again),
+      CM_TEST(forged_req__at_most_16_reps_and_one_rej_not_faster_than_one_a_second),
+      CM_TEST(forged_req__longest_time_outs__forgotten_soon),
+      CM_TEST(ignore__request__comes_again_as_a_new_one),
       CM_TEST(flood__rejected_at_once__remembers_so_many_and_keeps_connections),
       CM_TEST(records__all_taken__no_room_until_one_is_free),
       CM_TEST(records__all_taken_and_one_destroyed__the_destroyed_one_gives_way),

@@ -130,9 +130,8 @@ void reject__after_accept__client_hears_of_it_though_rep_or_rej_got_lost(void** 
       pair.client.cm->establish(pair.now, pair.active, {});
       pair.lose(pair.client, Attribute::kRtu);
       pair.wait();
-      pair.carry(pair.server, pair.client, Attribute::kDreq);
-      pair.expect(pair.client, EventType::kDisconnected);
-      pair.carry(pair.client, pair.server, Attribute::kDrep);
+      pair.carry(pair.server, pair.client, Attribute::kRej);
+      pair.expect(pair.client, EventType::kRejected);
     } else {
       pair.carry(pair.server, pair.client, Attribute::kRej);
       pair.expect(pair.client, EventType::kRejected, true);
@@ -207,22 +206,38 @@ Datagram reborn_req(Pair& pair) {
   return {pair.client.path_to(2), make_mad(9, req)};
 }
 
-void reject__after_accept_while_the_client_thinks__disconnected(void** state) {
+void reject__after_accept_while_the_client_thinks__rejected(void** state) {
   Pair& pair = pair_of(state);
   pair.respond();
   pair.server.cm->destroy(pair.now, pair.passive);
   pair.lose(pair.server, Attribute::kRej);
   pair.wait();
-  pair.carry(pair.server, pair.client, Attribute::kDreq);
-  pair.expect(pair.client, EventType::kDisconnected);
-  pair.carry(pair.client, pair.server, Attribute::kDrep);
+  pair.carry(pair.server, pair.client, Attribute::kRej);
+  pair.expect(pair.client, EventType::kRejected);
   assert_int_equal(pair.client.cm->establish(pair.now, pair.active, {}), Status::kWrongState);
   pair.client.cm->destroy(pair.now, pair.active);
   pair.assert_nothing_left();
 }
 
+// The client has confirmed, so it may get as many DREQs as it takes.
+void reject__after_accept_and_rtu_comes_late__disconnected(void** state) {
+  Pair& pair = pair_of(state);
+  pair.respond();
+  pair.client.cm->establish(pair.now, pair.active, {});
+  pair.server.cm->destroy(pair.now, pair.passive);
+  pair.lose(pair.server, Attribute::kRej);
+  pair.carry(pair.client, pair.server, Attribute::kRtu);
+  pair.lose(pair.server, Attribute::kDreq);
+  pair.wait();
+  pair.carry(pair.server, pair.client, Attribute::kDreq);
+  pair.expect(pair.client, EventType::kDisconnected);
+  pair.carry(pair.client, pair.server, Attribute::kDrep);
+  pair.client.cm->destroy(pair.now, pair.active);
+  pair.assert_nothing_left();
+}
+
 // A REJ that the kernel's client would not match to its REQ: it asks again.
-void reject__after_accept_and_rep_lost__repeated_req_stale(void** state) {
+void reject__after_accept_and_rep_lost__repeated_req_rejected(void** state) {
   Pair& pair = pair_of(state);
   pair.request();
   pair.accept();
@@ -230,11 +245,12 @@ void reject__after_accept_and_rep_lost__repeated_req_stale(void** state) {
   pair.server.cm->reject(pair.now, pair.passive, RejectReason::kConsumer, {}, {});
   pair.lose(pair.server, Attribute::kRej);
   pair.wait();
-  pair.lose(pair.server, Attribute::kDreq);
+  pair.lose(pair.server, Attribute::kRej);
   pair.carry(pair.client, pair.server, Attribute::kReq);
   assert_true(pair.server.events.empty());
+  assert_int_equal(message_of<Rej>(pair.server.out.front()).subject, Subject::kReq);
   pair.carry(pair.server, pair.client, Attribute::kRej);
-  assert_int_equal(pair.expect(pair.client, EventType::kRejected).reason, RejectReason::kStaleConnection);
+  assert_int_equal(pair.expect(pair.client, EventType::kRejected, true).reason, RejectReason::kConsumer);
   pair.assert_quiet();
   pair.destroy_both();
   pair.assert_nothing_left();
@@ -259,17 +275,34 @@ void req__queue_pair_connected_already__stale_and_old_one_disconnected(void** st
   pair.expect(pair.server, EventType::kConnectRequest);
 }
 
-void req__stale_by_another_host__old_one_unharmed(void** state) {
+// A queue pair is stale only by its own host's word: a stranger who names it can neither end its connection nor keep
+// it from making one.
+void req__of_a_queue_pair_by_another_host__is_another_queue_pair(void** state) {
   Pair& pair = pair_of(state);
   pair.establish();
   Datagram req = reborn_req(pair);
   req.path = pair.client.path_to(2);
   req.path.local = ipv4_gid(66);
   pair.server.take(pair.now, req);
-  const Datagram rej = pair.server.sent();
-  assert_int_equal(message_of<Rej>(rej).reason, 10);
-  assert_true(rej.path.remote == ipv4_gid(66));
+  pair.expect(pair.server, EventType::kConnectRequest);
+  assert_int_equal(pair.server.cm->counters().stale, 0);
   pair.assert_quiet();
+}
+
+void req__ids_taken_by_a_forger_at_another_address__gets_through(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.connect();
+  const Datagram req = pair.client.sent();
+  Datagram forged = req;
+  forged.path.local = ipv4_gid(66);
+  pair.server.take(pair.now, forged);
+  pair.expect(pair.server, EventType::kConnectRequest);
+  pair.server.take(pair.now, req);
+  pair.passive = pair.expect(pair.server, EventType::kConnectRequest).id;
+  pair.accept();
+  pair.carry(pair.server, pair.client, Attribute::kRep);
+  pair.expect(pair.client, EventType::kResponse);
 }
 
 void rep__queue_pair_connected_already__refused_and_req_goes_on(void** state) {
@@ -357,14 +390,16 @@ int main() {
       CM_TEST(reject__lost__sent_again_for_the_repeated_req),
       CM_TEST(reject__of_a_response__both_over),
       CM_TEST(reject__after_accept__client_hears_of_it_though_rep_or_rej_got_lost),
-      CM_TEST(reject__after_accept_while_the_client_thinks__disconnected),
-      CM_TEST(reject__after_accept_and_rep_lost__repeated_req_stale),
+      CM_TEST(reject__after_accept_while_the_client_thinks__rejected),
+      CM_TEST(reject__after_accept_and_rtu_comes_late__disconnected),
+      CM_TEST(reject__after_accept_and_rep_lost__repeated_req_rejected),
       CM_TEST(destroy__req_sent__server_request_over),
       CM_TEST(destroy__req_sent_and_rej_lost__rep_refused),
       CM_TEST(destroy__established__dreq_until_answered_and_no_event),
       CM_TEST(destroy__rep_received__server_rejected),
       CM_TEST(req__queue_pair_connected_already__stale_and_old_one_disconnected),
-      CM_TEST(req__stale_by_another_host__old_one_unharmed),
+      CM_TEST(req__of_a_queue_pair_by_another_host__is_another_queue_pair),
+      CM_TEST(req__ids_taken_by_a_forger_at_another_address__gets_through),
       CM_TEST(rep__queue_pair_connected_already__refused_and_req_goes_on),
       CM_TEST(rep__with_an_id_that_another_connection_has_or_a_second_id__ignored),
       CM_TEST(rej__in_every_other_state__ignored),
