@@ -43,8 +43,8 @@ void Server::answer_cm_open(Connection& connection, soft::Descriptors& descripto
 void Server::answer_cm_restore(Connection& connection, soft::Descriptors& descriptors) {
   const auto kind = soft::MessageKind::kCmRestore;
   refresh_devices();
-  soft::CmOpenReply message;
-  const int error = cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), message.channel);
+  soft::CmRestoreReply message;
+  const int error = cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), message);
   soft::Problem problem;
   if (error != 0) {
     problem.set(error, "dappled cannot take over a channel of rdma_cm: %s", strerror(error));

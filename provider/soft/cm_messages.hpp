@@ -54,9 +54,17 @@ struct CmOpenReply {
 };
 
 // kCmRestore: HeaderOnly to the dappled that follows one that died, with two descriptors, dappled's end of the pair and
-// the journal. The reply is a CmOpenReply without descriptors. Listeners listen again and connections stay; ids that
-// were in a handshake report RDMA_CM_EVENT_UNREACHABLE or RDMA_CM_EVENT_CONNECT_ERROR. The channel's
-// name and the ids' numbers stay the same. A dappled that has the channel does nothing.
+// the journal. The reply is a CmRestoreReply without descriptors. Listeners listen again and connections stay; ids that
+// were in a handshake report RDMA_CM_EVENT_UNREACHABLE or RDMA_CM_EVENT_CONNECT_ERROR. A listener whose port another
+// program has got meanwhile reports RDMA_CM_EVENT_DEVICE_REMOVAL. The channel's name and the ids' numbers stay the
+// same. A dappled that has the channel does nothing. One that cannot take over the whole channel refuses.
+struct CmRestoreReply {
+  MessageHeader header;
+  CmChannelName channel;
+  uint32_t lost_listeners = 0;  // that listen no more
+  uint16_t lost_port = 0;       // of one of them
+  uint16_t reserved = 0;
+};
 
 inline constexpr size_t kCmCommandSize = 1024;  // longer than any of <rdma/rdma_user_cm.h>
 inline constexpr size_t kCmReplySize = 1536;    // longer than any answer and the answers that come along with it

@@ -417,15 +417,24 @@ void DaemonLink::cm_resume(const CmChannelName& name) {
   exchange(seal(request, kind), kind, {}, reply, nullptr, problem);
 }
 
-bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
+bool DaemonLink::restore(const CmChannel& channel, Problem& problem, Problem& loss) {
   HeaderOnly request;
-  CmOpenReply reply;
+  CmRestoreReply reply;
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmRestore);
   const int sent[] = {channel.end, channel.journal};
   const Answer answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
   // After a refusal, the program's end reads an end of file, so no thread waits for an event that cannot come.
   // The next dappled may have a descriptor for it.
-  if (answer == Answer::kRefused && socket_ && !would_yield_) shutdown(channel.end, SHUT_RDWR);
+  if (answer == Answer::kRefused && socket_ && !would_yield_) {
+    shutdown(channel.end, SHUT_RDWR);
+    loss = problem;
+  } else if (answer == Answer::kGood && reply.lost_listeners > 0) {
+    loss.set(EADDRINUSE,
+             "%u listener%s of this program %s closed, because another program got port %u while dappled was gone "
+             "(RDMA_CM_EVENT_DEVICE_REMOVAL)",
+             reply.lost_listeners, reply.lost_listeners == 1 ? "" : "s", reply.lost_listeners == 1 ? "was" : "were",
+             reply.lost_port);
+  }
   return static_cast<bool>(socket_);
 }
 

@@ -81,8 +81,8 @@ class DaemonLink {
   using Reconnected = void (*)(DaemonLink& link, Problem& problem);
   void when_reconnected(Reconnected reconnected) { reconnected_ = reconnected; }
   // Only for the function Reconnected. False if the connection is lost. A channel that dappled refuses is lost: the
-  // program's end reads an end of file.
-  bool restore(const CmChannel& channel, Problem& problem);
+  // program's end reads an end of file. `loss` gets a line about a channel, or a part of it, that is lost.
+  bool restore(const CmChannel& channel, Problem& problem, Problem& loss);
 
   // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as
   // long as this connection lasts. capture_again() is for the function Reconnected.

@@ -42,7 +42,7 @@ enum class MessageKind : uint16_t {
   kStatus = 5,  // request: HeaderOnly; reply: StatusReply
   // cm_messages.hpp:
   kCmOpen = 6,     // request: HeaderOnly and a descriptor; reply: CmOpenReply and a descriptor
-  kCmRestore = 7,  // request: HeaderOnly and two descriptors; reply: CmOpenReply
+  kCmRestore = 7,  // request: HeaderOnly and two descriptors; reply: CmRestoreReply
   kCmCommand = 8,  // request: CmCommandRequest; reply: CmCommandReply
   // HeaderOnly, the only message that dappled sends unasked, to members with a slot: devices, addresses or links have
   // changed. The next comes after the member has asked for devices.

@@ -58,7 +58,8 @@ std::vector<Channel*> channels;
 
 void hand_over(DaemonLink& link, Problem& problem) {
   for (const Channel* channel : channels) {
-    link.restore({channel->name, channel->dappleds.get(), channel->journal.get()}, problem);
+    Problem loss;
+    link.restore({channel->name, channel->dappleds.get(), channel->journal.get()}, problem, loss);
   }
 }
 
@@ -272,8 +273,10 @@ void open__of_other_descriptors__is_refused(void**) {
   assert_int_equal(problem.error, EINVAL);
   Channel channel;
   // dappled accepts neither a file on which it could block, nor an empty one. A refused channel reads an end of file.
-  link_->restore({name, channel.dappleds.get(), ends[0]}, problem);
+  Problem loss;
+  link_->restore({name, channel.dappleds.get(), ends[0]}, problem, loss);
   assert_int_equal(problem.error, EINVAL);
+  assert_string_not_equal(loss.line, "");
   char byte;
   assert_int_equal(recv(channel.own.get(), &byte, 1, MSG_DONTWAIT), 0);
   close(ends[0]);

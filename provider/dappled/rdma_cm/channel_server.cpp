@@ -176,7 +176,8 @@ int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journ
   return add(std::move(place));
 }
 
-int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmChannelName& name) {
+int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmRestoreReply& reply) {
+  soft::CmChannelName& name = reply.channel;
   if (const int error = have_service(); error != 0) return error;
   std::unique_ptr<Place> place(new (std::nothrow) Place);
   if (place == nullptr) return ENOMEM;
@@ -194,19 +195,28 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmCha
   place->hands_events = front.takes_events.load() != 0;
   Place& added = *place;
   if (const int error = add(std::move(place)); error != 0) return error;
-  read_journal(added);
+  const Restoration outcome = read_journal(added);
+  if (outcome.error != 0) {
+    // Half a channel would let the program wait for what cannot come.
+    close(added);
+    return outcome.error;
+  }
   send_all_events();
+  reply.lost_listeners = outcome.lost_listeners;
+  reply.lost_port = outcome.lost_port;
   return 0;
 }
 
-void ChannelServer::read_journal(Place& place) {
+Restoration ChannelServer::read_journal(Place& place) {
   // The service writes an entry that it restores to the same place or to an earlier one, so no unread entry is lost.
   std::array<std::byte, kJournalEntrySize> entry;
-  for (uint32_t i = 0; i < IdTable::kMost && place.journal.read(i, entry); i++) {
+  Restoration outcome;
+  for (uint32_t i = 0; i < IdTable::kMost && outcome.error == 0 && place.journal.read(i, entry); i++) {
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
-    service_->restore(time(), place, entry);
+    service_->restore(time(), place, entry, outcome);
   }
   place.journal.cut(place.journaled_count);
+  return outcome;
 }
 
 void ChannelServer::write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) {

@@ -59,9 +59,9 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // `end` is dappled's end of the program's pair. `journal` becomes the descriptor of the channel's journal; the
   // channel keeps owning it. 0, or an errno.
   int open(soft::OwnedFd end, soft::CmChannelName& name, int& journal);
-  // The same for a channel of a dappled that has died, with its journal, from which `name` comes. Does nothing if the
-  // channel is already here: a child of fork() restores it, too.
-  int restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmChannelName& name);
+  // The same for a channel of a dappled that has died, with its journal, from which the reply's name comes. Does
+  // nothing if the channel is already here: a child of fork() restores it, too.
+  int restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmRestoreReply& reply);
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
@@ -95,7 +95,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // The service begins with the first channel: most programs have none.
   int have_service();
   int add(std::unique_ptr<Place> place);
-  void read_journal(Place& place);
+  Restoration read_journal(Place& place);
   void close(Place& place);
   void take(Place& place);
   void add_answers(Place& place, uint32_t id, soft::CmCommandReply& reply);

@@ -138,6 +138,10 @@ int Service::listen(Call& call) {
 }
 
 int Service::start_listening(CmId& id) {
+  // Another program may have got its port while no dappled ran.
+  if (id.has_port == 0) {
+    if (const int error = ports_.bind(id, 0); error != 0) return error;
+  }
   if (const int error = ports_.may_listen(id); error != 0) return error;
   cm::ListenParameters parameters;
   parameters.service_id = service_of(id, id.source.port);

@@ -50,29 +50,38 @@ bool Service::is_possible(const IdState& id) const {
          id.port_space == RDMA_PS_IB;
 }
 
-void Service::restore(Time now, Channel& channel, std::span<const std::byte> bytes) {
+void Service::restore(Time now, Channel& channel, std::span<const std::byte> bytes, Restoration& outcome) {
   JournalEntry entry;
   if (bytes.size() < sizeof entry) return;
   memcpy(static_cast<void*>(&entry), bytes.data(), sizeof entry);
   if (entry.mark != kJournalMark || !is_possible(entry.id)) return;
+  // A second copy of an id that was moved in the journal.
+  if (ids_.find(channel, entry.id.number) != nullptr) return;
   CmId* id = new (std::nothrow) CmId;
-  if (id == nullptr) return;
-  static_cast<IdState&>(*id) = entry.id;
-  id->channel = &channel;
-  if (!ids_.add(*id)) {
+  if (id != nullptr) {
+    static_cast<IdState&>(*id) = entry.id;
+    id->channel = &channel;
+  }
+  if (id == nullptr || !ids_.add(*id)) {
     delete id;
+    outcome.error = ENOMEM;
     return;
   }
   // New ids stay away from those of the dead dappled that are still to come.
   ids_.keep_away(id->number);
   channel.ids.add(*id);
   channel.repeats_until = now + kRepetition;
-  resume(now, *id, entry.connection);
-  resume_memberships(*id, entry);
+  const bool whole = resume(now, *id, entry.connection, outcome) && resume_memberships(*id, entry);
+  if (!whole) outcome.error = ENOMEM;
   write(*id);
 }
 
-void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
+// False without memory for the event. No program waits for an event of an id that it does not know.
+bool Service::tell(CmId& id, EventKind kind, int status) {
+  return add_event(id, kind, status) != nullptr || id.uid == 0;
+}
+
+bool Service::resume(Time now, CmId& id, const cm::Saved& saved, Restoration& outcome) {
   UnreadEvent unread[IdState::kMostUnread];
   const uint8_t unread_count = id.unread_count;
   std::copy_n(id.unread, unread_count, unread);
@@ -80,81 +89,123 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
   const bool had_port = id.has_port != 0;
   id.has_port = 0;
   const State state = id.state;
-  // A listener shares its port with nobody, but the others may share with each other as before.
+  // A listener shares its port with nobody, but the others may share with each other as before. Another program may
+  // have got the port: then a listener ends, and an id that is only bound learns of it when it is to listen. The port
+  // of an id that connects is only a name.
   if (had_port) ports_.bind(id, 0);
+  bool removed = false;
   if (id.device != 0) {
     const uint32_t device = id.device;
     // The device's addresses may have changed meanwhile.
-    if (!attach(id, id.source)) id.device = device;
-  }
-  if (state == State::kListen) {
-    id.state = State::kBound;
-    // Requests that no program had read were lost with the dappled that died.
-    id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMostBacklog);
-    start_listening(id);
-  }
-  for (uint8_t i = 0; i < unread_count; i++) {
-    const auto kind = static_cast<EventKind>(unread[i].kind);
-    if (unread[i].ticket != 0 && is_taken(unread[i].ticket, id.channel->taken)) {
-      id.events_reported++;
-    } else if (!had_data(id, kind)) {
-      add_event(id, kind, unread[i].status);
-    } else if (id.is_datagram()) {
-      add_event(id, EventKind::kUnreachable, -ECONNRESET);
+    if (!attach(id, id.source)) {
+      id.device = device;
+      removed = world_.devices().find(device) == nullptr && state != State::kRemoved;
     }
   }
-  // The query starts again. Its time-out still ends at give_up_at.
-  if (state == State::kAddressQuery) resolving_.set(id, now);
-  if (state == State::kConnect || state == State::kDisconnect) resume_connection(now, id, saved);
+  if (!resume_events(id, {unread, unread_count})) return false;
+  if (removed) {
+    // As in refresh_devices().
+    id.state = State::kRemoved;
+    return tell(id, EventKind::kDeviceRemoval);
+  }
+  switch (state) {
+    case State::kListen:
+      return resume_listening(id, outcome);
+    case State::kAddressQuery:
+      // The query starts again. Its time-out still ends at give_up_at.
+      resolving_.set(id, now);
+      return true;
+    case State::kConnect:
+    case State::kDisconnect:
+      return resume_connection(now, id, saved);
+    default:
+      return true;
+  }
 }
 
-void Service::resume_memberships(CmId& id, const JournalEntry& entry) {
+bool Service::resume_events(CmId& id, std::span<const UnreadEvent> unread) {
+  bool whole = true;
+  for (const UnreadEvent& event : unread) {
+    const auto kind = static_cast<EventKind>(event.kind);
+    if (event.ticket != 0 && is_taken(event.ticket, id.channel->taken)) {
+      id.events_reported++;
+    } else if (!had_data(id, kind)) {
+      whole &= tell(id, kind, event.status);
+    } else if (id.is_datagram()) {
+      whole &= tell(id, EventKind::kUnreachable, -ECONNRESET);
+    }
+  }
+  return whole;
+}
+
+// A listener that cannot listen again is of no use any more, as after the removal of its device, and its program must
+// destroy it.
+bool Service::resume_listening(CmId& id, Restoration& outcome) {
+  id.state = State::kBound;
+  // Requests that no program had read were lost with the dappled that died.
+  id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMostBacklog);
+  const int error = start_listening(id);
+  if (error == 0) return true;
+  outcome.lost_listeners++;
+  outcome.lost_port = id.source.port;
+  id.connection = cm::kNoId;
+  id.state = State::kRemoved;
+  return tell(id, EventKind::kDeviceRemoval, -error);
+}
+
+bool Service::resume_memberships(CmId& id, const JournalEntry& entry) {
   const uint32_t count = std::min(entry.membership_count, JournalEntry::kMostMemberships);
-  for (uint32_t i = 0; i < count && membership_count_ < kMostMemberships; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     const SavedMembership& saved = entry.memberships[i];
     Address group;
     group.family = saved.family;
     group.gid = saved.group;
     if (!is_family(group, false)) continue;
-    Membership* membership = add_membership(id, saved.number, saved.uid, group);
-    if (membership == nullptr) return;
+    Membership* membership =
+        membership_count_ < kMostMemberships ? add_membership(id, saved.number, saved.uid, group) : nullptr;
+    if (membership == nullptr) return false;
     membership->events_reported = saved.events_reported;
     membership->token = saved.token;
     membership->unread = saved.unread != 0;
     if (membership->unread) report_join(*membership);
   }
+  return true;
 }
 
-void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
+bool Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
   const Exchange exchange = id.exchange;
-  if (exchange == Exchange::kOver && id.state == State::kConnect) return;
+  if (exchange == Exchange::kOver && id.state == State::kConnect) return true;
   const bool goes_on = exchange == Exchange::kEstablished || id.state == State::kDisconnect;
   cm::Id connection = cm::kNoId;
+  cm::Status status = cm::Status::kUnsupported;
   if (!id.is_datagram()) {
     cm::Saved here = saved;
     // The journal's GUID is not trusted.
     here.path.ca_guid = path_of(id).ca_guid;
     here.path.device = id.device;
-    if (manager_->restore(now, id.key, here, connection) != cm::Status::kOk) connection = cm::kNoId;
+    status = manager_->restore(now, id.key, here, connection);
+    if (status != cm::Status::kOk) connection = cm::kNoId;
   }
   if (goes_on && connection != cm::kNoId) {
     id.connection = connection;
     id.unsure = find_gid(world_.devices(), saved.path.remote, 0).device != nullptr;
     if (id.unsure) doubts_end_ = now + kArrival;
-    return;
+    return true;
   }
   // The connection does not continue: the peer and the program are informed now.
   if (connection != cm::kNoId) manager_->destroy(now, connection);
   id.exchange = Exchange::kOver;
-  if (id.state == State::kDisconnect) return;
+  if (id.state == State::kDisconnect) {
+    // A time wait that was refused has not ended here. One that had ended is no state that can be restored.
+    const bool waited = status == cm::Status::kInUse || status == cm::Status::kNoRoom;
+    return !waited || tell(id, EventKind::kTimewaitExit);
+  }
   if (exchange == Exchange::kEstablished) {
     id.state = State::kDisconnect;
-    add_event(id, EventKind::kDisconnected, -ECONNRESET);
-  } else if (exchange == Exchange::kReqSent) {
-    add_event(id, EventKind::kUnreachable, -ECONNRESET);
-  } else {
-    add_event(id, EventKind::kConnectError, -ECONNRESET);
+    return tell(id, EventKind::kDisconnected, -ECONNRESET);
   }
+  if (exchange == Exchange::kReqSent) return tell(id, EventKind::kUnreachable, -ECONNRESET);
+  return tell(id, EventKind::kConnectError, -ECONNRESET);
 }
 
 // Hands over the event that was asked for with this token. Its data, if any, and the handshake that it reported were

@@ -35,6 +35,13 @@ struct Settings {
   bool privileged = false;  // may bind to ports below 1024
 };
 
+// The outcome of the restoration of a channel's ids.
+struct Restoration {
+  int error = 0;                // no memory, or too many ids: ids are missing
+  uint32_t lost_listeners = 0;  // another program has got the port: their program has an event
+  uint16_t lost_port = 0;       // of one of them
+};
+
 class Service final : private cm::Host {
  public:
   // The limit of unread events: a program may cause events again and again without reading them.
@@ -84,8 +91,9 @@ class Service final : private cm::Host {
 
   // Restores an id from the journal of a dappled that has died. The channel is new, and its entries come in order. An
   // entry that is malformed or contradicts others is ignored. Listeners listen and connections stay; a handshake ends.
-  // Events up to the ticket channel.taken have been read.
-  void restore(Time now, Channel& channel, std::span<const std::byte> entry);
+  // Events up to the ticket channel.taken have been read. If something is lost, its program gets an event, or an errno
+  // from its next command, or `outcome` has an error.
+  void restore(Time now, Channel& channel, std::span<const std::byte> entry, Restoration& outcome);
 
   // A datagram that came for QP 1, with `path` as cm::Manager has it.
   void receive(Time now, const cm::Path& path, std::span<const std::byte> mad);
@@ -237,9 +245,13 @@ class Service final : private cm::Host {
 
   // restoration.cpp
   bool is_possible(const IdState& state) const;
-  void resume(Time now, CmId& id, const cm::Saved& saved);
-  void resume_memberships(CmId& id, const JournalEntry& entry);
-  void resume_connection(Time now, CmId& id, const cm::Saved& saved);
+  // These are false without memory.
+  bool resume(Time now, CmId& id, const cm::Saved& saved, Restoration& outcome);
+  bool resume_events(CmId& id, std::span<const UnreadEvent> unread);
+  bool resume_listening(CmId& id, Restoration& outcome);
+  bool resume_memberships(CmId& id, const JournalEntry& entry);
+  bool resume_connection(Time now, CmId& id, const cm::Saved& saved);
+  bool tell(CmId& id, EventKind kind, int status = 0);
   bool may_be_repeated(const Call& call) const { return call.token != 0 && call.now < call.channel.repeats_until; }
   bool hand_again(Call& call, int& error);
   void end_doubts(Time now);

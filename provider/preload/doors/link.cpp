@@ -66,7 +66,10 @@ struct Handing {
 
 bool hand_over(const Door& door, void* argument) {
   const Handing& to = *static_cast<const Handing*>(argument);
-  return to.link.restore({door.channel, door.attached[0], door.attached[1]}, to.problem);
+  soft::Problem loss;
+  const bool connected = to.link.restore({door.channel, door.attached[0], door.attached[1]}, to.problem, loss);
+  if (loss.line[0] != '\0') fprintf(stderr, "dapple: rdma_cm: %s\n", loss.line);
+  return connected;
 }
 
 // Another dappled has replaced this one, or this is a child of fork().

@@ -83,7 +83,7 @@ void restore_channel(int to, Descriptors& descriptors) {
     refuse(to, MessageKind::kCmRestore, EINVAL);
     return;
   }
-  CmOpenReply reply;
+  CmRestoreReply reply;
   reply.channel = name_of(channel.number);
   if (find(reply.channel) == nullptr) {
     channel.end = std::move(descriptors.fds[0]);

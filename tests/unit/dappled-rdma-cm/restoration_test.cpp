@@ -99,6 +99,121 @@ void restore__number_taken__both_ids_work(void** state) {
   pair.finish();
 }
 
+// Another program listens at the port before the stopped listener's program comes to the next dappled.
+void restore__port_of_a_listener_taken__its_program_is_told(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  pair.listen();
+  const Host::Journal journal = server.replace(pair.passive);
+  Channel newcomer;
+  const uint32_t other = server.create(newcomer, RDMA_PS_TCP, 5);
+  assert_int_equal(server.bind(newcomer, other, any_ipv4(7174)), 0);
+  assert_int_equal(server.listen(newcomer, other), 0);
+  const Restoration outcome = server.restore(pair.passive, journal);
+  assert_int_equal(outcome.error, 0);
+  assert_int_equal(outcome.lost_listeners, 1);
+  assert_int_equal(outcome.lost_port, 7174);
+  const auto event = server.event(pair.passive, EventKind::kDeviceRemoval);
+  assert_int_equal(event.uid, 77);
+  assert_int_not_equal(static_cast<int>(event.status), 0);
+  assert_int_equal(server.listen(pair.passive, pair.listener), EINVAL);
+  // It does not listen again when the next dappled dies, either.
+  server.service->close(server.now, newcomer);
+  const Host::Journal again = server.replace(pair.passive);
+  assert_int_equal(server.restore(pair.passive, again).lost_listeners, 0);
+  server.assert_no_event(pair.passive);
+  assert_int_equal(server.service->manager().listeners(), 0);
+  assert_int_equal(server.destroy(pair.passive, pair.listener), 0);
+  pair.finish();
+}
+
+void restore__port_of_a_bound_id_taken__listening_fails_until_it_is_free(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  const uint32_t bound = server.create(pair.passive, RDMA_PS_TCP, 77);
+  assert_int_equal(server.bind(pair.passive, bound, any_ipv4(7174)), 0);
+  const Host::Journal journal = server.replace(pair.passive);
+  Channel newcomer;
+  const uint32_t other = server.create(newcomer, RDMA_PS_TCP, 5);
+  assert_int_equal(server.bind(newcomer, other, any_ipv4(7174)), 0);
+  assert_int_equal(server.restore(pair.passive, journal).lost_listeners, 0);
+  server.assert_no_event(pair.passive);
+  assert_int_equal(server.listen(pair.passive, bound), EADDRNOTAVAIL);
+  assert_int_equal(server.destroy(newcomer, other), 0);
+  assert_int_equal(server.listen(pair.passive, bound), 0);
+  // The port is its own again.
+  const uint32_t third = server.create(newcomer, RDMA_PS_TCP, 6);
+  assert_int_equal(server.bind(newcomer, third, any_ipv4(7174)), EADDRNOTAVAIL);
+  server.service->close(server.now, newcomer);
+  pair.finish();
+}
+
+void restore__too_many_listeners__its_program_is_told(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  pair.listen();
+  const Host::Journal journal = server.replace(pair.passive);
+  Channel newcomer;
+  for (uint32_t i = 0; i < cm::Limits{}.listeners; i++) {
+    const uint32_t id = server.create(newcomer, RDMA_PS_TCP, 5);
+    assert_int_equal(server.bind(newcomer, id, any_ipv4(static_cast<uint16_t>(10000 + i))), 0);
+    assert_int_equal(server.listen(newcomer, id), 0);
+  }
+  assert_int_equal(server.restore(pair.passive, journal).lost_listeners, 1);
+  assert_int_equal(static_cast<int>(server.event(pair.passive, EventKind::kDeviceRemoval).status), -ENOMEM);
+  server.service->close(server.now, newcomer);
+  pair.finish();
+}
+
+void restore__too_many_ids__reports_an_error(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  pair.listen();
+  const Host::Journal journal = server.replace(pair.passive);
+  Channel newcomer;
+  for (uint32_t i = 0; i < IdTable::kMost; i++) server.create(newcomer, RDMA_PS_TCP, 5);
+  assert_int_equal(server.restore(pair.passive, journal).error, ENOMEM);
+  server.service->close(server.now, newcomer);
+  assert_int_equal(server.service->ids(), 0);
+}
+
+void restore__device_is_gone__its_program_is_told(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  const Host::Journal journal = pair.server.replace(pair.passive);
+  pair.server.lose_device();
+  pair.server.restore(pair.passive, journal);
+  pair.server.event(pair.passive, EventKind::kDeviceRemoval);
+  pair.server.assert_no_event(pair.passive);
+}
+
+void restore__comm_id_taken__is_disconnected(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  const Host::Journal journal = pair.server.replace(pair.passive);
+  Channel copy;
+  pair.server.restore(copy, journal);
+  pair.server.restore(pair.passive, journal);
+  pair.server.event(pair.passive, EventKind::kDeviceRemoval);  // the listener's
+  assert_int_equal(static_cast<int>(pair.server.event(pair.passive, EventKind::kDisconnected).status), -ECONNRESET);
+  pair.server.service->close(pair.server.now, copy);
+}
+
+void restore__comm_id_in_time_wait_taken__time_wait_is_over(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+  const Host::Journal journal = pair.server.replace(pair.passive);
+  Channel copy;
+  pair.server.restore(copy, journal);
+  pair.server.restore(pair.passive, journal);
+  pair.server.event(pair.passive, EventKind::kDeviceRemoval);  // the listener's
+  pair.server.event(pair.passive, EventKind::kTimewaitExit);
+  pair.server.service->close(pair.server.now, copy);
+}
+
 void restore__unread_events__come_again(void** state) {
   Pair& pair = pair_of(state);
   pair.connecting = pair.client.create(pair.active, RDMA_PS_TCP, 11);
@@ -353,7 +468,7 @@ void restore__both_ends_here__stay_connected(void** state) {
   const auto journal = host.journals[&pair.passive];
   host.service->close(host.now, pair.passive);
   host.die(pair.active);
-  for (const auto& entry : journal) host.service->restore(host.now, pair.passive, entry);
+  host.restore(pair.passive, journal);
   assert_true(pair.wait());
   assert_true(host.out.empty());
   assert_false(pair.wait());
@@ -379,7 +494,9 @@ void restore__garbage__is_ignored_or_harmless(void** state) {
       bad[(random >> 33) % sizeof(JournalEntry)] = static_cast<std::byte>(random >> 56);
     }
     Channel channel;
-    pair.server.service->restore(pair.server.now, channel, bad);
+    Restoration outcome;
+    pair.server.service->restore(pair.server.now, channel, bad, outcome);
+    assert_int_equal(outcome.error, 0);
     // Every restored id can be queried and destroyed, whatever its state.
     for (CmId* id = channel.ids.first(); id != nullptr; id = id->newer) {
       rdma_ucm_query_route_resp route;
@@ -407,6 +524,13 @@ int main() {
       RDMA_CM_TEST(restore__one_side__the_other_disconnects_it),
       RDMA_CM_TEST(restore__listener__listens_again),
       RDMA_CM_TEST(restore__number_taken__both_ids_work),
+      RDMA_CM_TEST(restore__port_of_a_listener_taken__its_program_is_told),
+      RDMA_CM_TEST(restore__port_of_a_bound_id_taken__listening_fails_until_it_is_free),
+      RDMA_CM_TEST(restore__too_many_listeners__its_program_is_told),
+      RDMA_CM_TEST(restore__too_many_ids__reports_an_error),
+      RDMA_CM_TEST(restore__device_is_gone__its_program_is_told),
+      RDMA_CM_TEST(restore__comm_id_taken__is_disconnected),
+      RDMA_CM_TEST(restore__comm_id_in_time_wait_taken__time_wait_is_over),
       RDMA_CM_TEST(restore__unread_events__come_again),
       RDMA_CM_TEST(restore__request_sent__is_unreachable),
       RDMA_CM_TEST(restore__response_unanswered__is_an_error),

@@ -109,8 +109,10 @@ Host::Journal Host::replace(Channel& channel) {
   return journal;
 }
 
-void Host::restore(Channel& channel, const Journal& journal) {
-  for (const auto& entry : journal) service->restore(now, channel, entry);
+Restoration Host::restore(Channel& channel, const Journal& journal) {
+  Restoration outcome;
+  for (const auto& entry : journal) service->restore(now, channel, entry, outcome);
+  return outcome;
 }
 
 int Host::exchange(Channel& channel, uint32_t number, std::span<const uint8_t> command, std::span<uint8_t> response,

@@ -46,7 +46,7 @@ class Host final : public World {
   using Journal = std::vector<std::vector<std::byte>>;
   // Kills dappled, and starts another. The channel's journal is left.
   Journal replace(Channel& channel);
-  void restore(Channel& channel, const Journal& journal);
+  Restoration restore(Channel& channel, const Journal& journal);
   // The other dappled takes the channel over at once.
   void die(Channel& channel) { restore(channel, replace(channel)); }
 
