@@ -24,6 +24,24 @@ Address address_of(const Gid& gid, bool ipv6, uint16_t port) {
   return address;
 }
 
+bool is_loopback(const Gid& gid) {
+  constexpr Gid kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return cm::is_ipv4(gid) ? gid[12] == 127 : gid == kLoopback;
+}
+
+// Not a group, not everybody and not nobody.
+bool is_one_host(const Gid& gid) {
+  return cm::is_ipv4(gid) ? gid[12] != 0 && gid[12] < 224 : gid != Gid{} && gid[0] != 0xFF;
+}
+
+// The program sees the addresses of the request's IP header. As in the kernel, they must be those of hosts, and a
+// request from another host cannot claim to come over loopback.
+bool is_plausible(const cm::IpHeader& ip, const cm::Path& path) {
+  return is_one_host(ip.source) && is_one_host(ip.destination) &&
+         (!is_loopback(ip.source) || is_loopback(path.remote)) &&
+         (!is_loopback(ip.destination) || is_loopback(path.local));
+}
+
 template <class Parameters>
 void fill(Parameters& parameters, std::span<const std::byte> data) {
   parameters.private_data_len = static_cast<uint8_t>(std::min<size_t>(data.size(), RDMA_MAX_PRIVATE_DATA - 1));
@@ -97,8 +115,9 @@ void Service::discard(CmId& id) {
   delete &id;
 }
 
-// False if no device has the address to which the request came.
+// False if no device has the address to which the request came, or if the request names impossible addresses.
 bool Service::place_request(CmId& id, const CmId& listener, const cm::Event& event) {
+  if (event.ip != nullptr && !is_plausible(*event.ip, *event.path)) return false;
   const Gid& local = event.ip != nullptr ? event.ip->destination : event.path->local;
   const Gid& remote = event.ip != nullptr ? event.ip->source : event.path->remote;
   const bool ipv6 = event.ip != nullptr ? event.ip->ipv6 : !cm::is_ipv4(local);

@@ -254,6 +254,45 @@ Datagram request_of(uint8_t host, uint8_t number) {
   return {{.local = to.gid, .remote = from.gid}, cm::make_mad(number, req)};
 }
 
+// A program may trust a peer whose address is 127.0.0.1.
+void request__impossible_addresses__is_rejected(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  pair.listen();
+  const Datagram good = request_of(9, 1);
+  cm::Path path = good.path;
+  path.device = server.table.at(0).index;
+  path.ca_guid = server.table.at(0).guid;
+  Address remote, local, other;
+  read_address(ipv4(9, 0), remote);
+  read_address(ipv4(2, 0), local);
+  const auto ask = [&](const cm::Gid& source, const cm::Gid& destination) {
+    static uint32_t number = 100;
+    cm::Req req;
+    req.comm_id = req.qpn = ++number;
+    req.ca_guid = 9;
+    req.service_id = cm::service_id_of(cm::PortSpace::kTcp, 7174);
+    cm::write_ip_header({.source_port = 9, .source = source, .destination = destination}, req.private_data);
+    server.service->receive(server.now, path, cm::make_mad(number, req));
+  };
+  const uint8_t bad[][4] = {{127, 0, 0, 1}, {127, 1, 2, 3}, {0, 0, 0, 0}, {224, 0, 0, 1}, {255, 255, 255, 255}};
+  for (const auto& bytes : bad) {
+    other = remote;
+    memcpy(other.gid.data() + 12, bytes, sizeof bytes);
+    ask(other.gid, local.gid);
+    ask(remote.gid, other.gid);
+    assert_int_equal(server.out.size(), 2);
+    server.out.clear();
+    server.assert_no_event(pair.passive);
+  }
+  // Several addresses of one host are no reason.
+  other = remote;
+  other.gid[15] = 77;
+  ask(other.gid, local.gid);
+  server.event(pair.passive, EventKind::kConnectRequest);
+  pair.finish();
+}
+
 void listen__backlog_full_of_one_sender__gives_way_to_another(void** state) {
   Pair& pair = pair_of(state);
   Host& server = pair.server;
@@ -362,6 +401,7 @@ int main() {
       RDMA_CM_TEST(destroy_id__of_a_listener__takes_unread_requests_along),
       RDMA_CM_TEST(close__of_a_connected_channel__disconnects_the_peer),
       RDMA_CM_TEST(listen__backlog__counts_unread_requests),
+      RDMA_CM_TEST(request__impossible_addresses__is_rejected),
       RDMA_CM_TEST(listen__backlog_full_of_one_sender__gives_way_to_another),
       RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
       RDMA_CM_TEST(device_removal__of_a_connection__leaves_destroying),
