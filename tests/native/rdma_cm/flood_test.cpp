@@ -73,7 +73,7 @@ class Stranger {
     req.mtu = 3;
     req.ack_timeout = 17;
     // Long enough for a slow server to reach the limit of half-open handshakes before the first ones end.
-    req.local_response_timeout = req.remote_response_timeout = 31;
+    req.local_response_timeout = req.remote_response_timeout = 20;
     req.max_cm_retries = 3;
     req.local_gid = path_.local;
     req.remote_gid = path_.remote;

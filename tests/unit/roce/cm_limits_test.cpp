@@ -333,6 +333,23 @@ void forged_req__longest_time_outs__forgotten_soon(void** state) {
   assert_true(pair.server.out.empty());
 }
 
+void req__one_long_wait__gets_its_time_by_shorter_ones(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  Req req = pair.req();
+  req.comm_id = 5;
+  req.ca_guid = 6;
+  req.local_response_timeout = 22;  // 17 s
+  req.max_cm_retries = 0;
+  pair.server.take(pair.now, {pair.client.path_to(2), make_mad(1, req)});
+  pair.passive = pair.expect(pair.server, EventType::kConnectRequest).id;
+  pair.accept();
+  const Time before = pair.now;
+  while (pair.server.events.empty()) pair.wait();
+  pair.expect(pair.server, EventType::kUnreachable, true);
+  assert_int_equal(pair.now - before, 3 * kMostWaitForPeer);
+}
+
 void ignore__request__comes_again_as_a_new_one(void** state) {
   Pair& pair = pair_of(state);
   pair.request();
@@ -503,6 +520,7 @@ int main() {
       CM_TEST(evicted__peer_confirms_late_or_asks_again),
       CM_TEST(forged_req__at_most_16_reps_and_one_rej_not_faster_than_one_a_second),
       CM_TEST(forged_req__longest_time_outs__forgotten_soon),
+      CM_TEST(req__one_long_wait__gets_its_time_by_shorter_ones),
       CM_TEST(ignore__request__comes_again_as_a_new_one),
       CM_TEST(flood__rejected_at_once__remembers_so_many_and_keeps_connections),
       CM_TEST(records__all_taken__no_room_until_one_is_free),
