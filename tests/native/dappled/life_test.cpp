@@ -330,7 +330,7 @@ void dappled__ready_fd__tells_that_somebody_listens(void**) {
 
 void dappled__other_arguments__are_refused(void**) {
   for (const char* argument : {"--ready-fd=2", "--ready-fd=", "--ready-fd=4x", "--ready-fd=-1", "--ready-fd=1048577",
-                               "--ready-fd=99999999999999999999", "--foreground=1", "--help", ""}) {
+                               "--ready-fd=99999999999999999999", "--foreground=1", "--helpful", ""}) {
     assert_int_equal(exit_code_of(start_dappled(argument)), 2);
   }
 }
