@@ -82,17 +82,18 @@ verdict() {
 }
 
 # pair SERVER CLIENT: runs both command lines, and repeats the client until the server listens. Sets client_code and
-# server_code. A server with `goes_on` is ended afterwards.
+# server_code. A server with `goes_on` is ended afterwards. Each program has `limit` seconds.
 goes_on=
+limit=60
 pair() {
   local server_pid
   # shellcheck disable=SC2086  # a command line
-  "${there[@]}" timeout 60 "${user[@]}" "$run" $1 >"$work/server" 2>&1 &
+  "${there[@]}" timeout -k 5 "$limit" "${user[@]}" "$run" $1 >"$work/server" 2>&1 &
   server_pid=$!
   for _ in $(seq 40); do
     sleep 0.25
     # shellcheck disable=SC2086
-    timeout 60 "${user[@]}" "$run" $2 >"$work/client" 2>&1
+    timeout -k 5 "$limit" "${user[@]}" "$run" $2 >"$work/client" 2>&1
     client_code=$?
     [ $client_code != 0 ] || break
     grep -qiE 'refused|no route|unreachable|reject' "$work/client" || break
