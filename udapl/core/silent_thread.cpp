@@ -18,7 +18,7 @@ namespace {
 
 using Function = std::function<void()>;
 
-// What a thread of ours needs at least, with the calls into librdmacm and the drivers.
+// The least stack of a thread of ours, with the calls into librdmacm and the drivers.
 constexpr size_t kOwnStack = 256 * 1024;
 
 // glibc takes the room for the static TLS of the program and its libraries from a thread's stack, and tells by this

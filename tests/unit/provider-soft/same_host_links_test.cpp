@@ -609,7 +609,7 @@ void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   other.links.put(ring);
 }
 
-// What a writer does to copy in the memory of the reader, which is this process.
+// The steps of a writer that wants to copy in the memory of the reader, which is this process.
 void prove(PeerMemory& memory, ProofWords& words, const OwnedFd& socket, const Publication& publication) {
   assert_int_equal(words.asked.load(), 1);
   words.right = memory.prove(words, {kOneSlot, kOtherSlot}, getpid(), publication.hides_secrets());
@@ -638,7 +638,7 @@ Right right_in(const SlotWays& pages) {
   return pages.rows[0].read(row) ? row.right : Right::kNone;
 }
 
-// Which right the peer has, step by step.
+// The right of the peer, step by step.
 void attend__writer_proves_its_right__gets_the_table(void**) {
   Publication of_one, of_other;
   assert_true(of_one.open() && of_other.open());

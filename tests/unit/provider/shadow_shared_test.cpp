@@ -262,7 +262,7 @@ void two_processes__one_registers_a_page(void**) {
   assert_int_equal(in_child([] { return add_error(common + 2 * kPage + 100, 1); }), EBUSY);
   assert_int_equal(in_child([] { return add_error(common, kPage); }), 0);
   assert_int_equal(in_child([] { return add_error(common + 3 * kPage, (kPages - 3) * kPage); }), 0);
-  // What the refusal has left works, and more regions of the first process do.
+  // The region that was not refused still works, and so do more regions of the first process.
   shadow.remove(add(common, kPages * kPage));
   assert_int_equal(in_child([] { return add_error(common + kPage, 1); }), EBUSY);
   assert_int_equal(in_child([] { return add_error(common, kPage); }), 0);
