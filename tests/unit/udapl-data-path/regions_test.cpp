@@ -132,11 +132,16 @@ bool sync_faults(Ia& ia, const Segment* segments, uint64_t count) {
   return faulted != nullptr;
 }
 
-// A page of its own, which the test unmaps.
+// Accesses of the memory fault from now on. The place stays taken: what is mapped next must not come to lie there.
+void forbid(void* memory, size_t size) {
+  CHECK_EQUAL(mprotect(memory, size, PROT_NONE), 0);
+}
+
+// A page of its own, which the test forbids.
 struct Page {
   static constexpr size_t kSize = 4096;
   char* memory = static_cast<char*>(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  void unmap() const { munmap(memory, kSize); }
+  void forbid_it() const { forbid(memory, kSize); }
 };
 
 void free_region(Lmr& lmr) {
@@ -153,7 +158,7 @@ void lmr_free__after_a_longjmp_out_of_a_sync() {
   const Triplet segments[] = {{beside.context(), reinterpret_cast<uint64_t>(memory), 64},
                               {gone.context(), reinterpret_cast<uint64_t>(page.memory), Page::kSize},
                               {gone.context(), reinterpret_cast<uint64_t>(page.memory), 64}};
-  page.unmap();
+  page.forbid_it();
   for (int i = 0; i < 3; ++i) CHECK(sync_faults(f.ia.get(), segments, std::size(segments)));
   CHECK_EQUAL(faulted, static_cast<void*>(page.memory));
   CHECK(sync_segments(f.ia.get(), segments, 1, read_lines).has_value());
@@ -168,7 +173,7 @@ void lmr_free__after_another_thread_left_a_sync() {
   const Page page;
   Lmr& gone = *f.region(kNoncoherent, page.memory);
   const Triplet segment{gone.context(), reinterpret_cast<uint64_t>(page.memory), 64};
-  page.unmap();
+  page.forbid_it();
   std::atomic<bool> left = false;
   std::atomic<bool> end = false;
   std::thread syncer([&] {
@@ -197,13 +202,13 @@ void lmr_free__after_a_longjmp_out_of_the_look_at_a_list() {
     Lmr& lmr = *f.region(marks);
     const Triplet good{lmr.context(), reinterpret_cast<uint64_t>(memory), 64};
     const Page page;
-    // The list ends in front of the unmapped page, or reaches into it; its first part is long enough for several
+    // The list ends in front of the forbidden page, or reaches into it; its first part is long enough for several
     // blocks.
     constexpr size_t kMany = Page::kSize / sizeof(Triplet);
     auto* list = static_cast<Triplet*>(
         mmap(nullptr, 2 * Page::kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     char* const end = reinterpret_cast<char*>(list) + Page::kSize;
-    munmap(end, Page::kSize);
+    forbid(end, Page::kSize);
     for (size_t i = 0; i < kMany; ++i) list[i] = good;
     CHECK(!sync_faults(f.ia.get(), list, kMany));
     for (const size_t more : {size_t{1}, size_t{2}, size_t{65}, size_t{100'000}, SIZE_MAX / sizeof(Triplet) - kMany}) {
@@ -213,7 +218,7 @@ void lmr_free__after_a_longjmp_out_of_the_look_at_a_list() {
     // A segment of which a part is missing.
     CHECK(sync_faults(f.ia.get(), reinterpret_cast<const Triplet*>(end - 8), 1));
     CHECK(sync_segments(f.ia.get(), &good, 1, read_lines).has_value());
-    munmap(list, Page::kSize);
+    munmap(list, 2 * Page::kSize);
     free_region(lmr);
   }
 }
