@@ -133,8 +133,8 @@ bool sync_faults(Ia& ia, const Segment* segments, uint64_t count) {
 }
 
 // Accesses of the memory fault from now on. The place stays taken: what is mapped next must not come to lie there.
-void forbid(void* memory, size_t size) {
-  CHECK_EQUAL(mprotect(memory, size, PROT_NONE), 0);
+void forbid(void* start, size_t size) {
+  CHECK_EQUAL(mprotect(start, size, PROT_NONE), 0);
 }
 
 // A page of its own, which the test forbids.
