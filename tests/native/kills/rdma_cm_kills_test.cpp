@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <new>
 
+#include "roce/cm/exponent.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/rdma_cm/party.hpp"
@@ -28,6 +29,8 @@ constexpr uint32_t kServers = 2;
 constexpr uint32_t kParties = 6;
 constexpr uint16_t kFirstPort = 7180;
 constexpr double kPatience = 60;  // seconds
+// Seconds for which dappled remembers a connection whose programs were both killed between REP and RTU, at most.
+constexpr double kMemory = double{16 * roce::cm::kMostWaitForPeer + roce::cm::kMostHold} / 1e9;
 constexpr uint32_t kMostPauseMs = 100;
 
 struct Process {
@@ -177,7 +180,7 @@ void rest() {
   soft::StatusReply status;
   const soft::CmStatus& cm = status.connection_management;
   const bool quiet = await(
-      30,
+      kMemory,
       [&] {
         return watcher.status(status) && cm.ids == kServers && cm.connections == 0 && cm.remembered == 0 &&
                cm.channels == kParties && status.slots_in_use <= kParties;
