@@ -6,6 +6,22 @@
 /*
  * Remote memory access over RDMA: the interface of librpma 1.3.0, compatible in source and binary.
  *
+ * The life of a connection:
+ *
+ *   server                                client
+ *   rpma_utils_get_ibv_context(), rpma_peer_new(): the device of an address
+ *   rpma_mr_reg(): memory for transfers
+ *   rpma_ep_listen()
+ *   rpma_ep_next_conn_req()               rpma_conn_req_new()
+ *   rpma_conn_req_connect(), on the server with rpma_mr_get_descriptor() of its memory as private data
+ *   rpma_conn_next_event(): RPMA_CONN_ESTABLISHED
+ *                                         rpma_conn_get_private_data(), rpma_mr_remote_from_descriptor()
+ *                                         rpma_write() ..., rpma_flush(): the data is in the server's memory
+ *                                         rpma_conn_get_cq(), rpma_cq_wait(), rpma_cq_get_wc(): the flush is complete
+ *   rpma_conn_next_event()                rpma_conn_disconnect(), rpma_conn_next_event()
+ *   both get RPMA_CONN_CLOSED: rpma_conn_delete(), rpma_mr_dereg(), rpma_mr_remote_delete()
+ *   rpma_ep_shutdown(), rpma_peer_delete()
+ *
  * Every function that returns int returns 0 or one of the negative RPMA_E_* values, and writes its results on success
  * only, unless its comment says otherwise. A function NAME_new makes an object that belongs to the caller until
  * NAME_delete. NAME_delete takes the address of the caller's pointer, always sets the pointer to NULL, and accepts a
