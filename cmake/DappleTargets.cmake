@@ -7,6 +7,18 @@ function(dapple_static name)
   target_link_libraries(${name} PRIVATE dapple_flags)
 endfunction()
 
+# dapple_plain_twin(NAME libraries...): NAME_plain, the same library without a sanitizer, which links with libraries.
+function(dapple_plain_twin name)
+  if(NOT DAPPLE_SANITIZE)
+    add_library(${name}_plain ALIAS ${name})
+    return()
+  endif()
+  get_target_property(sources ${name} SOURCES)
+  add_library(${name}_plain STATIC ${sources})
+  target_link_libraries(${name}_plain PUBLIC ${ARGN} PRIVATE dapple_plain_flags)
+  dapple_no_exceptions(${name}_plain)
+endfunction()
+
 # dapple_no_exceptions(TARGET): compiles without exceptions and RTTI. The unwind tables stay, because cancelled threads
 # unwind through this code; the compilers of some architectures would leave them out.
 function(dapple_no_exceptions target)

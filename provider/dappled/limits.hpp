@@ -3,8 +3,8 @@
 #ifndef DAPPLE_PROVIDER_DAPPLED_LIMITS_HPP
 #define DAPPLE_PROVIDER_DAPPLED_LIMITS_HPP
 
-#include "provider/soft/problem.hpp"
-#include "provider/soft/socket_process.hpp"
+#include "provider/member/problem.hpp"
+#include "provider/member/socket_process.hpp"
 
 namespace dapple::dappled {
 

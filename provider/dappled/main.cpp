@@ -17,7 +17,7 @@
 #include "provider/dappled/daemonize.hpp"
 #include "provider/dappled/limits.hpp"
 #include "provider/dappled/server.hpp"
-#include "provider/soft/name_holder.hpp"
+#include "provider/member/name_holder.hpp"
 
 using namespace dapple;
 using namespace dapple::dappled;

@@ -14,7 +14,7 @@
 
 #include "provider/dappled/limits.hpp"
 #include "provider/dappled/namespace_identity.hpp"
-#include "provider/soft/trust.hpp"
+#include "provider/member/trust.hpp"
 
 namespace dapple::dappled {
 namespace {

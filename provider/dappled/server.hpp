@@ -10,13 +10,13 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/dappled/device_table.hpp"
+#include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/slots.hpp"
-#include "provider/soft/messages.hpp"
-#include "provider/soft/owned_fd.hpp"
-#include "provider/soft/socket_process.hpp"
-#include "provider/soft/unix_message.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/member/socket_process.hpp"
+#include "provider/member/unix_message.hpp"
 
 namespace dapple::dappled {
 

@@ -3,7 +3,7 @@
 //
 // The server's answers about the ways of programs' connections.
 #include "provider/dappled/server.hpp"
-#include "provider/soft/way_messages.hpp"
+#include "provider/member/way_messages.hpp"
 
 namespace dapple::dappled {
 

@@ -12,9 +12,9 @@
 
 #include <cstdint>
 
-#include "provider/soft/messages.hpp"
-#include "provider/soft/owned_fd.hpp"
-#include "provider/soft/unix_message.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/member/unix_message.hpp"
 
 namespace dapple::dappled {
 

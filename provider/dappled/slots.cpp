@@ -10,9 +10,9 @@
 #include <cassert>
 
 #include "provider/dappled/slot_lease.hpp"
-#include "provider/soft/name_holder.hpp"
-#include "provider/soft/port_owner.hpp"
-#include "provider/soft/trust.hpp"
+#include "provider/member/name_holder.hpp"
+#include "provider/member/port_owner.hpp"
+#include "provider/member/trust.hpp"
 
 namespace dapple::dappled {
 namespace {

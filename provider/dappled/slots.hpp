@@ -7,12 +7,12 @@
 
 #include <cstdint>
 
-#include "provider/dappled/port_group.hpp"
-#include "provider/soft/counters_file.hpp"
-#include "provider/soft/messages.hpp"
-#include "provider/soft/owned_fd.hpp"
-#include "provider/soft/problem.hpp"
-#include "provider/soft/unix_message.hpp"
+#include "provider/dappled/network/port_group.hpp"
+#include "provider/member/counters_file.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/member/problem.hpp"
+#include "provider/member/unix_message.hpp"
 
 namespace dapple::dappled {
 

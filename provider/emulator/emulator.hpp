@@ -8,10 +8,10 @@
 
 #include <atomic>
 
-#include "provider/check_calls.hpp"
+#include "provider/common/check_calls.hpp"
+#include "provider/common/policy.hpp"
 #include "provider/emulator/shadow.hpp"
 #include "provider/emulator/transfers.hpp"
-#include "provider/overlay/policy.hpp"
 
 namespace dapple::provider {
 

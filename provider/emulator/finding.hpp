@@ -8,7 +8,7 @@
 
 #include <initializer_list>
 
-#include "provider/check_calls.hpp"
+#include "provider/common/check_calls.hpp"
 
 namespace dapple::provider {
 

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The exports of libdapple-emulator.so.
-#include "provider/emulation.hpp"
 #include "provider/emulator/emulator.hpp"
 #include "provider/emulator/self_test.hpp"
+#include "provider/libdapple/emulation.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "provider/common/stack.hpp"
 #include "provider/emulator/claims.hpp"
 #include "provider/emulator/places.hpp"
 #include "provider/emulator/quiet_lock.hpp"
 #include "provider/emulator/shadow_pages.hpp"
-#include "provider/stack.hpp"
 
 namespace dapple::provider {
 

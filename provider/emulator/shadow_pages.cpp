@@ -10,7 +10,7 @@
 #include <limits>
 #include <new>
 
-#include "provider/file_limit.hpp"
+#include "provider/common/file_limit.hpp"
 
 namespace dapple::provider {
 

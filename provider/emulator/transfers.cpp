@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/emulator/transfers.hpp"
 
+#include "provider/common/segment_at.hpp"
 #include "provider/emulator/finding.hpp"
-#include "provider/segment_at.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "provider/common/policy.hpp"
 #include "provider/emulator/shadow.hpp"
-#include "provider/overlay/policy.hpp"
 
 namespace dapple::provider {
 

@@ -10,9 +10,9 @@
 #include <infiniband/dappledv.h>
 
 #include "coherence/cache.hpp"
-#include "provider/overlay/policy.hpp"
+#include "provider/common/policy.hpp"
+#include "provider/device/sync.hpp"
 #include "provider/private_api/library.hpp"
-#include "provider/sync.hpp"
 
 namespace dapple::provider {
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <new>
 
-#include "provider/dmabuf.hpp"
+#include "provider/device/dmabuf.hpp"
+#include "provider/device/sync.hpp"
 #include "provider/overlay/attached.hpp"
-#include "provider/sync.hpp"
 
 namespace dapple::provider {
 namespace {

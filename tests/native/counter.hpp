@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/soft/counters.hpp"
-#include "provider/soft/messages.hpp"
+#include "provider/member/counters.hpp"
+#include "provider/member/messages.hpp"
 
 namespace dapple::tests {
 

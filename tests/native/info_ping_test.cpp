@@ -14,7 +14,7 @@
 
 #include <memory>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/unit/dapple-info/roce_peer.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "provider/soft/daemon_link.hpp"
-#include "provider/soft/unix_message.hpp"
+#include "provider/member/daemon_link.hpp"
+#include "provider/member/unix_message.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

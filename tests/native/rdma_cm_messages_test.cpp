@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -18,9 +18,9 @@
 #include <memory>
 #include <vector>
 
-#include "provider/soft/daemon_link.hpp"
-#include "provider/soft/gid.hpp"
-#include "provider/soft/udp_wire.hpp"
+#include "provider/member/daemon_link.hpp"
+#include "provider/member/gid.hpp"
+#include "provider/soft/wire/udp_wire.hpp"
 #include "roce/packet.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "provider/soft/gid.hpp"
+#include "provider/member/gid.hpp"
 #include "tools/report/table.hpp"
 
 namespace dapple::info {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tools/report/json.hpp"
 
 namespace dapple::info {

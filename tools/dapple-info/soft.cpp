@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "provider/soft/daemon_link.hpp"
-#include "provider/soft/port_mtu.hpp"
+#include "provider/member/daemon_link.hpp"
+#include "provider/member/port_mtu.hpp"
 #include "tools/report/table.hpp"
 
 namespace dapple::info {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/messages.hpp"
-#include "provider/soft/port_owner.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/port_owner.hpp"
 #include "tools/dapple-info/node_ways.hpp"
 #include "tools/report/json.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "provider/soft/check/options.hpp"
+#include "provider/member/check_options.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
 

@@ -18,7 +18,7 @@
 #include <tuple>
 #include <vector>
 
-#include "provider/soft/fault_points.hpp"
+#include "provider/soft/faults/fault_points.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
 

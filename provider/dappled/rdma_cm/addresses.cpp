@@ -7,7 +7,7 @@
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
 #include "provider/dappled/rdma_cm/gid_place.hpp"
-#include "provider/soft/port_mtu.hpp"
+#include "provider/member/port_mtu.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-#include "provider/soft/owned_fd.hpp"
-#include "provider/soft/pcap_writer.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/soft/wire/pcap_writer.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -17,8 +17,8 @@
 #include "provider/dappled/rdma_cm/gid_place.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
-#include "provider/soft/gid.hpp"
-#include "provider/soft/same_host/wanted.hpp"
+#include "provider/member/gid.hpp"
+#include "provider/soft/links/wanted.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

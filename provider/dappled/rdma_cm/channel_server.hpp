@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// rdma_cm's channels as programs have them: descriptors, messages (provider/soft/cm_messages.hpp), and the network
+// rdma_cm's channels as programs have them: descriptors, messages (provider/member/cm_messages.hpp), and the network
 // behind the service. Only the server's thread uses it.
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
 
 #include <memory>
 
-#include "provider/dappled/device_table.hpp"
-#include "provider/dappled/port_group.hpp"
+#include "provider/dappled/network/device_table.hpp"
+#include "provider/dappled/network/port_group.hpp"
 #include "provider/dappled/rdma_cm/captures.hpp"
 #include "provider/dappled/rdma_cm/journal_file.hpp"
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
 #include "provider/dappled/rdma_cm/neighbours.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
-#include "provider/soft/cm_messages.hpp"
-#include "provider/soft/owned_fd.hpp"
-#include "provider/soft/problem.hpp"
+#include "provider/member/cm_messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/member/problem.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

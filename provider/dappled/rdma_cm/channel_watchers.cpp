@@ -6,7 +6,7 @@
 
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/rdma_cm/gid_place.hpp"
-#include "provider/soft/gid.hpp"
+#include "provider/member/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

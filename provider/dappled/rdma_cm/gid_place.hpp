@@ -3,7 +3,7 @@
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP
 
-#include "provider/dappled/device_table.hpp"
+#include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/address.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "provider/dappled/rdma_cm/id.hpp"
-#include "provider/soft/cm_messages.hpp"
+#include "provider/member/cm_messages.hpp"
 #include "roce/cm/saved.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/soft/cm_messages.hpp"
-#include "provider/soft/owned_fd.hpp"
+#include "provider/member/cm_messages.hpp"
+#include "provider/member/owned_fd.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -7,7 +7,7 @@
 
 #include <new>
 
-#include "provider/soft/gid.hpp"
+#include "provider/member/gid.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::dappled::rdma_cm {

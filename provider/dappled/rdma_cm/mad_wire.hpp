@@ -9,7 +9,7 @@
 #include <span>
 
 #include "provider/dappled/rdma_cm/address.hpp"
-#include "provider/soft/udp_wire.hpp"
+#include "provider/soft/wire/udp_wire.hpp"
 #include "roce/cm/ports.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "provider/soft/gid.hpp"
-#include "provider/soft/rtnetlink.hpp"
+#include "provider/member/gid.hpp"
+#include "provider/member/rtnetlink.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

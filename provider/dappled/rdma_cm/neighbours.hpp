@@ -7,7 +7,7 @@
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOURS_HPP
 
 #include "provider/dappled/rdma_cm/neighbour.hpp"
-#include "provider/soft/owned_fd.hpp"
+#include "provider/member/owned_fd.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -8,7 +8,7 @@
 #include "provider/dappled/rdma_cm/attributes.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
-#include "provider/soft/gid.hpp"
+#include "provider/member/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

@@ -5,7 +5,7 @@
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP
 
-#include "provider/dappled/device_table.hpp"
+#include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/id.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "provider/soft/undisturbed.hpp"
+#include "provider/member/undisturbed.hpp"
 
 namespace dapple::doors {
 

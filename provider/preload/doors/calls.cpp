@@ -15,13 +15,13 @@
 
 #include <charconv>
 
+#include "provider/member/doors.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/netlink.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/uverbs.hpp"
 #include "provider/preload/doors/wrapper.hpp"
-#include "provider/soft/doors.hpp"
 
 using namespace dapple::doors;
 

@@ -6,8 +6,8 @@
 
 #include <atomic>
 
+#include "provider/member/capture_file.hpp"
 #include "provider/preload/doors/descriptors.hpp"
-#include "provider/soft/capture_file.hpp"
 
 namespace dapple::doors {
 namespace {

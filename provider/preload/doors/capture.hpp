@@ -5,7 +5,7 @@
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 
 namespace dapple::doors {
 

@@ -13,7 +13,7 @@
 
 #include <atomic>
 
-#include "provider/soft/cm_messages.hpp"
+#include "provider/member/cm_messages.hpp"
 
 namespace dapple::doors {
 
@@ -88,7 +88,7 @@ void visit(Kind kind, bool (*visit)(const Door& door, void* argument), void* arg
 // each piece that may be closed, until one fails.
 int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from, unsigned to));
 
-// As in Doors (provider/soft/doors.hpp).
+// As in Doors (provider/member/doors.hpp).
 int hide(int fd);
 void close_hidden(int fd);
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "provider/soft/messages.hpp"
+#include "provider/member/messages.hpp"
 
 namespace dapple::doors {
 

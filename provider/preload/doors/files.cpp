@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include "provider/member/identity.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/real.hpp"
-#include "provider/soft/identity.hpp"
 
 namespace dapple::doors {
 namespace detail {

@@ -5,7 +5,7 @@
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 
 namespace dapple::doors {
 

@@ -15,14 +15,14 @@
 
 #include <algorithm>
 
+#include "provider/member/identity.hpp"
+#include "provider/member/problem.hpp"
 #include "provider/preload/doors/answers.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/netlink_request.hpp"
 #include "provider/preload/doors/real.hpp"
-#include "provider/soft/identity.hpp"
-#include "provider/soft/problem.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -22,7 +22,7 @@
 #include "provider/preload/doors/rdma_cm_command.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/trace.hpp"
-#include "provider/soft/fault_plan.hpp"
+#include "provider/soft/faults/fault_plan.hpp"
 
 namespace dapple::doors {
 namespace {

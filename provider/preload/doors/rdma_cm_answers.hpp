@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
+#include "provider/member/cm_messages.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
-#include "provider/soft/cm_messages.hpp"
 
 namespace dapple::doors {
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "provider/soft/cm_messages.hpp"
+#include "provider/member/cm_messages.hpp"
 
 namespace dapple::doors {
 

@@ -7,9 +7,9 @@
 
 #include <iterator>
 
+#include "provider/member/trace.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
-#include "provider/soft/trace/trace.hpp"
 
 namespace dapple::doors {
 namespace {

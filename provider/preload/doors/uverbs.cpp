@@ -12,10 +12,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "provider/member/identity.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/real.hpp"
-#include "provider/soft/identity.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-#include "provider/preload/symbol_table.hpp"
+#include "provider/preload/symbols/symbol_table.hpp"
 
 namespace dapple::heap {
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "provider/soft/heap.hpp"
+#include "provider/member/heap.hpp"
 
 namespace dapple::heap {
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "provider/soft/doors.hpp"
-#include "provider/soft/plugin.hpp"
+#include "provider/member/doors.hpp"
+#include "provider/soft/abi/plugin.hpp"
 
 namespace dapple::soft {
 

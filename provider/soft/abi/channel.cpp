@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/doors.hpp"
-#include "provider/soft/plugin.hpp"
+#include "provider/member/doors.hpp"
+#include "provider/soft/abi/plugin.hpp"
 
 namespace dapple::soft {
 

@@ -12,7 +12,7 @@
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/report.hpp"
-#include "provider/soft/memory_table.hpp"
+#include "provider/soft/memory/memory_table.hpp"
 
 namespace dapple::soft::check {
 

@@ -5,8 +5,8 @@
 // table.
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
-#include "provider/soft/context.hpp"
-#include "provider/soft/verbs.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/progress/context.hpp"
 
 namespace dapple::soft::check {
 namespace {

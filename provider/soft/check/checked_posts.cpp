@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "provider/segment_at.hpp"
+#include "provider/common/segment_at.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/request_findings.hpp"
-#include "provider/soft/context.hpp"
-#include "provider/soft/extended_post.hpp"
-#include "provider/soft/mapped_range.hpp"
-#include "provider/soft/verbs.hpp"
+#include "provider/soft/memory/mapped_range.hpp"
+#include "provider/soft/objects/extended_post.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/progress/context.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -8,10 +8,10 @@
 
 #include <utility>
 
+#include "provider/member/seed.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"
-#include "provider/soft/seed.hpp"
 
 namespace dapple::soft::check {
 

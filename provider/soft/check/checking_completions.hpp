@@ -6,7 +6,7 @@
 #define DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_COMPLETIONS_HPP
 
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/objects.hpp"
+#include "provider/soft/objects/objects.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft::check {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "provider/soft/check/request_findings.hpp"
-#include "provider/soft/context.hpp"
-#include "provider/soft/mapped_range.hpp"
+#include "provider/soft/memory/mapped_range.hpp"
+#include "provider/soft/progress/context.hpp"
 
 namespace dapple::soft::check {
 

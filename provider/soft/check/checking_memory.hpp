@@ -8,8 +8,8 @@
 
 #include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/memory_layer.hpp"
-#include "provider/soft/objects.hpp"
+#include "provider/soft/memory/memory_layer.hpp"
+#include "provider/soft/objects/objects.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft::check {

@@ -16,8 +16,8 @@
 #include <set>
 #include <utility>
 
+#include "provider/member/heap.hpp"
 #include "provider/soft/check/stack.hpp"
-#include "provider/soft/heap.hpp"
 
 namespace dapple::soft::check {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "provider/soft/random_sequence.hpp"
+#include "provider/soft/faults/random_sequence.hpp"
 #include "roce/queue_pair.hpp"
 
 namespace dapple::soft::check {

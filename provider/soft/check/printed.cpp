@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "provider/soft/own_thread.hpp"
+#include "provider/member/own_thread.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "provider/member/owned_fd.hpp"
 #include "provider/soft/check/printed.hpp"
-#include "provider/soft/owned_fd.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "provider/soft/check/options.hpp"
+#include "provider/member/check_options.hpp"
 #include "provider/soft/check/report.hpp"
 #include "provider/soft/check/suppressions.hpp"
 

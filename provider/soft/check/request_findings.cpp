@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/completion_names.hpp"
-#include "provider/soft/context.hpp"
+#include "provider/soft/faults/completion_names.hpp"
+#include "provider/soft/progress/context.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::check {

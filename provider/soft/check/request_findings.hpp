@@ -9,8 +9,8 @@
 #include <string>
 
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/memory_table.hpp"
-#include "provider/soft/objects.hpp"
+#include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/objects/objects.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::soft::check {

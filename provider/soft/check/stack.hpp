@@ -3,7 +3,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_STACK_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_STACK_HPP
 
-#include "provider/stack.hpp"
+#include "provider/common/stack.hpp"
 
 namespace dapple::soft::check {
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "provider/soft/own_code.hpp"
+#include "provider/soft/locks/own_code.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft::check {

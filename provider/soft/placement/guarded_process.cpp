@@ -8,7 +8,7 @@
 
 #include <cassert>
 
-#include "provider/soft/ordered_copy.hpp"
+#include "provider/soft/memory/ordered_copy.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -14,7 +14,7 @@
 #include <cassert>
 #include <utility>
 
-#include "provider/soft/ordered_copy.hpp"
+#include "provider/soft/memory/ordered_copy.hpp"
 #include "provider/soft/proof/process_memory.hpp"
 
 namespace dapple::soft {

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "provider/soft/memory_table.hpp"
+#include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
-#include "provider/soft/wire.hpp"
+#include "provider/soft/wire/wire.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "provider/soft/undisturbed.hpp"
+#include "provider/member/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <mutex>
 
-#include "provider/soft/messages.hpp"
-#include "provider/soft/owned_fd.hpp"
-#include "provider/soft/placement/announcements.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/soft/same_host/announcements.hpp"
 #include "provider/soft/same_host/ring.hpp"
 
 namespace dapple::soft {

@@ -12,8 +12,8 @@
 #include <span>
 #include <utility>
 
-#include "provider/file_limit.hpp"
-#include "provider/soft/unix_message.hpp"
+#include "provider/common/file_limit.hpp"
+#include "provider/member/unix_message.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

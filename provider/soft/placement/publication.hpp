@@ -11,8 +11,8 @@
 #include <memory>
 #include <mutex>
 
-#include "provider/soft/messages.hpp"
-#include "provider/soft/owned_fd.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
 #include "provider/soft/placement/guard_page.hpp"
 #include "provider/soft/placement/placers.hpp"
 #include "provider/soft/placement/table.hpp"

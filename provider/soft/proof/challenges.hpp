@@ -13,8 +13,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "provider/member/right.hpp"
 #include "provider/soft/proof/random_page.hpp"
-#include "provider/soft/proof/right.hpp"
 
 namespace dapple::soft {
 

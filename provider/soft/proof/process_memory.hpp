@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "provider/soft/owned_fd.hpp"
+#include "provider/member/owned_fd.hpp"
 #include "provider/soft/proof/challenges.hpp"
 
 namespace dapple::soft {

@@ -13,7 +13,7 @@
 #include <cassert>
 #include <utility>
 
-#include "provider/file_limit.hpp"
+#include "provider/common/file_limit.hpp"
 
 namespace dapple::soft {
 namespace {

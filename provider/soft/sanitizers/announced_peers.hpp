@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/soft/brief_mutex.hpp"
+#include "provider/soft/locks/brief_mutex.hpp"
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
 
 namespace dapple::soft {

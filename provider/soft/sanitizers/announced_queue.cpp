@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <new>
 
-#include "provider/soft/brief_mutex.hpp"
-#include "provider/soft/own_code.hpp"
+#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/own_code.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
 

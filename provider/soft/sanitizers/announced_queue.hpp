@@ -12,7 +12,7 @@
 #include <memory>
 #include <span>
 
-#include "provider/soft/memory_table.hpp"
+#include "provider/soft/memory/memory_table.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

@@ -6,8 +6,8 @@
 #ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP
 #define DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP
 
-#include "provider/soft/memory_layer.hpp"
-#include "provider/soft/memory_table.hpp"
+#include "provider/soft/memory/memory_layer.hpp"
+#include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft {

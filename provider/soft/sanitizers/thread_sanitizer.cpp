@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
 
+#include "provider/soft/memory/unseen_access.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/program_function.hpp"
-#include "provider/soft/unseen_access.hpp"
 
 namespace dapple::soft {
 namespace {

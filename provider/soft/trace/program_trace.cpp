@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "provider/soft/completion_names.hpp"
-#include "provider/soft/event_names.hpp"
+#include "provider/soft/faults/completion_names.hpp"
+#include "provider/soft/faults/event_names.hpp"
 
 namespace dapple::soft {
 namespace {

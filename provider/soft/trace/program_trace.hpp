@@ -3,8 +3,8 @@
 #ifndef DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP
 #define DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP
 
-#include "provider/soft/plugin.hpp"
-#include "provider/soft/trace/trace.hpp"
+#include "provider/member/trace.hpp"
+#include "provider/soft/abi/plugin.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::soft {

@@ -3,9 +3,9 @@
 #ifndef DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP
 #define DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP
 
-#include "provider/soft/completion_names.hpp"
-#include "provider/soft/objects.hpp"
-#include "provider/soft/trace/trace.hpp"
+#include "provider/member/trace.hpp"
+#include "provider/soft/faults/completion_names.hpp"
+#include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {
 

@@ -5,11 +5,11 @@
 // error. Lines of posts come before the call, which may complete them. Other programs have the plain table.
 #include <errno.h>
 
-#include "provider/segment_at.hpp"
-#include "provider/soft/fault_plan.hpp"
-#include "provider/soft/objects.hpp"
+#include "provider/common/segment_at.hpp"
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/objects.hpp"
+#include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/trace/program_trace.hpp"
-#include "provider/soft/verbs.hpp"
 
 namespace dapple::soft {
 namespace {

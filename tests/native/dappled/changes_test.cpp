@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "provider/soft/counters_file.hpp"
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/counters_file.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tests/native/dappled/member.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"

@@ -20,7 +20,7 @@
 #include <memory>
 #include <string>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tests/native/clock.hpp"
 #include "tests/native/dappled/member.hpp"
 #include "tests/native/namespaces.hpp"

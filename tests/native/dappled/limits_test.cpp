@@ -18,7 +18,7 @@
 
 #include <memory>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tests/native/dappled/member.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"

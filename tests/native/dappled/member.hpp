@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 
 namespace dapple::tests {
 

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "provider/soft/counters_file.hpp"
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/counters_file.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tests/native/clock.hpp"
 #include "tests/native/counter.hpp"
 #include "tests/native/dappled/member.hpp"

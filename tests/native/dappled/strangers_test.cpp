@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
-#include "provider/soft/daemon_link.hpp"
-#include "provider/soft/unix_message.hpp"
+#include "provider/member/daemon_link.hpp"
+#include "provider/member/unix_message.hpp"
 #include "tests/native/dappled/member.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"

@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "provider/soft/cm_messages.hpp"
+#include "provider/member/cm_messages.hpp"
 
 namespace dapple::tests {
 

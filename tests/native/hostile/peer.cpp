@@ -22,10 +22,10 @@
 #include <span>
 #include <vector>
 
-#include "provider/soft/same_host/links.hpp"
+#include "provider/member/unix_message.hpp"
+#include "provider/soft/links/links.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/same_host/ring.hpp"
-#include "provider/soft/unix_message.hpp"
 
 using namespace dapple::soft;
 

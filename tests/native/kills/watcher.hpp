@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 
 namespace dapple::tests {
 

@@ -15,8 +15,8 @@
 #include <memory>
 
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
-#include "provider/soft/gid.hpp"
-#include "provider/soft/messages.hpp"
+#include "provider/member/gid.hpp"
+#include "provider/member/messages.hpp"
 #include "roce/cm/ip_service.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"

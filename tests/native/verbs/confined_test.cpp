@@ -20,9 +20,9 @@
 #include <algorithm>
 #include <span>
 
-#include "provider/soft/daemon_link.hpp"
-#include "provider/soft/same_host/links.hpp"
-#include "provider/soft/way_messages.hpp"
+#include "provider/member/daemon_link.hpp"
+#include "provider/member/way_messages.hpp"
+#include "provider/soft/links/links.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/verbs/placement_rig.hpp"
 

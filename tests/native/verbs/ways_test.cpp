@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/gid.hpp"
+#include "provider/member/gid.hpp"
 #include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"

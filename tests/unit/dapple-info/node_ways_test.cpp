@@ -4,7 +4,7 @@
 // The ways of connections, from given data.
 #include "tools/dapple-info/node_ways.hpp"
 
-#include "provider/soft/gid.hpp"
+#include "provider/member/gid.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 
 using namespace dapple;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "provider/soft/gid.hpp"
+#include "provider/member/gid.hpp"
 
 namespace dapple::dappled::rdma_cm::test {
 namespace {

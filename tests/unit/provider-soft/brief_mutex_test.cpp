@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/brief_mutex.hpp"
+#include "provider/soft/locks/brief_mutex.hpp"
 
 #include <pthread.h>
 #include <time.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/disordered_writes.hpp"
+#include "provider/soft/memory/disordered_writes.hpp"
 
 #include <string.h>
 
 #include <vector>
 
-#include "provider/soft/memory_table.hpp"
+#include "provider/soft/memory/memory_table.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/faults.hpp"
+#include "provider/soft/faults/faults.hpp"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/soft/seed.hpp"
+#include "provider/member/seed.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;

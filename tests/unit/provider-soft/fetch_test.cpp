@@ -3,7 +3,7 @@
 //
 // The bytes of two messages by one system call. The sender's bytes change after each fetch, so a test sees which
 // message has been fetched when.
-#include "provider/soft/placement/fetch.hpp"
+#include "provider/soft/progress/fetch.hpp"
 
 #include <string.h>
 #include <sys/uio.h>
@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "provider/soft/memory_table.hpp"
-#include "provider/soft/unseen_access.hpp"
+#include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/memory/unseen_access.hpp"
 #include "tests/unit/provider-soft/placement_rig.hpp"
 
 using namespace dapple::soft;

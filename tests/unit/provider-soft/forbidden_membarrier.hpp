@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "provider/soft/heavy_barrier.hpp"
+#include "provider/soft/locks/heavy_barrier.hpp"
 #include "tests/native/clock.hpp"
 #include "tests/unit/provider/refused_call.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/memory_table.hpp"
+#include "provider/soft/memory/memory_table.hpp"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,8 +12,8 @@
 #include <atomic>
 #include <vector>
 
-#include "provider/soft/heavy_barrier.hpp"
-#include "provider/soft/mapped_range.hpp"
+#include "provider/soft/locks/heavy_barrier.hpp"
+#include "provider/soft/memory/mapped_range.hpp"
 #include "tests/unit/provider-soft/forbidden_membarrier.hpp"
 #include "tests/unit/provider-soft/store_noise.hpp"
 #include "tests/unit/provider/cmocka.hpp"

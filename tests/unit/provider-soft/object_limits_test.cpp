@@ -3,7 +3,7 @@
 //
 // The limits of a device: kept by threads that make and destroy objects at the same time, and shared by the device's
 // contexts.
-#include "provider/soft/object_limits.hpp"
+#include "provider/soft/objects/object_limits.hpp"
 
 #include <pthread.h>
 

@@ -12,9 +12,9 @@
 #include <memory>
 #include <utility>
 
+#include "provider/member/unix_message.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/placement/publication.hpp"
-#include "provider/soft/unix_message.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace dapple::tests {

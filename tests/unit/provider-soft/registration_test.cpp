@@ -8,8 +8,8 @@
 
 #include <string>
 
+#include "provider/member/identity.hpp"
 #include "provider/soft/abi/structures.hpp"
-#include "provider/soft/identity.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 #include "tests/unit/provider/heard_child.hpp"
 

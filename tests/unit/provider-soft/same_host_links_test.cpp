@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/same_host/links.hpp"
+#include "provider/soft/links/links.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "provider/soft/same_host/ring_post.hpp"
-#include "provider/soft/unix_message.hpp"
+#include "provider/member/unix_message.hpp"
+#include "provider/soft/links/ring_post.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/timers.hpp"
+#include "provider/soft/progress/timers.hpp"
 
 #include <stdlib.h>
 
 #include "provider/soft/check/checked_qp.hpp"
-#include "provider/soft/extended_post.hpp"
-#include "provider/soft/qp_table.hpp"
+#include "provider/soft/objects/extended_post.hpp"
+#include "provider/soft/progress/qp_table.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;

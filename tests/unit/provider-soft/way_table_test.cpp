@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/same_host/way_table.hpp"
+#include "provider/soft/links/way_table.hpp"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string>
 
-#include "provider/override.hpp"
+#include "provider/device/override.hpp"
 
 namespace machine_file {
 namespace {

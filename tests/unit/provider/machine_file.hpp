@@ -27,7 +27,7 @@
 #include <optional>
 #include <string>
 
-#include "provider/query.hpp"
+#include "provider/libdapple/query.hpp"
 
 namespace machine_file {
 

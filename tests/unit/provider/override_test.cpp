@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/override.hpp"
+#include "provider/device/override.hpp"
 
 #include <initializer_list>
 

@@ -3,7 +3,7 @@
 //
 // The kind of memory at an address: the decision for every kind of mapping, for machines made of files, and for this
 // process.
-#include "provider/range.hpp"
+#include "provider/device/range.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <fstream>
 #include <string>
 
-#include "provider/memory_place.hpp"
+#include "provider/device/memory_place.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::provider;

@@ -5,7 +5,7 @@
 #include <infiniband/verbs.h>
 #include <stdio.h>
 
-#include "provider/registration.hpp"
+#include "provider/device/registration.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/region.hpp"
+#include "provider/device/region.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "provider/decision.hpp"
+#include "provider/device/decision.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::provider;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The softroce tests check the kernel's answer on real devices; this test covers contexts that are no device.
-#include "provider/software_device.hpp"
+#include "provider/device/software_device.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The sync calls over a CPU that only records its operations.
-#include "provider/sync.hpp"
+#include "provider/device/sync.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <initializer_list>
 
 #include "coherence/line_walk.hpp"
-#include "provider/persistence.hpp"
+#include "provider/device/persistence.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "provider/soft/messages.hpp"
+#include "provider/member/messages.hpp"
 
 namespace dapple::info {
 namespace {

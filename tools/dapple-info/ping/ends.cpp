@@ -12,8 +12,8 @@
 #include <cstring>
 #include <memory>
 
-#include "provider/soft/messages.hpp"
-#include "provider/soft/owned_fd.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
 
 namespace dapple::info {
 namespace {

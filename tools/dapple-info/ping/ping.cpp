@@ -13,8 +13,8 @@
 #include <cstring>
 #include <memory>
 
-#include "provider/soft/messages.hpp"
-#include "provider/soft/port_owner.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/port_owner.hpp"
 #include "tools/dapple-info/ping/asker.hpp"
 #include "tools/dapple-info/ping/echo.hpp"
 #include "tools/dapple-info/ping/through_dappled.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "provider/soft/daemon_link.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "tools/dapple-info/ping/ends.hpp"
 
 namespace dapple::info {

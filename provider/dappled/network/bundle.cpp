@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/network/bundle.hpp"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <span>
+
+#include "provider/member/messages.hpp"
+#include "provider/member/unix_message.hpp"
+
+namespace dapple::dappled {
+namespace {
+
+struct Entry {
+  uint32_t magic = soft::kMagic;
+  uint32_t index = 0;
+};
+
+// Room for the entries of all slots, where the system's default is small.
+constexpr int kQueueBytes = 1 << 20;
+
+}  // namespace
+
+int Bundle::create() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+  writer_.reset(ends[0]);
+  queue_.reset(ends[1]);
+  setsockopt(writer_.get(), SOL_SOCKET, SO_SNDBUF, &kQueueBytes, sizeof kQueueBytes);
+  return 0;
+}
+
+int Bundle::add(uint32_t index, int socket) {
+  const Entry entry = {soft::kMagic, index};
+  const std::span<const Entry, 1> bytes(&entry, 1);
+  return soft::send_message(writer_.get(), std::as_bytes(bytes), std::span(&socket, 1), MSG_DONTWAIT);
+}
+
+void Bundle::adopt(soft::OwnedFd writer, soft::OwnedFd queue) {
+  writer_ = std::move(writer);
+  queue_ = std::move(queue);
+}
+
+int Bundle::look(soft::OwnedFd* sockets, uint32_t most) const {
+  // With SO_PEEK_OFF, each peek continues behind the one before it. Taking the messages out would lose the sockets if
+  // dappled died meanwhile.
+  const int from_start = 0;
+  if (setsockopt(queue_.get(), SOL_SOCKET, SO_PEEK_OFF, &from_start, sizeof from_start) != 0) return -errno;
+  uint32_t count = 0;
+  while (count < most) {
+    Entry entry;
+    soft::Descriptors descriptors;
+    const ssize_t size = soft::receive_message(queue_.get(), std::as_writable_bytes(std::span<Entry, 1>(&entry, 1)),
+                                               descriptors, MSG_PEEK | MSG_DONTWAIT);
+    if (size == -EAGAIN || size == 0) break;
+    if (size < 0) return static_cast<int>(size);
+    if (size != sizeof entry || entry.magic != soft::kMagic || entry.index != count || descriptors.count != 1) return 0;
+    sockets[count++] = std::move(descriptors.fds[0]);
+  }
+  return static_cast<int>(count);
+}
+
+void Bundle::close() {
+  writer_.reset();
+  queue_.reset();
+}
+
+}  // namespace dapple::dappled

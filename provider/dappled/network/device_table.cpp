@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/network/device_table.hpp"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace dapple::dappled {
+namespace {
+
+bool usable(const Netdev& netdev) {
+  return netdev.address_count > 0 || netdev.can_do_without_address();
+}
+
+int rank_of(const Netdev& netdev) {
+  if (netdev.loopback) return 2;
+  return netdev.up && netdev.address_count > 0 ? 0 : 1;
+}
+
+const Netdev* find_netdev(const Netdevs& netdevs, uint32_t index) {
+  for (uint32_t i = 0; i < netdevs.count; i++) {
+    if (netdevs.devices[i].index == index && usable(netdevs.devices[i])) return &netdevs.devices[i];
+  }
+  return nullptr;
+}
+
+bool has_address(const Netdev& netdev, const uint8_t* gid) {
+  for (uint32_t i = 0; i < netdev.address_count; i++) {
+    if (memcmp(netdev.addresses[i], gid, 16) == 0) return true;
+  }
+  return false;
+}
+
+// kMaxGids if it is not there.
+uint32_t place_of(const soft::GidEntry (&gids)[soft::kMaxGids], const uint8_t* gid) {
+  uint32_t place = 0;
+  while (place < soft::kMaxGids && (gids[place].valid == 0 || memcmp(gids[place].gid, gid, 16) != 0)) place++;
+  return place;
+}
+
+void name_device(soft::DeviceInfo& device) {
+  snprintf(device.name, sizeof device.name, "dapple%u", device.index - soft::kFirstDeviceIndex);
+}
+
+}  // namespace
+
+const soft::DeviceInfo* DeviceTable::find(uint32_t index) const {
+  for (uint32_t i = 0; i < count_; i++) {
+    if (devices_[i].index == index) return &devices_[i];
+  }
+  return nullptr;
+}
+
+void DeviceTable::add_gid(soft::DeviceInfo& device, const uint8_t* gid) const {
+  if (place_of(device.gids, gid) != soft::kMaxGids) return;
+  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
+    soft::GidEntry& entry = device.gids[i];
+    if (entry.valid != 0 || (users_ != nullptr && users_->uses_gid(device, i))) continue;
+    entry.valid = 1;
+    memcpy(entry.gid, gid, sizeof entry.gid);
+    return;
+  }
+}
+
+void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
+  const soft::DeviceInfo before = device;
+  memcpy(device.netdev, netdev.name, sizeof device.netdev);
+  memcpy(device.mac, netdev.mac, sizeof device.mac);
+  device.netdev_mtu = netdev.mtu;
+  device.up = netdev.up;
+  device.loopback = netdev.loopback;
+  bool removed = false;
+  for (soft::GidEntry& entry : device.gids) {
+    if (entry.valid == 0 || has_address(netdev, entry.gid)) continue;
+    entry = {};
+    removed = true;
+  }
+  if (removed && users_ != nullptr) users_->gids_removed();
+  for (uint32_t i = 0; i < netdev.address_count; i++) add_gid(device, netdev.addresses[i]);
+  // DeviceInfo has no padding that could differ.
+  if (memcmp(&before, &device, sizeof device) != 0) {
+    device.generation++;
+    generation_++;
+  }
+}
+
+uint64_t DeviceTable::guid_of(const Netdev& netdev) const {
+  uint64_t value = identity_ + netdev.index * 0x9E3779B97F4A7C15;
+  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
+  value = (value ^ value >> 27) * 0x94D049BB133111EB;
+  return (value ^ value >> 31) | 1;  // 0 means no GUID
+}
+
+void DeviceTable::add(const Netdev& netdev, std::span<const uint32_t> freed) {
+  uint32_t index = soft::kFirstDeviceIndex;
+  while (find(index) != nullptr || std::find(freed.begin(), freed.end(), index) != freed.end()) index++;
+  soft::DeviceInfo& device = devices_[count_++];
+  device = {};
+  device.index = index;
+  device.netdev_index = netdev.index;
+  device.guid = guid_of(netdev);
+  name_device(device);
+  refresh(device, netdev);
+}
+
+void DeviceTable::sort() {
+  std::sort(devices_, devices_ + count_,
+            [](const soft::DeviceInfo& a, const soft::DeviceInfo& b) { return a.index < b.index; });
+}
+
+void DeviceTable::update(const Netdevs& netdevs) {
+  // The users of a device notice that it has gone only if no other has its index after the same update.
+  uint32_t freed[soft::kMaxDevices];
+  size_t freed_count = 0;
+  for (uint32_t i = 0; i < count_;) {
+    if (const Netdev* netdev = find_netdev(netdevs, devices_[i].netdev_index)) {
+      refresh(devices_[i++], *netdev);
+    } else {
+      freed[freed_count++] = devices_[i].index;
+      devices_[i] = devices_[--count_];
+      generation_++;
+    }
+  }
+  // Programs take the first device by default, so devices that reach other hosts come first, and loopback comes last.
+  for (const int rank : {0, 1, 2}) {
+    for (uint32_t i = 0; i < netdevs.count && count_ < soft::kMaxDevices; i++) {
+      const Netdev& netdev = netdevs.devices[i];
+      if (rank_of(netdev) != rank || !usable(netdev)) continue;
+      const bool known = std::any_of(devices_, devices_ + count_, [&](const soft::DeviceInfo& device) {
+        return device.netdev_index == netdev.index;
+      });
+      if (!known) add(netdev, {freed, freed_count});
+    }
+  }
+  sort();
+}
+
+void DeviceTable::restore(const soft::AnnouncedDevice& known) {
+  soft::DeviceInfo* device = nullptr;
+  for (uint32_t i = 0; i < count_; i++) {
+    if (devices_[i].netdev_index == known.netdev_index) device = &devices_[i];
+  }
+  // The kernel reuses the indexes of netdevs.
+  if (device == nullptr || known.guid == 0 || strncmp(known.netdev, device->netdev, sizeof known.netdev) != 0) return;
+  if (known.index < soft::kFirstDeviceIndex || known.index - soft::kFirstDeviceIndex > 0xFFFF) return;
+  if (device->index == known.index && device->guid == known.guid) return;
+  // If another netdev has got the index meanwhile, the two exchange theirs: the member still knows this device by it.
+  for (uint32_t i = 0; i < count_; i++) {
+    if (&devices_[i] != device && devices_[i].index == known.index) {
+      std::swap(devices_[i].index, device->index);
+      name_device(devices_[i]);
+      devices_[i].generation++;
+    }
+  }
+  device->index = known.index;
+  device->guid = known.guid;
+  name_device(*device);
+  device->generation++;
+  generation_++;
+  sort();
+}
+
+void DeviceTable::restore_gids(const soft::AnnounceGidsRequest& known) {
+  const auto found = std::find_if(devices_, devices_ + count_, [&](const soft::DeviceInfo& device) {
+    return device.index == known.index && device.guid == known.guid;
+  });
+  if (found == devices_ + count_ || known.generation <= found->restored) return;
+  soft::DeviceInfo& device = *found;
+  soft::GidEntry before[soft::kMaxGids];
+  std::copy_n(device.gids, soft::kMaxGids, before);
+  std::fill_n(device.gids, soft::kMaxGids, soft::GidEntry{});
+  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
+    const bool valid = (known.valid >> i & 1) != 0 && place_of(device.gids, known.gids[i]) == soft::kMaxGids;
+    const uint32_t now = valid ? place_of(before, known.gids[i]) : soft::kMaxGids;
+    if (now != soft::kMaxGids) device.gids[i] = before[now];
+  }
+  if (users_ != nullptr) users_->gids_removed();
+  // Addresses that have come meanwhile.
+  for (const soft::GidEntry& entry : before) {
+    if (entry.valid != 0) add_gid(device, entry.gid);
+  }
+  device.restored = known.generation;
+  device.generation = std::max(device.generation, known.generation) + 1;
+  generation_++;
+}
+
+}  // namespace dapple::dappled

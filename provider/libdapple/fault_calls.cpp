@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/libdapple/fault_calls.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+#include "provider/common/keep_errno.hpp"
+#include "provider/libdapple/plugin.hpp"
+
+namespace dapple::provider {
+namespace {
+
+// libibverbs loads its drivers when a program asks for devices.
+void load_drivers() {
+  void* verbs = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (verbs == nullptr) return;
+  const auto get = reinterpret_cast<decltype(&ibv_get_device_list)>(dlsym(verbs, "ibv_get_device_list"));
+  const auto release = reinterpret_cast<decltype(&ibv_free_device_list)>(dlsym(verbs, "ibv_free_device_list"));
+  ibv_device** list = get == nullptr || release == nullptr ? nullptr : get(nullptr);
+  if (list != nullptr) release(list);
+  dlclose(verbs);
+}
+
+template <typename Function>
+Function plugin_function(const char* name) {
+  void* function = find_in_plugin(name);
+  if (function == nullptr) {
+    load_drivers();
+    function = find_in_plugin(name);
+  }
+  return reinterpret_cast<Function>(function);
+}
+
+}  // namespace
+
+int fault_next(const char* verb, int error) {
+  const KeepErrno keep;
+  const auto function = plugin_function<FaultNext>(kFaultNext);
+  return function == nullptr ? ENOSYS : function(verb, error);
+}
+
+int fault_clear() {
+  const KeepErrno keep;
+  const auto function = plugin_function<FaultClear>(kFaultClear);
+  return function == nullptr ? ENOSYS : function();
+}
+
+}  // namespace dapple::provider

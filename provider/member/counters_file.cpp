@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/member/counters_file.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dapple::soft {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+}  // namespace
+
+OwnedFd make_counters_file() {
+  OwnedFd file(memfd_create("dapple-counters", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file) return file;
+  if (ftruncate(file.get(), kCountersFileSize) != 0 || fcntl(file.get(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) {
+    file.reset();
+  }
+  return file;
+}
+
+bool is_counters_file(int fd) {
+  struct stat status;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & kSeals) == kSeals && (seals & F_SEAL_WRITE) == 0 && fstat(fd, &status) == 0 &&
+         status.st_size == kCountersFileSize;
+}
+
+SlotPages* map_counters(int fd, uint32_t slot) {
+  if (slot >= kMaxSlots || !is_counters_file(fd)) return nullptr;
+  const size_t place = slot * kSlotPagesSize;
+  const size_t within = place % static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, within + kSlotPagesSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                      static_cast<off_t>(place - within));
+  return memory == MAP_FAILED ? nullptr : reinterpret_cast<SlotPages*>(static_cast<char*>(memory) + within);
+}
+
+bool CountersSum::map(int fd) {
+  unmap();
+  if (!is_counters_file(fd)) return false;
+  void* memory = mmap(nullptr, kCountersFileSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory != MAP_FAILED) base_ = static_cast<char*>(memory);
+  return base_ != nullptr;
+}
+
+void CountersSum::unmap() {
+  if (base_ != nullptr) munmap(base_, kCountersFileSize);
+  base_ = nullptr;
+  covered_ = 0;
+}
+
+int CountersSum::cover(int fd, uint32_t slots) {
+  if (slots <= covered_) return 0;
+  if (fallocate(fd, 0, 0, static_cast<off_t>(slots * kSlotPagesSize)) != 0) return errno;
+  covered_ = slots;
+  return 0;
+}
+
+SlotPages* CountersSum::at(uint32_t slot) const {
+  return slot >= covered_ ? nullptr : reinterpret_cast<SlotPages*>(base_ + slot * kSlotPagesSize);
+}
+
+void CountersSum::add_to(uint64_t (&sums)[kCounterCount]) const {
+  for (uint32_t slot = 0; slot < covered_; slot++) {
+    const auto counters = all_of(at(slot)->counters);
+    for (size_t i = 0; i < kCounterCount; i++) sums[i] += counters[i].value();
+  }
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The counters, ways and used GIDs of all slots in one memfd of fixed size. dappled makes it; each member gets the
+// descriptor with its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
+#ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
+#define DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
+
+#include <cstdint>
+
+#include "provider/member/counters.hpp"
+#include "provider/member/gid_use_rows.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/member/way_rows.hpp"
+
+namespace dapple::soft {
+
+// The memory that a slot's owner shares with dappled.
+struct SlotPages {
+  SlotCounters counters;
+  SlotWays ways;
+  SlotGidUses gid_uses;
+};
+
+// Whole pages on most machines, so that an owner does not map its neighbours'.
+inline constexpr size_t kSlotPagesSize = 20480;
+static_assert(sizeof(SlotPages) <= kSlotPagesSize);
+inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotPagesSize;
+
+// Empty on failure. The size of the file cannot change afterwards.
+OwnedFd make_counters_file();
+
+// Tells whether the descriptor is such a file's. Another file could be truncated, and a reader would crash.
+bool is_counters_file(int fd);
+
+// The pages of one slot, which stay mapped. Null on failure.
+SlotPages* map_counters(int fd, uint32_t slot);
+
+// dappled's view of all slots, dead owners' included.
+class CountersSum {
+ public:
+  CountersSum() = default;
+  CountersSum(const CountersSum&) = delete;
+  CountersSum& operator=(const CountersSum&) = delete;
+  ~CountersSum() { unmap(); }
+
+  // False on failure; there is no sum then.
+  bool map(int fd);
+  // Takes the memory for the first `slots` slots of the mapped file, so that no access of dappled or of a slot's owner
+  // ends in SIGBUS. These slots are covered then. 0, or an errno.
+  int cover(int fd, uint32_t slots);
+  // Adds the counters of all slots that are covered.
+  void add_to(uint64_t (&sums)[kCounterCount]) const;
+  SlotPages* at(uint32_t slot) const;  // null if the slot is not covered
+
+ private:
+  void unmap();
+
+  char* base_ = nullptr;
+  uint32_t covered_ = 0;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A program's connection to dappled, which is started if none answers. When dappled dies, the next call connects to the
+// next dappled (or starts it) and announces the slot and devices of this link there. The slot's socket stays the same
+// and continues to receive.
+//
+// Internally locked. Calls block for the time of a question to a process of this host, at most for some seconds.
+#ifndef DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
+#define DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "provider/member/cm_messages.hpp"
+#include "provider/member/gid_use_rows.hpp"
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/member/problem.hpp"
+#include "provider/member/unix_message.hpp"
+#include "provider/member/way_messages.hpp"
+
+namespace dapple::soft {
+
+struct DeviceList {
+  uint32_t generation = 0;  // if it differs from the last one, something has changed
+  uint32_t count = 0;
+  uint32_t indexes[kMaxDevices] = {};
+};
+
+// A process' share of the QP numbers and of port 4791. The descriptors belong to the link and live as long.
+struct Slot {
+  uint32_t number = 0;      // QPNs are number << 16 and the 65,535 after it
+  bool dual_stack = false;  // the socket is AF_INET6 and takes IPv4 as well (::ffff:a.b.c.d); else AF_INET
+  int receive_socket = -1;  // only receives: never send from it, connect it or shut it down
+  int lease = -1;           // bound to the slot's name
+  int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; never read
+  int counters_file = -1;
+  SlotCounters* counters = nullptr;  // mapped as long as the process lives
+  SlotWays* ways = nullptr;          // the same
+  SlotGidUses* gid_uses = nullptr;   // the same
+};
+
+// An rdma_cm channel of this process. The descriptors stay the caller's.
+struct CmChannel {
+  CmChannelName name;
+  int end = -1;  // dappled's
+  int journal = -1;
+};
+
+class DaemonLink {
+ public:
+  enum class Start { kIfNeeded, kNever };
+
+  // Null on failure, and `problem` has the reason.
+  static std::unique_ptr<DaemonLink> open(Problem& problem, Start start = Start::kIfNeeded);
+  ~DaemonLink() = default;
+  DaemonLink(const DaemonLink&) = delete;
+  DaemonLink& operator=(const DaemonLink&) = delete;
+
+  bool devices(DeviceList& list, Problem& problem);
+  // ENODEV if its netdev is gone.
+  bool device(uint32_t index, DeviceInfo& info, Problem& problem);
+  // Takes a slot at the first call; later calls return the same.
+  bool slot(Slot& slot, Problem& problem);
+  bool status(StatusReply& status, Problem& problem);
+  // The ways of one program's connections: way_messages.hpp.
+  bool ways(uint32_t slot, uint32_t first, WaysReply& reply, Problem& problem);
+
+  // A channel of rdma_cm (cm_messages.hpp). `end` is dappled's end of the pair.
+  bool cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem);
+  // 0, or the errno of the program's write(). `problem` has a line if the errno is not dappled's own answer. `again`:
+  // the command was sent to a second dappled, as the first died before it answered.
+  int cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem);
+  // After a command whose reply says that events were removed.
+  void cm_resume(const CmChannelName& name);
+  // Called with each new connection, with the link's lock held, before any other question: passes each channel of this
+  // process to restore(), until one is lost. Set it before the first channel.
+  using Reconnected = void (*)(DaemonLink& link, Problem& problem);
+  void when_reconnected(Reconnected reconnected) { reconnected_ = reconnected; }
+  // Only for the function Reconnected. False if the connection is lost. A channel that dappled refuses is lost: the
+  // program's end reads an end of file. `loss` gets a line about a channel, or a part of it, that is lost.
+  bool restore(const CmChannel& channel, Problem& problem, Problem& loss);
+
+  // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as
+  // long as this connection lasts. capture_again() is for the function Reconnected.
+  bool capture(int file, Problem& problem);
+  bool capture_again(int file, Problem& problem);
+
+  // Connects again if dappled is gone. Call it when fd() reports an event, or when look() returns kGone.
+  bool check(Problem& problem);
+  // Reads dappled's reports without waiting. kGone: check() has to connect again. kBusy: another thread asks dappled,
+  // so look again soon.
+  enum class State { kConnected, kGone, kBusy };
+  State look();
+  // To poll for the end of the connection and for changes (POLLIN or POLLHUP); changes with each connection. -1 if
+  // there is none. Without the lock: it does not wait for a question that dappled does not answer.
+  int fd() const { return fd_.load(std::memory_order_relaxed); }
+  // Devices, addresses or links may have changed since take_changed() was called: dappled reported it, or no dappled
+  // ran for some time. Any thread may call it, without the lock.
+  bool changed() const { return changed_.load(std::memory_order_relaxed); }
+  void note_change() { changed_.store(true); }
+  bool take_changed() { return changed_.exchange(false); }
+
+  // In a child of fork(), by an atfork handler: closes what belongs to the parent, so that its death is noticed. The
+  // link then has no slot, and connects again at its next use. prepare() and parent() hold the lock during the fork.
+  void fork_prepare() { mutex_.lock(); }
+  void fork_parent() { mutex_.unlock(); }
+  void fork_child();
+
+ private:
+  explicit DaemonLink(Start start) : start_(start) {}
+
+  enum class Answer { kGood, kRefused, kGone };
+
+  bool connected(Problem& problem);  // connects if needed
+  bool connect_once(Problem& problem, bool& nobody);
+  void note_refusal(const ErrorReply& reply, Problem& problem);
+  bool was_refused(Problem& problem);
+  bool replace_daemon();
+  bool died_in_the_middle() const { return !socket_ && answer_ == Answer::kGone; }
+  void disconnect();
+  bool announce(Problem& problem);
+  bool announce_gids(Problem& problem);
+  void remember(const DeviceInfo& info);
+  void read_reports();
+  // Tells whether dappled has reported a change, and notes it.
+  bool is_change(std::span<const std::byte> room, ssize_t size);
+  // One question, sent again to the next dappled if this one dies. `reply` is a message struct. `descriptors` is null
+  // if none come.
+  template <class Request, class Reply>
+  bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors* descriptors, Problem& problem,
+           std::span<const int> sent = {}, bool* again = nullptr);
+  // The result is also answer_.
+  template <class Reply>
+  Answer exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
+                  Descriptors* descriptors, Problem& problem);
+  template <class Reply>
+  Answer exchange_once(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
+                       Descriptors* descriptors, Problem& problem);
+
+  std::atomic<bool> changed_{false};
+  std::mutex mutex_;
+  Start start_;
+  Answer answer_ = Answer::kGood;  // the last one
+  bool would_yield_ = false;       // dappled's limits are too low, and it would yield to one that this program starts
+  bool cannot_replace_ = false;    // it has failed
+  OwnedFd socket_;
+  std::atomic<int> fd_{-1};  // the number of socket_
+  bool has_slot_ = false;
+  Slot slot_;
+  OwnedFd slot_fds_[kSlotDescriptors];
+  uint32_t known_count_ = 0;
+  AnnouncedDevice known_[kMaxDevices];                            // devices that callers have seen
+  std::unique_ptr<AnnounceGidsRequest> known_gids_[kMaxDevices];  // of the same devices; null without memory
+  Reconnected reconnected_ = nullptr;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP

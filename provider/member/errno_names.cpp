@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/member/errno_names.hpp"
+
+#include <errno.h>
+
+namespace dapple::soft {
+namespace {
+
+struct Name {
+  std::string_view name;
+  int value;
+};
+
+constexpr Name kErrors[] = {
+    {"EPERM", EPERM},
+    {"ENOENT", ENOENT},
+    {"EINTR", EINTR},
+    {"EIO", EIO},
+    {"ENXIO", ENXIO},
+    {"E2BIG", E2BIG},
+    {"EBADF", EBADF},
+    {"EAGAIN", EAGAIN},
+    {"ENOMEM", ENOMEM},
+    {"EACCES", EACCES},
+    {"EFAULT", EFAULT},
+    {"EBUSY", EBUSY},
+    {"ENODEV", ENODEV},
+    {"EINVAL", EINVAL},
+    {"ENFILE", ENFILE},
+    {"EMFILE", EMFILE},
+    {"ENOSPC", ENOSPC},
+    {"ENOSYS", ENOSYS},
+    {"EOPNOTSUPP", EOPNOTSUPP},
+    {"ETIMEDOUT", ETIMEDOUT},
+    {"EADDRINUSE", EADDRINUSE},
+    {"ECONNREFUSED", ECONNREFUSED},
+    {"ENETUNREACH", ENETUNREACH},
+};
+
+}  // namespace
+
+std::string_view errno_name(int error) {
+  for (const Name& candidate : kErrors) {
+    if (candidate.value == error) return candidate.name;
+  }
+  return {};
+}
+
+int errno_of(std::string_view name) {
+  for (const Name& candidate : kErrors) {
+    if (candidate.name == name) return candidate.value;
+  }
+  return 0;
+}
+
+}  // namespace dapple::soft

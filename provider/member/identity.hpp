@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The software device's names and numbers where libibverbs expects the kernel's.
+#ifndef DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
+#define DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
+
+#include <stdint.h>
+
+#include "provider/device/software_device.hpp"
+
+namespace dapple::soft {
+
+inline constexpr uint32_t kDriverId = provider::kDappleDriver;
+
+// The kernel's character devices have majors below 512.
+inline constexpr unsigned kUverbsMajor = 4000;
+inline constexpr unsigned kRdmaCmMajor = 4001;
+// The kernel has at most 1,024 of them.
+inline constexpr unsigned kFirstUverbs = 4096;
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_IDENTITY_HPP

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/faults/random_number.hpp"
+
+#include <sys/random.h>
+#include <time.h>
+
+#include <atomic>
+
+#include "provider/member/seed.hpp"
+#include "provider/soft/faults/random_sequence.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// Mixes the use into the seed's highest byte, so that the sequences have little in common.
+uint64_t seed_of(RandomUse use, uint64_t seed) {
+  return RandomSequence(seed ^ static_cast<uint64_t>(use) << 56).next();
+}
+
+uint32_t kernels_number() {
+  uint32_t number = 0;
+  if (getrandom(&number, sizeof number, 0) == sizeof number) return number;
+  static std::atomic<uint32_t> calls{0};
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint32_t>(time.tv_nsec) + calls.fetch_add(257, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+uint32_t random_number(RandomUse use) {
+  static const std::optional<uint64_t> seed = seed_of_process();
+  if (!seed.has_value()) return kernels_number();
+  static RandomSequence sequences[] = {
+      RandomSequence(seed_of(RandomUse::kQueuePairNumbers, *seed)),
+      RandomSequence(seed_of(RandomUse::kKeys, *seed)),
+      RandomSequence(seed_of(RandomUse::kSourcePorts, *seed)),
+  };
+  static_assert(sizeof sequences / sizeof sequences[0] == static_cast<size_t>(RandomUse::kCount));
+  return static_cast<uint32_t>(sequences[static_cast<size_t>(use)].next() >> 32);
+}
+
+}  // namespace dapple::soft

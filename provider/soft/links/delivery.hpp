@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_DELIVERY_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_DELIVERY_HPP
+
+#include "provider/member/way.hpp"
+#include "provider/soft/wire/wire.hpp"
+
+namespace dapple::soft {
+
+// kSharedMemory if the kernel delivers packets of this path to this network namespace itself, where a slot's name leads
+// to its owner. Else the reason for UDP. Asks the kernel for its route, unless both addresses are the same.
+Way delivery(const Path& path);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_DELIVERY_HPP

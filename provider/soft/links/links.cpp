@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/links/links.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "provider/member/undisturbed.hpp"
+#include "provider/member/unix_message.hpp"
+#include "provider/soft/same_host/reference.hpp"
+#include "roce/packet.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr int kBacklog = 256;
+constexpr int kEventsAtOnce = 32;
+constexpr uint32_t kPacketsAtOnce = 64;
+// After this many bytes, acknowledgements leave before the next packets are read.
+constexpr size_t kMuch = 16 * 1024;
+// Bytes that packets refer to and that one call fetches.
+constexpr size_t kFetchedAtOnce = 1024 * 1024;
+constexpr itimerspec kPause = {{}, {0, 100'000'000}};
+
+// The keys of the epoll's events: a kind in the upper half, an index in the lower.
+constexpr uint64_t kListener = 0;
+constexpr uint64_t kFrom = uint64_t{1} << 32;
+constexpr uint64_t kTo = uint64_t{2} << 32;
+constexpr uint64_t kPauseOver = uint64_t{4} << 32;
+
+bool same_user(int socket, pid_t* process = nullptr) {
+  ucred who = {};
+  socklen_t size = sizeof who;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid != geteuid()) return false;
+  if (process != nullptr) *process = who.pid;
+  return true;
+}
+
+// The reason that the peer reports if this process lacks something.
+Way lack_for_peer(int error) {
+  return lack_of(error) == Way::kNoDescriptor ? Way::kPeerNoDescriptor : Way::kPeerNoMemory;
+}
+
+// `headers`: the size of the packet's headers.
+bool parse(const RingPacket& found, size_t headers, roce::Packet& packet) {
+  return roce::parse({found.headers, headers}, found.bytes.first(headers), packet) == roce::ParseError::kNone;
+}
+
+// The reference of the packet behind `found`, if `found` ends a message, and the packet behind it is a whole message
+// between the same queue pairs. Null otherwise. `headers`: the size of the headers of `found`.
+const RingReference* reference_behind(RingReader& reader, const RingPacket& found, size_t headers,
+                                      RingReference& room) {
+  RingPacket behind;
+  roce::Packet first, second;
+  if (reader.peek(behind) != RingReader::Next::kPacket || behind.kind != EntryKind::kReference) return nullptr;
+  if (!take_reference(behind.bytes, room)) return nullptr;
+  if (!parse(found, headers, first) || !parse(behind, room.headers, second)) return nullptr;
+  const bool same_pair =
+      same(*behind.addresses, *found.addresses) && first.headers.destination_qpn == second.headers.destination_qpn;
+  const bool is_whole = second.info->has(roce::kStarts) && second.info->has(roce::kEnds);
+  return same_pair && first.info->has(roce::kEnds) && is_whole ? &room : nullptr;
+}
+
+}  // namespace
+
+void RingTo::published(uint32_t packets) {
+  counters_.sent_packets.add_and_fence(packets);
+  if (!writer_.must_wake()) return;
+  const Undisturbed undisturbed;
+  const char byte = 0;
+  // EAGAIN: bytes wait there already.
+  if (send(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) broken_.store(true);
+}
+
+Way SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes) {
+  own_slot_ = own_slot;
+  counters_ = &counters;
+  ways_ = &ways;
+  most_bytes_ = most_bytes;
+  ways.set_most_ring_bytes(most_bytes);
+  closed_ = prepare(lease);
+  if (closed_ != Way::kSharedMemory) epoll_.reset();
+  return closed_;
+}
+
+Way SameHostLinks::prepare(int lease) {
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  pause_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!epoll_ || !pause_) return lack_of(errno);
+  if (fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) return Way::kNoMemory;
+  epoll_.hide();
+  pause_.hide();
+  lease_ = lease;
+  make_reserve();
+  watch(lease, kListener);
+  watch(pause_.get(), kPauseOver);
+  return Way::kSharedMemory;
+}
+
+SameHostLinks::~SameHostLinks() {
+  while (from_end_ > 0) drop(from_end_ - 1);
+  for (RingTo* ring : to_) put(ring);
+}
+
+void SameHostLinks::watch(int fd, uint64_t key) {
+  epoll_event event = {};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.u64 = key;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+RingTo* SameHostLinks::get(uint32_t slot, Way& way) {
+  way = Way::kSharedMemory;
+  if (slot == own_slot_) way = Way::kSameProcess;
+  if (!epoll_) way = closed_;
+  if (slot == 0 || slot >= kMaxSlots) way = Way::kPeerTakesNone;
+  if (way != Way::kSharedMemory) return nullptr;
+  const std::lock_guard lock(to_mutex_);
+  RingTo*& ring = to_[slot];
+  // A slot's new owner may have come before attend() has seen the end of the last one.
+  if (ring != nullptr) {
+    const LinkEnd end = peek_for_end(ring->socket_);
+    if (end.come || ring->broken()) forget(slot, end.why);
+  }
+  if (ring == nullptr) ring = connect(slot, way);
+  if (ring != nullptr) ring->users_.fetch_add(1, std::memory_order_relaxed);
+  return ring;
+}
+
+void SameHostLinks::forget(uint32_t slot, Way why) {
+  RingTo* ring = std::exchange(to_[slot], nullptr);
+  ring->end_.store(why, std::memory_order_relaxed);
+  ring->broken_.store(true);
+  ring->peer_memory_.stop();
+  ways_->end_ring(ring->number_, why);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->socket_.get(), nullptr);
+  put(ring);
+}
+
+void SameHostLinks::put(RingTo* ring) {
+  if (ring == nullptr || ring->users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  delete ring;
+  bytes_.fetch_sub(RingMemory::kFileBytes);
+  ways_->add_ring_bytes(-static_cast<int64_t>(RingMemory::kFileBytes));
+}
+
+RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
+  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1, *counters_));
+  OwnedFd file;
+  OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto none = [&way](Way why) {
+    way = why;
+    return nullptr;
+  };
+  if (ring == nullptr) return none(Way::kNoMemory);
+  if (!socket) return none(lack_of(errno));
+  char name[32];
+  snprintf(name, sizeof name, "%s%u", kSlotName, slot);
+  sockaddr_un address;
+  const socklen_t size = abstract_address(name, address);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+    return none(errno == EAGAIN ? Way::kPeerBusy : Way::kPeerTakesNone);
+  }
+  if (!same_user(socket.get(), &ring->process_)) return none(Way::kOtherUser);
+  if (bytes_.load() + RingMemory::kFileBytes > most_bytes_) return none(Way::kCap);
+  if (const int error = ring->memory_.create(file); error != 0) return none(lack_of(error));
+  RingHello hello;
+  hello.slot = own_slot_;
+  const int files[] = {file.get()};
+  if (const int error = send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
+      error != 0) {
+    // The peer may have refused already.
+    const LinkEnd end = look_for_end(socket);
+    return none(end.come ? end.why : lack_of(error));
+  }
+  ring->socket_ = std::move(socket);
+  ring->socket_.hide();
+  watch(ring->socket_.get(), kTo | slot);
+  rings_made_++;
+  bytes_.fetch_add(RingMemory::kFileBytes);
+  ways_->add_ring_bytes(RingMemory::kFileBytes);
+  return ring.release();
+}
+
+void SameHostLinks::release(RingFrom& from) {
+  if (!from.reader.release()) return;
+  const Undisturbed undisturbed;
+  wake(from.socket);
+}
+
+bool SameHostLinks::wait_for_room() {
+  bool full = true;
+  const std::lock_guard lock(to_mutex_);
+  for (RingTo* ring : to_) {
+    if (ring == nullptr || !ring->full.load(std::memory_order_relaxed)) continue;
+    const BriefLock writing(ring->mutex);
+    ring->full.store(false, std::memory_order_relaxed);
+    full = ring->writer_.wait_for_room() && full;
+  }
+  return full;
+}
+
+size_t SameHostLinks::receive(ArrivalSink& sink) {
+  size_t delivered = 0;
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->has_packets()) delivered += receive_from(i, sink);
+  }
+  return delivered;
+}
+
+// Not inlined, because most looks at a ring find nothing.
+[[gnu::noinline]] size_t SameHostLinks::receive_from(uint32_t index, ArrivalSink& sink) {
+  size_t delivered = 0, delivered_bytes = 0;
+  RingReader& reader = from_[index]->reader;
+  RingPacket found;
+  RingReference reference, reference_ahead;
+  Arrival arrival;
+  size_t bytes = 0, fetched = 0;
+  auto next = RingReader::Next::kNothing;
+  for (uint32_t packet = 0; packet < kPacketsAtOnce && fetched < kFetchedAtOnce; packet++) {
+    next = reader.next(found);
+    if (next != RingReader::Next::kPacket) break;
+    arrival.source = found.addresses->source;
+    arrival.destination = found.addresses->destination;
+    arrival.transport = found.bytes;
+    arrival.headers = {found.headers, found.headers_size};
+    arrival.acknowledgement = found.has_acknowledgement ? &found.acknowledgement : nullptr;
+    arrival.reference = arrival.next_reference = nullptr;
+    size_t size = found.bytes.size();
+    if (found.kind == EntryKind::kReference) [[unlikely]] {
+      if (!take_reference(found.bytes, reference)) {
+        next = RingReader::Next::kBroken;
+        break;
+      }
+      arrival.reference = &reference;
+      arrival.transport = arrival.headers = arrival.headers.first(reference.headers);
+      size = reference.headers + reference.length;
+      fetched += reference.length;
+      if (packet + 1 < kPacketsAtOnce && fetched < kFetchedAtOnce)
+        arrival.next_reference = reference_behind(reader, found, reference.headers, reference_ahead);
+    }
+    delivered++;
+    delivered_bytes += size;
+    sink.arrived(arrival);
+    bytes += size;
+    if (bytes < kMuch) continue;
+    release(*from_[index]);
+    sink.much_arrived();
+    bytes = 0;
+  }
+  release(*from_[index]);
+  if (next == RingReader::Next::kBroken) {
+    counters_->broken.add();
+    refuse(index, Way::kOverwritten);
+  }
+  counters_->received_packets.add_alone(delivered);
+  counters_->received_bytes.add_alone(delivered_bytes);
+  return delivered;
+}
+
+bool SameHostLinks::empty() const {
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->has_packets()) return false;
+  }
+  return true;
+}
+
+void SameHostLinks::sleep() {
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->greeted) from_[i]->reader.sleep();
+  }
+}
+
+void SameHostLinks::stay_awake() {
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->greeted) from_[i]->reader.stay_awake();
+  }
+}
+
+void SameHostLinks::attend() {
+  epoll_event events[kEventsAtOnce];
+  const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
+  for (int i = 0; i < count; i++) {
+    const uint64_t key = events[i].data.u64;
+    const auto index = static_cast<uint32_t>(key);
+    if (key == kListener) {
+      accept_all();
+    } else if (key == kPauseOver) {
+      end_pause();
+    } else if ((key & kFrom) != 0) {
+      attend_from(index);
+    } else {
+      attend_to(index);
+    }
+  }
+}
+
+void SameHostLinks::accept_all() {
+  for (int i = 0; i < kEventsAtOnce; i++) {
+    OwnedFd socket(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket && (errno == EMFILE || errno == ENFILE)) return refuse_one();
+    if (!socket) return;
+    pid_t process = 0;
+    if (!same_user(socket.get(), &process)) continue;
+    uint32_t index = 0;
+    while (index < kMostFrom && from_[index] != nullptr) index++;
+    if (index < kMostFrom) from_[index].reset(new (std::nothrow) RingFrom);
+    if (index == kMostFrom || from_[index] == nullptr) {
+      say_why(socket, Way::kPeerNoMemory);
+      continue;
+    }
+    from_[index]->process = process;
+    from_[index]->socket = std::move(socket);
+    from_[index]->socket.hide();
+    if (index >= from_end_) from_end_ = index + 1;
+    watch(from_[index]->socket.get(), kFrom | index);
+    attend_from(index);
+  }
+}
+
+// Refuses a connection for lack of a descriptor. Otherwise the connection and its packets would wait; after the refusal
+// the peer uses UDP.
+void SameHostLinks::refuse_one() {
+  reserve_.reset();
+  OwnedFd refused(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const bool none_left = !refused && (errno == EMFILE || errno == ENFILE);
+  if (refused) say_why(refused, Way::kPeerNoDescriptor);
+  refused.reset();
+  make_reserve();
+  if (none_left) begin_pause();
+}
+
+void SameHostLinks::make_reserve() {
+  reserve_.reset(eventfd(0, EFD_CLOEXEC));
+  reserve_.hide();
+}
+
+// Another thread of the program has taken the reserve. Without a pause, the waiting connection would wake this process
+// all the time.
+void SameHostLinks::begin_pause() {
+  epoll_event nothing = {};
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lease_, &nothing);
+  timerfd_settime(pause_.get(), 0, &kPause, nullptr);
+}
+
+void SameHostLinks::end_pause() {
+  uint64_t count;
+  [[maybe_unused]] const ssize_t got = read(pause_.get(), &count, sizeof count);
+  if (!reserve_) make_reserve();
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = kListener;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lease_, &event);
+}
+
+void SameHostLinks::attend_from(uint32_t index) {
+  if (from_[index] == nullptr) return;
+  RingFrom& from = *from_[index];
+  const bool is_new = !from.greeted;
+  if (is_new) {
+    RingHello hello;
+    Descriptors files;
+    const ssize_t size =
+        receive_message(from.socket.get(), std::as_writable_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
+    if (size == -EAGAIN) return;
+    const Way answer = greet(from, size, hello, files);
+    if (answer != Way::kSharedMemory) return refuse(index, answer);
+    from.greeted = true;
+    from.slot = hello.slot;
+    rings_.fetch_add(1, std::memory_order_relaxed);
+    ask(from);
+    const std::lock_guard lock(to_mutex_);
+    if (from.slot < kMaxSlots && to_[from.slot] != nullptr) invite(from, *to_[from.slot]);
+  }
+  const bool ended = look_for_end(from.socket).come;
+  if (from.right == Right::kAsked) look_for_answer(from);
+  // The background thread may already sleep, and then it has marked only the other rings. The mark comes after the
+  // look, because the look takes the bytes that answer a mark.
+  if (is_new) from.reader.sleep();
+  // A peer that is gone may have left packets. They are taken before the next look at it.
+  if (ended && !from.has_packets()) drop(index);
+}
+
+Way SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files) {
+  if (size == -EMFILE) return Way::kPeerNoDescriptor;
+  if (size != sizeof hello || hello.magic != kMagic) return Way::kPeerTakesNone;
+  if (hello.version != kProtocolVersion || hello.ring_bytes != kRingBytes) return Way::kOtherRelease;
+  if (files.count != 1) return Way::kPeerTakesNone;
+  const int error = from.memory.map(files.fds[0].get());
+  if (error == EINVAL) return Way::kPeerTakesNone;
+  return error == 0 ? Way::kSharedMemory : lack_for_peer(error);
+}
+
+void SameHostLinks::ask(RingFrom& from) {
+  if (publication_ == nullptr) return note_right(from, Right::kOff);
+  if (!publication_->ask(from, {own_slot_, from.slot})) return note_right(from, Right::kNoRoom);
+  note_right(from, Right::kAsked);
+  wake(from.socket);
+}
+
+void SameHostLinks::look_for_answer(RingFrom& from) {
+  const Right right = publication_->judge(from);
+  if (right != from.right) note_right(from, right);
+}
+
+void SameHostLinks::note_right(RingFrom& from, Right right) {
+  from.right = right;
+  ways_->set_right(from.slot, right);
+}
+
+void SameHostLinks::attend_to(uint32_t slot) {
+  const std::lock_guard lock(to_mutex_);
+  RingTo* ring = to_[slot];
+  if (ring == nullptr) return;
+  Descriptors files;
+  const LinkEnd end = look_for_end(ring->socket_, files);
+  if (end.come) return forget(slot, end.why);
+  if (!ring->answered_) answer(*ring, slot);
+  if (files.count == 1) take_table(*ring, slot, std::move(files.fds[0]));
+}
+
+void SameHostLinks::answer(RingTo& ring, uint32_t slot) {
+  ProofWords& words = ring.memory_.control().proof;
+  if (words.asked.load(std::memory_order_acquire) == 0) return;
+  ring.answered_ = true;
+  const Right right = publication_ == nullptr ? Right::kPeerOff
+                                              : ring.peer_memory_.prove(words, {slot, own_slot_}, ring.process_,
+                                                                        publication_->hides_secrets());
+  words.right.store(right, std::memory_order_release);
+  wake(ring.socket_);
+}
+
+void SameHostLinks::take_table(RingTo& ring, uint32_t slot, OwnedFd table) {
+  ring.peer_memory_.open(std::move(table), ring.memory_.control().announcements, own_slot_, ring.process_);
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->greeted && from_[i]->slot == slot) invite(*from_[i], ring);
+  }
+}
+
+// The writer of the ring may send references if its memory is the one that this process reaches. It says itself which
+// slot it has, so the kernel must know it as the same process. It compares the nonces, because a slot may have got
+// another owner.
+void SameHostLinks::invite(const RingFrom& from, const RingTo& to) {
+  if (!to.peer_memory_.usable() || from.process != to.process_) return;
+  from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_release);
+}
+
+void SameHostLinks::refuse(uint32_t index, Way why) {
+  RingFrom& from = *from_[index];
+  say_why(from.socket, why);
+  if (from.right != Right::kGranted) return drop(index);
+  // The peer closes the connection when it copies no more. Until then this process waits for its copies.
+  shutdown(from.socket.get(), SHUT_WR);
+  from.refused = true;
+}
+
+void SameHostLinks::drop(uint32_t index) {
+  if (from_[index]->greeted) rings_.fetch_sub(1, std::memory_order_relaxed);
+  if (publication_ != nullptr) publication_->forget(*from_[index]);
+  // A copy of the descriptor in a child would keep it there.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, from_[index]->socket.get(), nullptr);
+  const uint32_t slot = from_[index]->slot;
+  from_[index].reset();
+  Right right = Right::kNone;
+  // The slot's next owner may have come before.
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->slot == slot) right = from_[i]->right;
+  }
+  ways_->set_right(slot, right);
+  while (from_end_ > 0 && from_[from_end_ - 1] == nullptr) from_end_--;
+}
+
+void SameHostLinks::close_in_child() {
+  epoll_.reset();
+  reserve_.reset();
+  pause_.reset();
+  for (auto& from : from_) {
+    if (from != nullptr) from->socket.reset();
+  }
+  for (RingTo* ring : to_) {
+    if (ring == nullptr) continue;
+    ring->socket_.reset();
+    ring->peer_memory_.close_in_child();
+  }
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The rings between this process and others of its host, network namespace and user.
+//
+// A process listens on the name that its slot's owner keeps bound. A process with packets for it connects there and
+// passes the ring that it will write to. So each direction has a connection of its own, and no question to dappled is
+// needed. The connection tells each end of the other's death, and wakes a sleeping end (link_message.hpp). If the
+// writer proves that the kernel lets it reach the reader's memory (proof/challenges.hpp), the reader sends the table by
+// which the writer copies there (placement/publication.hpp).
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "provider/member/messages.hpp"
+#include "provider/member/owned_fd.hpp"
+#include "provider/member/unix_message.hpp"
+#include "provider/member/wire_counters.hpp"
+#include "provider/soft/links/link_message.hpp"
+#include "provider/soft/links/way_table.hpp"
+#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/placement/peer_memory.hpp"
+#include "provider/soft/placement/publication.hpp"
+#include "provider/soft/same_host/ring.hpp"
+#include "provider/soft/wire/wire.hpp"
+
+namespace dapple::soft {
+
+// The first message on a connection; the ring's file comes with it.
+struct RingHello {
+  uint32_t magic = kMagic;
+  uint16_t version = kProtocolVersion;
+  uint16_t reserved = 0;
+  uint32_t slot = 0;  // the writer's
+  uint32_t ring_bytes = kRingBytes;
+};
+
+// To one other process, for as long as it lives. Threads write under the lock.
+class RingTo {
+ public:
+  RingTo(uint32_t number, SameHostCounters& counters) : counters_(counters), writer_(memory_), number_(number) {}
+
+  // The peer is gone: nothing reads the ring.
+  bool broken() const { return broken_.load(std::memory_order_relaxed); }
+  // Distinguishes this ring from the other rings of this process.
+  uint32_t number() const { return number_; }
+  // The reason, once the ring is broken.
+  Way end() const { return end_.load(std::memory_order_relaxed); }
+  // After the writer has published these packets, without the lock: counts them, and wakes the peer if it sleeps.
+  void published(uint32_t packets);
+
+  RingWriter& writer() { return writer_; }
+  PeerMemory& peer_memory() { return peer_memory_; }
+  // Tells whether the peer fetches bytes from the process whose table has this nonce.
+  bool fetches_from(uint64_t nonce) const {
+    return nonce != 0 && memory_.control().fetches.load(std::memory_order_acquire) == nonce;
+  }
+
+  BriefMutex mutex;
+  std::atomic<bool> full{false};  // a packet has found no room
+
+ private:
+  friend class SameHostLinks;
+
+  SameHostCounters& counters_;
+  RingMemory memory_;
+  RingWriter writer_;
+  PeerMemory peer_memory_;
+  const uint32_t number_;
+  OwnedFd socket_;
+  pid_t process_ = 0;      // the peer's; 0: of another PID namespace
+  bool answered_ = false;  // the peer's challenge; under the lock of all such rings
+  std::atomic<bool> broken_{false};
+  std::atomic<Way> end_{Way::kPeerGone};
+  std::atomic<uint32_t> users_{1};
+};
+
+class SameHostLinks {
+ public:
+  SameHostLinks() = default;
+  ~SameHostLinks();
+  SameHostLinks(const SameHostLinks&) = delete;
+  SameHostLinks& operator=(const SameHostLinks&) = delete;
+
+  // `own_slot`: the slot to whose name `lease` is bound. `ways` learns of rings that begin and end. `most_bytes`: of
+  // all rings that this process makes. Returns kSharedMemory, or the reason why no process of this host finds this one.
+  Way open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes);
+  // Instead of open(): there are no rings, for this reason.
+  void stay_closed(Way why) { closed_ = why; }
+
+  // From now on peers copy to and from the memory that is published, and this process to and from theirs. The
+  // publication outlives this object.
+  void place_by(Publication& publication) { publication_ = &publication; }
+
+  // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP, and `way` has
+  // the reason. The caller returns it with put(). Both functions are internally locked and do not wait.
+  RingTo* get(uint32_t slot, Way& way);
+  void put(RingTo* ring);
+  // Peers whose rings were full wake this process by fd() when there is room. False if there is room now. Internally
+  // locked.
+  bool wait_for_room();
+
+  // The functions from here on: one thread at a time.
+  //
+  // Passes on the waiting packets of all rings to this process, at most some dozens of each; returns their number.
+  size_t receive(ArrivalSink& sink);
+  bool empty() const;
+  // Tells whether there is a ring to this process. Any thread may call it.
+  bool any() const { return rings_.load(std::memory_order_relaxed) != 0; }
+  // From now on peers wake this process by fd(). Look at empty() afterwards.
+  void sleep();
+  void stay_awake();
+  // To poll: new connections, wake-ups, ends of peers. -1 if there is none. attend() looks after them.
+  int fd() const { return epoll_.get(); }
+  void attend();
+
+  void close_in_child();
+
+ private:
+  struct RingFrom final : Placer {
+    RingFrom() : reader(memory) {}
+    RingReader reader;
+    uint32_t slot = 0;  // the writer's
+    Right right = Right::kNone;
+    bool greeted = false;  // it has a ring
+    bool refused = false;  // its packets are of no use; it may still be copying
+    bool has_packets() const { return greeted && !refused && !reader.empty(); }
+  };
+  struct LetGo {
+    void operator()(RingFrom* from) const { from->let_go(); }
+  };
+  static constexpr uint32_t kMostFrom = kMaxSlots;
+
+  Way prepare(int lease);
+  void watch(int fd, uint64_t key);
+  void accept_all();
+  void refuse_one();
+  void make_reserve();
+  void begin_pause();
+  void end_pause();
+  size_t receive_from(uint32_t index, ArrivalSink& sink);
+  void release(RingFrom& from);
+  void attend_from(uint32_t index);
+  void attend_to(uint32_t slot);
+  void drop(uint32_t index);
+  void refuse(uint32_t index, Way why);
+  Way greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files);
+  void ask(RingFrom& from);
+  void note_right(RingFrom& from, Right right);
+  void look_for_answer(RingFrom& from);
+  // Called under to_mutex_.
+  void answer(RingTo& ring, uint32_t slot);
+  void take_table(RingTo& ring, uint32_t slot, OwnedFd table);
+  static void invite(const RingFrom& from, const RingTo& to);
+  RingTo* connect(uint32_t slot, Way& way);
+  void forget(uint32_t slot, Way why);
+
+  uint32_t own_slot_ = 0;
+  int lease_ = -1;
+  SameHostCounters* counters_ = nullptr;
+  WayTable* ways_ = nullptr;
+  Way closed_ = Way::kNoMemory;  // the reason if there is no epoll_
+  Publication* publication_ = nullptr;
+  OwnedFd epoll_;
+  OwnedFd reserve_;  // closed to refuse a connection when no descriptor is left
+  OwnedFd pause_;    // a timer: until it ends, no connection is accepted, because the reserve is lost
+
+  std::mutex to_mutex_;
+  RingTo* to_[kMaxSlots] = {};
+  uint64_t most_bytes_ = 0;
+  std::atomic<uint64_t> bytes_{0};  // in rings, until the last user of a broken ring is gone; grows under to_mutex_
+  uint32_t rings_made_ = 0;
+
+  std::unique_ptr<RingFrom, LetGo> from_[kMostFrom];
+  uint32_t from_end_ = 0;  // places in use are below
+  std::atomic<uint32_t> rings_{0};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP

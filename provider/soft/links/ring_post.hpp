@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_POST_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_POST_HPP
+
+#include <cstddef>
+
+#include "provider/soft/links/links.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+// The sink of the packets of one post for a process of this host (roce/at_once.hpp). The peer sees a packet alone at
+// once, and packets of a list at the latest when the sink ends. The sink has the ring's lock; call the ring's
+// published() after its end.
+class RingPost {
+ public:
+  RingPost(const Addresses& addresses, RingTo& ring, bool is_alone)
+      : addresses_(addresses), ring_(ring), is_alone_(is_alone), lock_(ring.mutex) {}
+  ~RingPost() {
+    if (!is_alone_) ring_.writer().publish();
+  }
+  RingPost(const RingPost&) = delete;
+  RingPost& operator=(const RingPost&) = delete;
+
+  static constexpr bool may_lose_packets() { return false; }
+  bool take_along(const roce::Acknowledgement& acknowledgement) {
+    acknowledgement_ = &acknowledgement;
+    return true;
+  }
+  std::byte* reserve(size_t size) {
+    std::byte* room = ring_.writer().reserve(size, addresses_, EntryKind::kPacket, acknowledgement_);
+    if (room == nullptr) ring_.full.store(true, std::memory_order_relaxed);
+    return room;
+  }
+  void commit(const roce::AddressVector*) {
+    acknowledgement_ = nullptr;
+    if (is_alone_) {
+      ring_.writer().publish_one();
+    } else {
+      ring_.writer().commit();
+    }
+  }
+
+ private:
+  const Addresses& addresses_;
+  RingTo& ring_;
+  const bool is_alone_;
+  const BriefLock lock_;
+  const roce::Acknowledgement* acknowledgement_ = nullptr;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_POST_HPP

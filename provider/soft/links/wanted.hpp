@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_WANTED_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_WANTED_HPP
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/member/way.hpp"
+
+namespace dapple::soft {
+
+// False if DAPPLE_SAME_HOST is "off": packets of one host take UDP, too.
+inline bool same_host_wanted() {
+  const char* wish = secure_getenv("DAPPLE_SAME_HOST");
+  return wish == nullptr || strcmp(wish, "off") != 0;
+}
+
+// kSharedMemory, or the reason against it. `instrumented`: as Wire::instrumented().
+inline Way same_host_way(bool instrumented) {
+  if (!same_host_wanted()) return Way::kSwitchedOff;
+  if (!instrumented) return Way::kSharedMemory;
+  const char* capture = secure_getenv("DAPPLE_PCAP");
+  return capture != nullptr && capture[0] != '\0' ? Way::kCapture : Way::kFaults;
+}
+
+inline constexpr uint64_t kMostRingBytes = uint64_t{256} << 20;
+
+// The cap of a process' rings. False if DAPPLE_SAME_HOST_MIB is not a number of MiB.
+inline bool most_ring_bytes(uint64_t& bytes) {
+  bytes = kMostRingBytes;
+  const char* wish = secure_getenv("DAPPLE_SAME_HOST_MIB");
+  if (wish == nullptr || wish[0] == '\0') return true;
+  constexpr uint64_t kMostMib = uint64_t{1} << 30;
+  uint64_t mib = 0;
+  for (; *wish >= '0' && *wish <= '9' && mib <= kMostMib; wish++) mib = 10 * mib + static_cast<uint64_t>(*wish - '0');
+  bytes = mib << 20;
+  return *wish == '\0' && mib <= kMostMib;
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_WANTED_HPP

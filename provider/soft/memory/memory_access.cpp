@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The accesses of MemoryTable.
+#include <string.h>
+
+#include <algorithm>
+
+#include "coherence/persistence.hpp"
+#include "provider/soft/locks/heavy_barrier.hpp"
+#include "provider/soft/locks/users_in_progress.hpp"
+#include "provider/soft/memory/careful_stores.hpp"
+#include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/memory/ordered_copy.hpp"
+#include "provider/soft/memory/unseen_access.hpp"
+
+namespace dapple::soft {
+
+using roce::Accessor;
+using roce::Fault;
+using roce::RemoteRange;
+using roce::Segment;
+
+namespace {
+
+// IBTA A19.4.1: FETH.
+constexpr uint32_t kFlushToMemory = 1;
+constexpr uint32_t kFlushToPersistence = 2;
+constexpr uint32_t kFlushPlacementMask = 0xF;
+constexpr uint32_t kFlushWholeRegion = 1 << 4;
+
+}  // namespace
+
+// Inlined everywhere, because most accesses are shorter than calls.
+class MemoryTable::Use {
+ public:
+  [[gnu::always_inline]] Use(const MemoryTable& table, uint32_t key) {
+    Entry* entry = table.entry_at(key);
+    // Checked before it is held: a revoker waits only for earlier accesses.
+    if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_acquire) != key) return;
+    entry_ = entry;
+    place_ = entry->kind == Kind::kRegion ? UsersInProgress::free_place() : nullptr;
+    if (place_ != nullptr) [[likely]] {
+      place_->store(entry, std::memory_order_relaxed);
+      light_barrier();
+    } else {
+      entry->users.fetch_add(1, std::memory_order_seq_cst);
+    }
+    if (entry->valid_key.load(std::memory_order_seq_cst) != key) let_go();
+  }
+  ~Use() {
+    if (entry_ != nullptr) let_go();
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  explicit operator bool() const { return entry_ != nullptr; }
+  const Entry& operator*() const { return *entry_; }
+
+ private:
+  void let_go() {
+    if (place_ != nullptr) {
+      place_->store(nullptr, std::memory_order_release);
+    } else {
+      entry_->users.fetch_sub(1, std::memory_order_release);
+    }
+    entry_ = nullptr;
+  }
+
+  Entry* entry_ = nullptr;
+  UsersInProgress::Place* place_ = nullptr;
+};
+
+namespace {
+
+constexpr size_t kLine = 64;
+
+// Bytes that packets bring often lie behind those of the packet before. Their lines come from memory while the next
+// packet's ICRC is computed, so that the stores need not wait for them.
+void expect_more(const std::byte* next, size_t size) {
+  for (size_t at = 0; at < size; at += kLine) __builtin_prefetch(next + at, 1);
+}
+
+}  // namespace
+
+std::byte* MemoryTable::reach_remote(const Entry& entry, Accessor who, uint64_t address, uint64_t length,
+                                     uint32_t access) {
+  if (entry.domain != who.domain || (entry.access & access) != access) return nullptr;
+  if (entry.kind == Kind::kWindow2 && entry.qpn != who.qpn) return nullptr;
+  if (!within(address, length, entry.start, entry.length)) return nullptr;
+  return entry.memory + (address - entry.start);
+}
+
+inline std::byte* MemoryTable::reach_local(const Entry& entry, Accessor who, uint64_t address, uint64_t length,
+                                           uint32_t access) {
+  if (entry.kind != Kind::kRegion || entry.domain != who.domain || (entry.access & access) != access) return nullptr;
+  if (!within(address, length, entry.start, entry.length)) return nullptr;
+  return entry.memory + (address - entry.start);
+}
+
+Fault MemoryTable::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
+  if (range.length == 0) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  return use && reach_remote(*use, who, range.address, range.length, access) != nullptr ? Fault::kNone : Fault::kAccess;
+}
+
+Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte* from) {
+  if (range.length == 0) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  std::byte* to = reach_remote(*use, who, range.address, range.length, roce::kRemoteWrite);
+  if (to == nullptr) return Fault::kAccess;
+  const UnseenAccess unseen;
+  copy_last_word_last(to, from, range.length);
+  const uint64_t rest = (*use).start + (*use).length - (range.address + range.length);
+  expect_more(to + range.length, std::min(rest, range.length));
+  return Fault::kNone;
+}
+
+Fault MemoryTable::read(Accessor who, const RemoteRange& range, std::byte* to) {
+  if (range.length == 0) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  const std::byte* from = reach_remote(*use, who, range.address, range.length, roce::kRemoteRead);
+  if (from == nullptr) return Fault::kAccess;
+  const UnseenAccess unseen;
+  memcpy(to, from, range.length);
+  return Fault::kNone;
+}
+
+template <typename Operation>
+Fault MemoryTable::with_word(Accessor who, uint32_t rkey, uint64_t address, uint32_t access, Operation operation) {
+  if (address % sizeof(uint64_t) != 0) return Fault::kUnaligned;
+  const Use use(*this, rkey);
+  if (!use) return Fault::kAccess;
+  std::byte* word = reach_remote(*use, who, address, sizeof(uint64_t), access);
+  if (word == nullptr) return Fault::kAccess;
+  // An IOVA may be aligned where the memory is not.
+  if (!aligned_for<uint64_t>(word)) return Fault::kUnaligned;
+  const UnseenAccess unseen;
+  operation(reinterpret_cast<uint64_t*>(word));
+  return Fault::kNone;
+}
+
+Fault MemoryTable::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+                                uint64_t& original) {
+  return with_word(who, rkey, address, roce::kRemoteAtomic, [&](uint64_t* word) {
+    original = compare;
+    __atomic_compare_exchange_n(word, &original, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  });
+}
+
+Fault MemoryTable::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
+  return with_word(who, rkey, address, roce::kRemoteAtomic,
+                   [&](uint64_t* word) { original = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST); });
+}
+
+Fault MemoryTable::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
+  return with_word(who, rkey, address, roce::kRemoteWrite,
+                   [&](uint64_t* word) { __atomic_store_n(word, value, __ATOMIC_RELEASE); });
+}
+
+Fault MemoryTable::flush(Accessor who, const RemoteRange& range, uint32_t type) {
+  const uint32_t placement = type & kFlushPlacementMask;
+  const bool whole = (type & kFlushWholeRegion) != 0;
+  if (placement == 0 || (placement & ~(kFlushToMemory | kFlushToPersistence)) != 0) return Fault::kAccess;
+  const uint32_t access = ((placement & kFlushToMemory) != 0 ? uint32_t{roce::kFlushGlobal} : 0) |
+                          ((placement & kFlushToPersistence) != 0 ? uint32_t{roce::kFlushPersistent} : 0);
+  if (range.length == 0 && !whole) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  const uint64_t address = whole ? (*use).start : range.address;
+  const uint64_t length = whole ? (*use).length : range.length;
+  const std::byte* memory = reach_remote(*use, who, address, length, access);
+  if (memory == nullptr) return Fault::kAccess;
+  if ((placement & kFlushToPersistence) != 0) {
+    const coherence::Persistence& persistence = coherence::machine_persistence();
+    if (!persistence.possible) return Fault::kFailed;
+    coherence::persist(coherence::cpu_back_end(), persistence, memory, length);
+    coherence::cpu_back_end().complete_persistence();
+  }
+  coherence::cpu_back_end().full_barrier();
+  return Fault::kNone;
+}
+
+Fault MemoryTable::check_local(Accessor who, std::span<const Segment> segments, bool write) {
+  for (const Segment& segment : segments) {
+    if (segment.length == 0) continue;
+    const Use use(*this, segment.lkey);
+    if (!use ||
+        reach_local(*use, who, segment.address, segment.length, write ? uint32_t{roce::kLocalWrite} : 0) == nullptr)
+      return Fault::kAccess;
+  }
+  return Fault::kNone;
+}
+
+// Calls copy(memory, done, size, rest) for a part of a segment. The segment has `rest` bytes behind that part.
+template <typename Copy>
+[[gnu::always_inline]] inline Fault MemoryTable::with_part(Accessor who, const Segment& segment, uint64_t offset,
+                                                           size_t done, size_t size, uint32_t access, Copy copy) {
+  const Use use(*this, segment.lkey);
+  if (!use) return Fault::kAccess;
+  std::byte* memory = reach_local(*use, who, segment.address + offset, size, access);
+  if (memory == nullptr) return Fault::kAccess;
+  const UnseenAccess unseen;
+  copy(memory, done, size, segment.length - offset - size);
+  return Fault::kNone;
+}
+
+// The same for each part of the segments that the bytes [offset, offset + size) lie in.
+template <typename Copy>
+[[gnu::noinline]] Fault MemoryTable::with_parts(Accessor who, std::span<const Segment> segments, uint64_t offset,
+                                                size_t size, uint32_t access, Copy copy) {
+  size_t done = 0;
+  for (const Segment& segment : segments) {
+    if (done == size) break;
+    if (offset >= segment.length) {
+      offset -= segment.length;
+      continue;
+    }
+    const size_t part = std::min<uint64_t>(segment.length - offset, size - done);
+    const Fault fault = with_part(who, segment, offset, done, part, access, copy);
+    if (fault != Fault::kNone) return fault;
+    done += part;
+    offset = 0;
+  }
+  return done == size ? Fault::kNone : Fault::kAccess;
+}
+
+// Most messages have one segment.
+template <typename Copy>
+[[gnu::always_inline]] inline Fault MemoryTable::with_bytes(Accessor who, std::span<const Segment> segments,
+                                                            uint64_t offset, size_t size, uint32_t access, Copy copy) {
+  const bool is_one = segments.size() == 1 && size > 0 && offset + size <= segments[0].length;
+  return is_one ? with_part(who, segments[0], offset, 0, size, access, copy)
+                : with_parts(who, segments, offset, size, access, copy);
+}
+
+Fault MemoryTable::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
+                          size_t size) {
+  return with_bytes(who, segments, offset, size, 0, [to](const std::byte* memory, size_t done, size_t part, uint64_t) {
+    memcpy(to + done, memory, part);
+  });
+}
+
+Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
+                           size_t size) {
+  return with_bytes(who, segments, offset, size, roce::kLocalWrite,
+                    [from](std::byte* memory, size_t done, size_t part, uint64_t rest) {
+                      if (CarefulStores::now()) return store_carefully(memory, from + done, part);
+                      copy_last_word_last(memory, from + done, part);
+                      expect_more(memory + part, std::min<uint64_t>(rest, part));
+                    });
+}
+
+Fault MemoryTable::lend(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size, bool write,
+                        Borrower& borrower) {
+  bool ended = false;
+  const Fault fault = with_parts(who, segments, offset, size, write ? uint32_t{roce::kLocalWrite} : 0,
+                                 [&](std::byte* memory, size_t done, size_t part, uint64_t) {
+                                   ended = ended || !borrower.use(memory, done, part);
+                                 });
+  return ended ? Fault::kFailed : fault;
+}
+
+Fault MemoryTable::scatter_loan(Accessor who, std::span<const Segment> segments, uint64_t offset,
+                                const roce::Loan& loan) {
+  class Fetch final : public Borrower {
+   public:
+    explicit Fetch(const roce::Loan& bytes) : bytes_(bytes) {}
+    bool use(std::byte* memory, size_t done, size_t size) override { return bytes_.copy(done, memory, size); }
+
+   private:
+    const roce::Loan& bytes_;
+  };
+  Fetch fetch(loan);
+  return lend(who, segments, offset, loan.length(), true, fetch);
+}
+
+Fault MemoryTable::lend_to_peer(Accessor who, const RemoteRange& range, uint32_t access, Borrower& borrower) {
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  std::byte* memory = reach_remote(*use, who, range.address, range.length, access);
+  if (memory == nullptr) return Fault::kAccess;
+  return borrower.use(memory, 0, range.length) ? Fault::kNone : Fault::kFailed;
+}
+
+}  // namespace dapple::soft

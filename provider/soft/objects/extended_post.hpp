@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The interface of ibv_qp_ex: requests are collected between wr_start() and wr_complete(), which posts them.
+#ifndef DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP
+#define DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP
+
+#include <stdint.h>
+
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/objects/objects.hpp"
+
+namespace dapple::soft {
+
+// The requests that are collected for one queue pair.
+struct ExtendedPost {
+  struct Request {
+    roce::SendRequest send;
+    roce::Segment segments[roce::kMaxSegments];
+    std::unique_ptr<std::byte[]> inline_bytes;
+    ibv_mw* window = nullptr;  // of a bind
+  };
+
+  // Held from wr_start() to wr_complete() or wr_abort(), because threads may share a queue pair.
+  std::mutex mutex;
+  std::unique_ptr<std::unique_ptr<Request>[]> requests;  // room for as many as the send queue has; kept for reuse
+  uint32_t room = 0;
+  uint32_t count = 0;
+  int error = 0;  // the first
+};
+
+// 0; EOPNOTSUPP: an operation that the queue pair's type lacks; ENOMEM. Fills in the functions of ibv_qp_ex.
+int publish_qp_ex(Qp& qp, uint64_t send_operations);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/objects/object_limits.hpp"
+
+namespace dapple::soft {
+
+bool DeviceObjects::take(ObjectKind kind) {
+  std::atomic<uint32_t>& count = counts_[static_cast<size_t>(kind)];
+  uint32_t now = count.load(std::memory_order_relaxed);
+  do {
+    if (now == most_objects(kind)) return false;
+  } while (!count.compare_exchange_weak(now, now + 1, std::memory_order_relaxed));
+  return true;
+}
+
+void DeviceObjects::give(ObjectKind kind, uint32_t count) {
+  [[maybe_unused]] const uint32_t before =
+      counts_[static_cast<size_t>(kind)].fetch_sub(count, std::memory_order_relaxed);
+  assert(before >= count);
+}
+
+CountedObject::~CountedObject() {
+  if (owner_ != nullptr) owner_->give(kind_);
+}
+
+CountedObject ContextObjects::take(ObjectKind kind) {
+  if (!device_->take(kind)) return {};
+  counts_[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  return {*this, kind};
+}
+
+void ContextObjects::give(ObjectKind kind) {
+  // The program destroys an object of a device that it has closed.
+  if (device_ == nullptr) return;
+  counts_[static_cast<size_t>(kind)].fetch_sub(1, std::memory_order_relaxed);
+  device_->give(kind, 1);
+}
+
+void ContextObjects::join(DeviceObjects& device) {
+  assert(device_ == nullptr);
+  device_ = &device;
+  device.contexts++;
+}
+
+DeviceObjects& ContextObjects::leave() {
+  assert(device_ != nullptr && device_->contexts > 0);
+  DeviceObjects& device = *std::exchange(device_, nullptr);
+  device.contexts--;
+  for (size_t i = 0; i < kObjectKinds; ++i) {
+    device.give(static_cast<ObjectKind>(i), counts_[i].exchange(0, std::memory_order_relaxed));
+  }
+  return device;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The most objects of each kind that a device has at a time: the limits that ibv_query_device() reports. They hold for
+// all open contexts of a device in a process together.
+//
+// Functions without another remark are safe from any thread, and take no lock.
+#ifndef DAPPLE_PROVIDER_SOFT_OBJECT_LIMITS_HPP
+#define DAPPLE_PROVIDER_SOFT_OBJECT_LIMITS_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <utility>
+
+#include "provider/soft/memory/memory_table.hpp"
+
+namespace dapple::soft {
+
+enum class ObjectKind : uint8_t { kPd, kRegion, kWindow, kCq, kSrq, kQp, kAddressHandle };
+inline constexpr size_t kObjectKinds = 7;
+
+inline constexpr uint32_t kMostObjects[kObjectKinds] = {
+    1 << 16,                // protection domains
+    kMaxMemoryEntries / 2,  // regions
+    kMaxMemoryEntries / 2,  // windows
+    1 << 16,                // completion queues
+    1 << 16,                // shared receive queues
+    (1 << 16) - 1,          // queue pairs: the numbers that a slot has at least
+    1 << 20,                // address handles
+};
+constexpr uint32_t most_objects(ObjectKind kind) {
+  return kMostObjects[static_cast<size_t>(kind)];
+}
+
+// The objects of a device in this process.
+class DeviceObjects {
+ public:
+  // False at the limit. Threads that take and give at the same time never see it too early or too late.
+  bool take(ObjectKind kind);
+  void give(ObjectKind kind, uint32_t count);
+  uint32_t count(ObjectKind kind) const { return counts_[static_cast<size_t>(kind)].load(std::memory_order_relaxed); }
+
+  uint32_t contexts = 0;  // that have joined; guarded by the node's contexts_mutex_
+
+ private:
+  std::atomic<uint32_t> counts_[kObjectKinds] = {};
+};
+
+class ContextObjects;
+
+// An object counts for as long as it has one of these.
+class CountedObject {
+ public:
+  CountedObject() = default;
+  CountedObject(CountedObject&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), kind_(other.kind_) {}
+  CountedObject& operator=(CountedObject&& other) noexcept {
+    std::swap(owner_, other.owner_);
+    std::swap(kind_, other.kind_);
+    return *this;
+  }
+  ~CountedObject();
+
+  explicit operator bool() const { return owner_ != nullptr; }
+
+ private:
+  friend class ContextObjects;
+  CountedObject(ContextObjects& owner, ObjectKind kind) : owner_(&owner), kind_(kind) {}
+
+  ContextObjects* owner_ = nullptr;
+  ObjectKind kind_ = ObjectKind::kPd;
+};
+
+// The part of a device's objects that belongs to one context.
+class ContextObjects {
+ public:
+  // Empty at the device's limit.
+  CountedObject take(ObjectKind kind);
+
+  // Under the node's contexts_mutex_. Nobody calls take() before join().
+  void join(DeviceObjects& device);
+  // The context ends, and its objects with it. Returns the device's.
+  DeviceObjects& leave();
+  DeviceObjects& device() { return *device_; }
+
+ private:
+  friend class CountedObject;
+  void give(ObjectKind kind);
+
+  DeviceObjects* device_ = nullptr;
+  std::atomic<uint32_t> counts_[kObjectKinds] = {};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_OBJECT_LIMITS_HPP

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The verbs objects: libibverbs' structure of each, and ours behind it.
+//
+// Locks of the data path, in the order in which they are taken: a completion queue's poll_mutex, an ExtendedPost's, the
+// node's receive lock, one queue pair's or the to_mutex_ of the links, a ring's, then one of the leaves: a completion
+// queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair table's, the node's
+// ready_mutex_, a Context's info_mutex_, and those of BatchPool, Multicast, Outages, Placers, Publication, SendSockets
+// and WayTable. No thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that
+// send packets, that make a socket for them, or that copy bytes.
+#ifndef DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
+#define DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/abi/plugin.hpp"
+#include "provider/soft/abi/structures.hpp"
+#include "provider/soft/links/links.hpp"
+#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/objects/completion_queue.hpp"
+#include "provider/soft/objects/event_pipe.hpp"
+#include "provider/soft/objects/gid_uses.hpp"
+#include "provider/soft/objects/object_limits.hpp"
+#include "provider/soft/objects/receive_queue.hpp"
+#include "provider/soft/placement/pace.hpp"
+#include "provider/soft/sanitizers/announced_queue.hpp"
+#include "provider/soft/wire/wire.hpp"
+#include "roce/queue_pair.hpp"
+
+namespace dapple::soft {
+
+class Node;
+
+// The number of objects that need this one, which cannot be destroyed before them.
+using Users = std::atomic<uint32_t>;
+
+struct Pd {
+  ibv_pd ibv = {};
+  uint32_t number = 0;
+  Users users{0};
+  CountedObject place_in_limit;
+};
+
+struct Mr {
+  abi::Mr abi = {};
+  Pd* pd = nullptr;
+  uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
+  CountedObject place_in_limit;
+};
+
+struct Mw {
+  ibv_mw ibv = {};
+  Pd* pd = nullptr;
+  CountedObject place_in_limit;
+};
+
+struct Ah {
+  ibv_ah ibv = {};
+  Pd* pd = nullptr;
+  roce::AddressVector address;
+  GidHold source;
+  CountedObject place_in_limit;
+};
+
+struct Cq {
+  abi::Cq abi = {};
+  Context* context = nullptr;
+  CompletionQueue queue;
+  Users users{0};
+  EventCount completion_events;
+  EventCount asynchronous_events;
+  // Between start_poll() and end_poll().
+  std::mutex poll_mutex;
+  roce::Completion current;
+  bool single_threaded = false;
+  bool ignores_overrun = false;
+  CountedObject place_in_limit;
+};
+
+struct Srq {
+  abi::Srq abi = {};
+  Context* context = nullptr;
+  Pd* pd = nullptr;
+  ReceiveQueue queue;
+  std::unique_ptr<AnnouncedQueue> announced;  // for ThreadSanitizer, if the program has it
+  Users users{0};
+  EventCount events;
+  CountedObject place_in_limit;
+};
+
+// Notes events until the queue pair's lock is released.
+class QpEvents final : public roce::EventSink {
+ public:
+  void event(roce::QpEvent event, uint32_t) override {
+    pending_.fetch_or(1u << static_cast<unsigned>(event), std::memory_order_release);
+  }
+  // From now on no peer begins to copy for the queue pair, or counts a copy that it has begun.
+  void sends_fail() override {
+    if (publication_ != nullptr) publication_->withdraw_qp(published_);
+  }
+  // The queue pair's ticket in the publication; null if it is not published. Under the queue pair's lock.
+  void shown_as(Publication* publication, uint32_t ticket) {
+    publication_ = publication;
+    published_ = ticket;
+  }
+  // The queue pair must go into error when its lock is released (planned_completions.hpp).
+  void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
+  static constexpr uint32_t kPlannedError = 1u << 31;
+  // The queue pair's port must go down then.
+  void plan_outage() { pending_.fetch_or(kPlannedOutage, std::memory_order_release); }
+  static constexpr uint32_t kPlannedOutage = 1u << 30;
+  static constexpr uint32_t kPlanned = kPlannedError | kPlannedOutage;
+  // An ibv_event_type, of the queue pair, one of its completion queues, or the device.
+  void plan_event(int type) { pending_.fetch_or(1u << type, std::memory_order_release); }
+  bool any() const { return pending_.load(std::memory_order_relaxed) != 0; }
+  uint32_t take() {
+    return pending_.load(std::memory_order_relaxed) == 0 ? 0 : pending_.exchange(0, std::memory_order_acq_rel);
+  }
+
+ private:
+  std::atomic<uint32_t> pending_{0};
+  Publication* publication_ = nullptr;
+  uint32_t published_ = 0;
+};
+
+struct ExtendedPost;
+namespace check {
+struct CheckedQp;
+}
+
+struct Qp {
+  abi::Qp abi = {};
+  Context* context = nullptr;
+  Node* node = nullptr;
+  Pd* pd = nullptr;
+  Cq* send_cq = nullptr;
+  Cq* recv_cq = nullptr;
+  Srq* srq = nullptr;
+  ReceiveQueue own_receives;
+  std::unique_ptr<AnnouncedQueue> announced_receives;  // for ThreadSanitizer, if the program has it
+  std::unique_ptr<AnnouncedQueue> announced_sends;
+  QpEvents events;
+  EventCount event_count;
+  ibv_qp_init_attr init = {};
+  uint32_t qpn = 0;
+  std::atomic<uint32_t> multicast_groups{0};
+
+  CountedObject place_in_limit;
+
+  std::mutex modifying;  // calls of ibv_modify_qp() follow each other; taken before the lock
+  GidHold source;        // of `address`; guarded by `modifying`
+
+  std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
+
+  // The rest is guarded by the lock, except for the atomics.
+  BriefMutex mutex;
+  std::unique_ptr<roce::QueuePair> engine;
+  // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
+  // them. Null otherwise. Set once.
+  roce::ReliableConnection* bare_connection = nullptr;
+  Path path;               // to the peer (RC, UC)
+  RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
+  uint32_t way_place = 0;  // in the node's table of ways
+  uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
+  Pace pace;
+  ibv_ah_attr address = {};
+  uint16_t pkey_index = 0;
+  uint8_t port = 0;
+  bool dying = false;        // it is neither scheduled nor made ready any more
+  roce::QpCounters counted;  // the engine's counters as of the last count()
+  // The engine's state after its last call, for threads that post receives.
+  std::atomic<roce::QpState> state{roce::QpState::kReset};
+  std::unique_ptr<ExtendedPost> extended;
+  // Completions of the send queue pass through the first of each, and those of the receive queue through the second.
+  // Without a trace or a plan they are null.
+  std::unique_ptr<roce::CompletionSink> traced_completions[2];
+  std::unique_ptr<roce::CompletionSink> planned_completions[2];
+
+  // The node's.
+  std::atomic<bool> open{false};                    // packets may find it
+  std::atomic<uint32_t> pins{0};                    // threads that use it without being the application
+  std::atomic<roce::Time> scheduled{roce::kNever};  // when the timers look at it
+  uint32_t heap_index = 0;                          // guarded by the timers' lock
+  bool ready = false;                               // it waits for its turn to send
+  bool stuck = false;                               // in its last turn it could send nothing
+  Qp* next_ready = nullptr;                         // guarded by the node's ready_mutex_
+  bool touched = false;                             // by packets of this batch; guarded by the receive lock
+
+  // See held_acknowledgements.cpp.
+  bool held = false;                  // the node's list has it
+  bool answered = false;              // the application posted soon after the messages of the last turn that had some
+  uint8_t answers_in_a_row = 0;       // to a limit
+  uint32_t acknowledgement_turn = 0;  // when the last acknowledgement was due, by the node's polled_turns_
+};
+
+// libibverbs' objects begin ours.
+template <typename Object, typename Ibv>
+Object* ours(Ibv* ibv) {
+  return reinterpret_cast<Object*>(ibv);
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_OBJECTS_HPP

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The verbs objects' part of the table of operations. Each is one of libibverbs' operations, under its name.
+#ifndef DAPPLE_PROVIDER_SOFT_VERBS_HPP
+#define DAPPLE_PROVIDER_SOFT_VERBS_HPP
+
+#include <type_traits>
+#include <utility>
+
+#include "provider/soft/abi/plugin.hpp"
+
+namespace dapple::soft {
+
+// unchecked_operations() is one of the two, or traced_operations() of one.
+const Operations& plain_operations();
+const Operations& planned_operations();
+
+const Operations& unchecked_operations();
+// The same operations, or others around them: the error numbers that they return are in errno, too. For one table.
+const Operations& errno_operations(const Operations& operations);
+namespace check {
+// The same, for a program under dapple-run --check: they note the program's calls.
+const Operations& checked_operations();
+}  // namespace check
+
+// The type of an operation, by its member of Operations.
+template <auto kMember>
+using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*kMember)>;
+
+}  // namespace dapple::soft
+
+// Operations of the data path exist twice: for programs with a sanitizer, and for others.
+namespace dapple::soft::verbs {
+
+// pd_mr_verbs.cpp
+ibv_pd* alloc_pd(ibv_context* context);
+int dealloc_pd(ibv_pd* pd);
+ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access);
+ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr);
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
+int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access);
+int dereg_mr(ibv_mr* mr);
+
+// mw_verbs.cpp
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
+int dealloc_mw(ibv_mw* mw);
+
+// cq_verbs.cpp
+ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
+int destroy_cq(ibv_cq* cq);
+int resize_cq(ibv_cq* cq, int cqe);
+template <bool kSanitized>
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
+int req_notify_cq(ibv_cq* cq, int solicited_only);
+
+// srq_verbs.cpp
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr);
+int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask);
+int query_srq(ibv_srq* srq, ibv_srq_attr* attr);
+int destroy_srq(ibv_srq* srq);
+template <bool kSanitized>
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
+int get_srq_num(ibv_srq* srq, uint32_t* number);
+
+// qp_verbs.cpp
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr);
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
+int destroy_qp(ibv_qp* qp);
+
+// qp_modify_verbs.cpp
+int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
+int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
+
+// post_verbs.cpp
+template <bool kSanitized>
+int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
+template <bool kSanitized>
+int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);
+
+// address_verbs.cpp
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr);
+int destroy_ah(ibv_ah* ah);
+int attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid);
+int detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid);
+
+// query_verbs.cpp
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
+                    size_t attr_size);
+int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);
+int query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags);
+
+}  // namespace dapple::soft::verbs
+
+#endif  // DAPPLE_PROVIDER_SOFT_VERBS_HPP

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP
+#define DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP
+
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/completion_queue.hpp"
+#include "provider/soft/objects/objects.hpp"
+
+namespace dapple::soft {
+
+// Between a queue pair's engine and a completion queue: successful completions fail by plan, or asynchronous events
+// come with them, or their port goes down. After a completion that has failed the queue pair is in error, as after any
+// other.
+class PlannedCompletions final : public roce::CompletionSink {
+ public:
+  PlannedCompletions(FaultPlan& plan, roce::CompletionSink& next, QpEvents& events)
+      : plan_(plan), next_(next), events_(events) {}
+
+  void complete(const roce::Completion& completion) override {
+    roce::Completion shown = completion;
+    if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion(completion.opcode);
+    if (shown.status != completion.status) events_.plan_error();
+    const bool counts = completion.status == roce::CompletionStatus::kSuccess;
+    const int event = counts ? plan_.next_event() : -1;
+    const bool outage = counts && plan_.next_outage();
+    next_.complete(shown);
+    if (event >= 0) events_.plan_event(event);
+    if (outage) events_.plan_outage();
+  }
+
+ private:
+  FaultPlan& plan_;
+  roce::CompletionSink& next_;
+  QpEvents& events_;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The operations of a program whose calls fail by plan (DAPPLE_FAULTS): each counts its calls first. Other programs
+// have the plain table.
+#include <errno.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/verbs.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// Reports the first request of a refused list as the bad one.
+template <typename... Arguments>
+void blame_first(Arguments...) {}
+void blame_first(ibv_qp*, ibv_send_wr* requests, ibv_send_wr** bad) {
+  *bad = requests;
+}
+void blame_first(ibv_qp*, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  *bad = requests;
+}
+void blame_first(ibv_srq*, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  *bad = requests;
+}
+
+template <provider::Operation kVerb, auto kMember, typename Function = FunctionOf<kMember>>
+struct Planned;
+
+template <provider::Operation kVerb, auto kMember, typename Result, typename... Arguments>
+struct Planned<kVerb, kMember, Result (*)(Arguments...)> {
+  static Result call(Arguments... arguments) {
+    const int error = fault_plan()->next_call(static_cast<size_t>(kVerb));
+    if (error == 0) return (plain_operations().*kMember)(arguments...);
+    if constexpr (std::is_pointer_v<Result>) {
+      errno = error;
+      return nullptr;
+    } else {
+      blame_first(arguments...);
+      return kVerb == provider::Operation::poll_cq ? -error : error;
+    }
+  }
+};
+
+using PlannedReg = Planned<provider::Operation::reg_mr, &Operations::reg_mr>;
+using PlannedRegEx = Planned<provider::Operation::reg_mr, &Operations::reg_mr_ex>;
+using PlannedRereg = Planned<provider::Operation::rereg_mr, &Operations::rereg_mr>;
+using PlannedDereg = Planned<provider::Operation::dereg_mr, &Operations::dereg_mr>;
+
+// `make` registers `size` bytes, if the plan has room for them.
+template <typename Make>
+ibv_mr* limited(uint64_t size, Make make) {
+  if (!fault_plan()->register_bytes(size)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  ibv_mr* mr = make();
+  if (mr == nullptr) fault_plan()->unregister_bytes(size);
+  return mr;
+}
+
+ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  return limited(length, [=] { return PlannedReg::call(pd, address, length, iova, access); });
+}
+
+ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
+  return limited(attr->length, [=] { return PlannedRegEx::call(pd, attr); });
+}
+
+int dereg_mr(ibv_mr* mr) {
+  const uint64_t size = mr->length;
+  const int error = PlannedDereg::call(mr);
+  if (error == 0) fault_plan()->unregister_bytes(size);
+  return error;
+}
+
+int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const uint64_t before = moves ? mr->length : 0, after = moves ? length : 0;
+  if (!fault_plan()->register_bytes(after)) return errno = ENOMEM;
+  const int error = PlannedRereg::call(mr, flags, pd, address, length, access);
+  if (error != 0) errno = error;
+  fault_plan()->unregister_bytes(error == 0 ? before : after);
+  return error;
+}
+
+}  // namespace
+
+const Operations& planned_operations() {
+  using provider::Operation;
+  static const Operations table = [] {
+    Operations made = plain_operations();
+#define DAPPLE_PLANNED(name) made.name = Planned<Operation::name, &Operations::name>::call;
+    DAPPLE_PLANNED_VERBS(DAPPLE_PLANNED)
+#undef DAPPLE_PLANNED
+    // To a program the first two are ibv_reg_mr().
+    made.reg_mr = reg_mr;
+    made.reg_mr_ex = reg_mr_ex;
+    made.dereg_mr = dereg_mr;
+    made.rereg_mr = rereg_mr;
+    return made;
+  }();
+  return table;
+}
+
+}  // namespace dapple::soft

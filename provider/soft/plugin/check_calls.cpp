@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The function of the plug-in that libdapple finds: provider/common/check_calls.hpp.
+#include "provider/common/check_calls.hpp"
+
+#include <type_traits>
+
+#include "provider/soft/check/checker.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+void show(const provider::CheckFinding& finding, void (*before_halt)()) {
+  Checker::get()->reporter.show({.level = Level::kError,
+                                 .kind = finding.kind,
+                                 .text = finding.text,
+                                 .remedy = finding.remedy,
+                                 .places = {finding.places, finding.places + finding.num_places}},
+                                before_halt);
+}
+
+}  // namespace
+}  // namespace dapple::soft::check
+
+extern "C" [[gnu::visibility("default")]] dapple::provider::ShowFinding dapple_find_show_finding() {
+  return dapple::soft::check::Checker::get() == nullptr ? nullptr : dapple::soft::check::show;
+}
+
+static_assert(std::is_same_v<decltype(&dapple_find_show_finding), dapple::provider::FindShowFinding>);

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Registers the software device's driver with the libibverbs that loads this plug-in.
+#include <dlfcn.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "provider/member/doors.hpp"
+#include "provider/member/identity.hpp"
+#include "provider/member/problem.hpp"
+#include "provider/private_api/context_view.hpp"
+#include "provider/private_api/library.hpp"
+#include "provider/soft/abi/plugin.hpp"
+#include "provider/soft/abi/structures.hpp"
+
+namespace dapple::soft::abi {
+namespace {
+
+// libibverbs' private functions, besides verbs_set_ops().
+struct PrivateFunctions {
+  void (*register_driver)(const DeviceOperations* operations);
+  void* (*init_and_alloc_context)(ibv_device* device, int cmd_fd, size_t size, verbs_context* offset, uint32_t driver);
+  void (*uninit_context)(verbs_context* context);
+};
+
+// Written by the constructor, before libibverbs knows of the driver.
+constinit provider::VerbsLibrary library;
+constinit PrivateFunctions private_functions = {};
+
+// An open device. verbs_context grows at its front with each release. It ends where `context` begins. So `front` has
+// room for the structure of any release, and `context` stays at the place where context_of() looks for it.
+struct OpenDevice {
+  alignas(16) unsigned char front[2048];
+  Context* context;
+  int async_writer;
+  // A libibverbs whose structures are not those of its version may write here before this is detected.
+  unsigned char behind[1024];
+};
+
+OpenDevice* open_device_of(ibv_context* context) {
+  return reinterpret_cast<OpenDevice*>(reinterpret_cast<unsigned char*>(context + 1) - sizeof(OpenDevice::front));
+}
+
+ibv_context* ibv_of(OpenDevice* open) {
+  return reinterpret_cast<ibv_context*>(open->front + sizeof(open->front)) - 1;
+}
+
+verbs_context* extended_of(OpenDevice* open) {
+  return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front) - library.layout->context_size);
+}
+
+void close_context(ibv_context* context) {
+  OpenDevice* open = open_device_of(context);
+  free_context(open->context);
+  private_functions.uninit_context(extended_of(open));
+  free(open);
+}
+
+provider::Replacements replacements() {
+  provider::Replacements table = {};
+  const Operations& ours = operations();
+  const auto set = [&](provider::Operation operation, auto function) {
+    table[static_cast<size_t>(operation)] = reinterpret_cast<provider::AnyFunction>(function);
+  };
+#define DAPPLE_SET(name) set(provider::Operation::name, ours.name)
+  DAPPLE_SET(advise_mr);
+  DAPPLE_SET(alloc_mw);
+  DAPPLE_SET(alloc_null_mr);
+  DAPPLE_SET(alloc_parent_domain);
+  DAPPLE_SET(alloc_pd);
+  DAPPLE_SET(alloc_td);
+  DAPPLE_SET(async_event);
+  DAPPLE_SET(attach_mcast);
+  DAPPLE_SET(bind_mw);
+  DAPPLE_SET(cq_event);
+  DAPPLE_SET(create_ah);
+  DAPPLE_SET(create_cq);
+  DAPPLE_SET(create_cq_ex);
+  DAPPLE_SET(create_qp);
+  DAPPLE_SET(create_qp_ex);
+  DAPPLE_SET(create_srq);
+  DAPPLE_SET(create_srq_ex);
+  DAPPLE_SET(dealloc_mw);
+  DAPPLE_SET(dealloc_pd);
+  DAPPLE_SET(dealloc_td);
+  DAPPLE_SET(dereg_mr);
+  DAPPLE_SET(destroy_ah);
+  DAPPLE_SET(destroy_cq);
+  DAPPLE_SET(destroy_qp);
+  DAPPLE_SET(destroy_srq);
+  DAPPLE_SET(detach_mcast);
+  DAPPLE_SET(get_srq_num);
+  DAPPLE_SET(modify_cq);
+  DAPPLE_SET(modify_qp);
+  DAPPLE_SET(modify_srq);
+  DAPPLE_SET(poll_cq);
+  DAPPLE_SET(post_recv);
+  DAPPLE_SET(post_send);
+  DAPPLE_SET(post_srq_recv);
+  DAPPLE_SET(query_device_ex);
+  DAPPLE_SET(query_port);
+  DAPPLE_SET(query_port_speed);
+  DAPPLE_SET(query_qp);
+  DAPPLE_SET(query_qp_data_in_order);
+  DAPPLE_SET(query_rt_values);
+  DAPPLE_SET(query_srq);
+  DAPPLE_SET(reg_dmabuf_mr);
+  DAPPLE_SET(reg_mr);
+  DAPPLE_SET(reg_mr_ex);
+  DAPPLE_SET(req_notify_cq);
+  DAPPLE_SET(rereg_mr);
+  DAPPLE_SET(resize_cq);
+#undef DAPPLE_SET
+  set(provider::Operation::free_context, &close_context);
+  return table;
+}
+
+// A pipe for asynchronous events: the program's end blocks, ours does not.
+bool open_async_events(OpenDevice* open) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    const int error = errno;
+    fprintf(stderr, "dapple: cannot open the device: no pipe for its events: %s%s\n", strerror(error),
+            descriptor_remedy(error));
+    errno = error;
+    return false;
+  }
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  ibv_of(open)->async_fd = ends[0];
+  open->async_writer = hide_own(ends[1]);
+  return true;
+}
+
+bool complete(OpenDevice* open, ibv_device* device) {
+  ibv_context* context = ibv_of(open);
+  const verbs_context* extended = verbs_get_ctx(context);
+  if (extended == nullptr || extended->sz != library.layout->context_size) {
+    fprintf(stderr, "dapple: cannot open %s: the contexts of this libibverbs are not those of rdma-core %s\n",
+            device->name, library.layout->releases);
+    errno = EPROTONOSUPPORT;
+    return false;
+  }
+  if (!open_async_events(open)) return false;
+  context->num_comp_vectors = 1;
+  provider::set_operations(library, extended_of(open), replacements());
+
+  const SysfsDevice* found = reinterpret_cast<Device*>(device)->sysfs;
+  const ContextInit init = {
+      .ibv = context,
+      .device_name = device->name,
+      .node_guid = htobe64(found->node_guid),
+      .device_index = static_cast<uint32_t>(found->ibdev_idx),
+      .async_writer = open->async_writer,
+  };
+  open->context = make_context(init);
+  return open->context != nullptr;
+}
+
+verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
+  const size_t offset = sizeof(OpenDevice::front) - library.layout->context_size;
+  auto* open = static_cast<OpenDevice*>(private_functions.init_and_alloc_context(
+      device, cmd_fd, sizeof(OpenDevice), reinterpret_cast<verbs_context*>(offset), kDriverId));
+  if (open == nullptr) return nullptr;
+  open->async_writer = -1;
+  if (complete(open, device)) return extended_of(open);
+  const int error = errno;
+  if (open->async_writer >= 0) close_own(open->async_writer);
+  private_functions.uninit_context(extended_of(open));
+  free(open);
+  errno = error;
+  return nullptr;
+}
+
+Device* alloc_device(SysfsDevice*) {
+  auto* device = static_cast<Device*>(calloc(1, sizeof(Device)));
+  // Without it libibverbs keeps optional access flags, such as relaxed ordering, from us.
+  if (device != nullptr) device->core_support = 1;
+  return device;
+}
+
+void uninit_device(Device* device) {
+  free(device);
+}
+
+const MatchEntry kMatches[] = {
+    {.driver_data = nullptr, .driver_id = kDriverId, .vendor = 0, .device = 0, .kind = kMatchDriverId},
+    {.driver_data = nullptr, .driver_id = 0, .vendor = 0, .device = 0, .kind = kMatchEnd},
+};
+
+const DeviceOperations kDriver = {
+    .name = "dapple",
+    .match_min_abi_version = 1,
+    .match_max_abi_version = 1,
+    .match_table = kMatches,
+    .static_providers = nullptr,
+    .match_device = nullptr,
+    .alloc_context = alloc_context,
+    .import_context = nullptr,
+    .alloc_device = alloc_device,
+    .uninit_device = uninit_device,
+};
+
+template <typename Function>
+bool find(void* handle, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlvsym(handle, name, library.layout->symbol_version));
+  return function != nullptr;
+}
+
+// Null, or the reason why the driver cannot be registered.
+const char* register_driver() {
+  library = provider::loaded_verbs_library();
+  if (library.layout == nullptr) return library.why;
+  void* handle = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  // verbs_register_driver_34 has the version IBVERBS_PRIVATE_34.
+  char name[64];
+  snprintf(name, sizeof name, "verbs_register_driver_%s", strrchr(library.layout->symbol_version, '_') + 1);
+  if (!find(handle, name, private_functions.register_driver) ||
+      !find(handle, "_verbs_init_and_alloc_context", private_functions.init_and_alloc_context) ||
+      !find(handle, "verbs_uninit_context", private_functions.uninit_context)) {
+    return "its libibverbs lacks a private function of its release";
+  }
+  private_functions.register_driver(&kDriver);
+  return nullptr;
+}
+
+[[gnu::constructor]] void on_load() {
+  const char* why = register_driver();
+  if (why != nullptr) {
+    fprintf(stderr, "dapple: %s has no software device: %s\n", program_invocation_short_name, why);
+  }
+}
+
+}  // namespace
+}  // namespace dapple::soft::abi

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/progress/context.hpp"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <mutex>
+#include <new>
+
+#include "provider/member/doors.hpp"
+#include "provider/member/undisturbed.hpp"
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/faults/random_number.hpp"
+#include "provider/soft/trace/program_trace.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constinit std::mutex revival_mutex;
+
+bool is_ipv4(const uint8_t gid[16]) {
+  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return memcmp(gid, kMapped, sizeof(kMapped)) == 0;
+}
+
+}  // namespace
+
+std::nullptr_t failed(int error) {
+  errno = error;
+  return nullptr;
+}
+
+int refused(int error) {
+  errno = error;
+  return error;
+}
+
+int Context::refresh(DeviceInfo& info) {
+  const Undisturbed undisturbed;
+  Problem problem;
+  const uint32_t removals = node.gid_uses().removals();
+  const bool known = node.link().device(device_index, info, problem);
+  node.look_for_changes();
+  if (!known) return problem.error != 0 ? problem.error : EIO;
+  // The device has gone, and another one has its index.
+  if (htobe64(info.guid) != node_guid) return ENODEV;
+  if (node.port_is_down(device_index)) info.up = 0;
+  const std::lock_guard lock(info_mutex_);
+  info_ = info;
+  known_removals_ = removals;
+  return 0;
+}
+
+int Context::look_up(DeviceInfo& info) {
+  if (node.link().changed()) return refresh(info);
+  const std::lock_guard lock(info_mutex_);
+  info = info_;
+  return 0;
+}
+
+bool Context::gid(uint32_t index, uint8_t gid[16]) {
+  if (index >= kMaxGids) return false;
+  const std::lock_guard lock(info_mutex_);
+  const GidEntry& entry = info_.gids[index];
+  if (entry.valid == 0) return false;
+  memcpy(gid, entry.gid, 16);
+  return true;
+}
+
+bool Context::is_current(uint32_t gid_index, uint8_t gid[16]) {
+  const std::lock_guard lock(info_mutex_);
+  const GidEntry& entry = info_.gids[gid_index];
+  memcpy(gid, entry.gid, 16);
+  return entry.valid != 0 && known_removals_ == node.gid_uses().removals();
+}
+
+int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
+  if (index >= kMaxGids) return EINVAL;
+  DeviceInfo info;
+  if (const int error = look_up(info); error != 0) return error;
+  hold = node.gid_uses().hold(info.netdev_index, index);
+  if (!hold) return ENOMEM;
+  // After the hold, so that the entry is no other address' meanwhile.
+  if (is_current(index, gid)) return 0;
+  if (const int error = refresh(info); error != 0) return error;
+  memcpy(gid, info.gids[index].gid, 16);
+  return info.gids[index].valid != 0 ? 0 : EINVAL;
+}
+
+bool Context::resolve(const roce::AddressVector& address, Path& path) {
+  if (!gid(address.source_gid_index, path.source)) return false;
+  if (is_ipv4(path.source) != is_ipv4(address.destination_gid)) return false;
+  memcpy(path.destination, address.destination_gid, 16);
+  path.flow_label = address.flow_label;
+  path.hop_limit = address.hop_limit;
+  path.traffic_class = address.traffic_class;
+  const std::lock_guard lock(info_mutex_);
+  path.netdev_index = info_.netdev_index;
+  return true;
+}
+
+// RoCEv2 has only global addresses (IBTA A17.4.5).
+int Context::check_address(const ibv_ah_attr& attr, roce::AddressVector& address, GidHold& hold) {
+  if (attr.is_global == 0 || attr.port_num != 1) return EINVAL;
+  uint8_t source[16];
+  const int error = hold_gid(attr.grh.sgid_index, source, hold);
+  if (error != 0) return error;
+  if (is_ipv4(source) != is_ipv4(attr.grh.dgid.raw)) return EINVAL;
+  memcpy(address.destination_gid, attr.grh.dgid.raw, 16);
+  address.flow_label = attr.grh.flow_label & 0xFFFFF;
+  address.source_gid_index = attr.grh.sgid_index;
+  // 0 would keep every packet on this host.
+  address.hop_limit = attr.grh.hop_limit == 0 ? 64 : attr.grh.hop_limit;
+  address.traffic_class = attr.grh.traffic_class;
+  return 0;
+}
+
+void Context::raise(ibv_event_type type, const void* element, EventCount& count) {
+  const AsyncMessage message = {reinterpret_cast<uintptr_t>(element), static_cast<uint32_t>(type), 0};
+  if (program_trace() != nullptr) trace_event(type, element);
+  pipes.write(async_writer, &message, sizeof(message), count);
+}
+
+void Context::raise_port_event(ibv_event_type type) {
+  const AsyncMessage message = {1, static_cast<uint32_t>(type), 0};
+  if (program_trace() != nullptr) trace_event(type, nullptr);
+  pipes.write(async_writer, &message, sizeof(message), port_events_);
+}
+
+// IBTA 11.6.3.1 and 11.6.3.4: the events that the kernel's rxe reports for its netdev.
+void Context::tell_changes() {
+  DeviceInfo info;
+  const int error = refresh(info);
+  if (error == ENODEV && !told_gone_) {
+    told_gone_ = true;
+    raise_port_event(IBV_EVENT_DEVICE_FATAL);
+  }
+  if (error != 0) return;
+  if (memcmp(told_.gids, info.gids, sizeof(info.gids)) != 0) raise_port_event(IBV_EVENT_GID_CHANGE);
+  if (told_.up != info.up) raise_port_event(info.up != 0 ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+  told_ = info;
+}
+
+void Context::withdraw(const void* element, EventCount& count) {
+  pipes.remove(ibv->async_fd, async_writer, sizeof(AsyncMessage), reinterpret_cast<uintptr_t>(element), count);
+}
+
+Context* make_context(const ContextInit& init) {
+  const InsidePlugin inside;
+  Problem problem;
+  Node* node = trace_is_possible(problem) ? Node::get(problem) : nullptr;
+  if (node == nullptr) {
+    fprintf(stderr, "dapple: cannot open %s: %s\n", init.device_name, problem.line);
+    return failed(problem.error != 0 ? problem.error : EIO);
+  }
+  if (FaultPlan* plan = fault_plan(); plan != nullptr) {
+    if (const int planned = plan->next_call(kOpenDevice); planned != 0) return failed(planned);
+  }
+  auto* context = new (std::nothrow) Context(init, *node, random_number(RandomUse::kKeys));
+  if (context == nullptr) return failed(ENOMEM);
+  DeviceInfo info;
+  const int error = context->pipes.ready() ? context->refresh(info) : ENOMEM;
+  if (program_trace() != nullptr) trace_open(init.device_name, error);
+  if (error == 0) {
+    context->opened(info);
+    if (!node->add(*context)) {
+      delete context;
+      return failed(ENOMEM);
+    }
+    // A change between the question and this line was reported to other members only.
+    node->link().note_change();
+    node->look_for_changes();
+    return context;
+  }
+  delete context;
+  return failed(error);
+}
+
+void lock_revival() {
+  revival_mutex.lock();
+}
+
+void unlock_revival() {
+  revival_mutex.unlock();
+}
+
+bool revive(const ibv_context* ibv) {
+  const std::lock_guard lock(revival_mutex);
+  Context* parents = context_of(ibv);
+  if (parents->generation == Node::generation()) return true;
+  if (parents->live_objects.load() != 0 || parents->live_queue_pairs.load() != 0) return false;
+  const int writer = renew_async_events(parents->ibv->async_fd, parents->async_writer);
+  if (writer < 0) return false;
+  parents->async_writer = writer;
+  // The parent's Context stays in memory: a thread of the parent may have held its locks.
+  Context* own = make_context({.ibv = parents->ibv,
+                               .device_name = ibv->device->name,
+                               .node_guid = parents->node_guid,
+                               .device_index = parents->device_index,
+                               .async_writer = writer});
+  if (own == nullptr) return false;
+  set_context_of(parents->ibv, own);
+  return true;
+}
+
+void free_context(Context* context) {
+  const InsidePlugin inside;
+  // A child of fork() has only a copy of the parent's node, in whatever state its locks were.
+  if (context->generation == Node::generation()) {
+    const Undisturbed undisturbed;
+    // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
+    if (context->live_queue_pairs.load() != 0) context->node.remove_all(*context);
+    // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
+    context->node.remove(*context);
+    context->pipes.close(context->async_writer);
+  } else {
+    close_own(context->async_writer);
+  }
+  // The queue pairs that the program has left stay in memory, and they use it.
+  if (context->live_queue_pairs.load() == 0) delete context;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// An open device: the data that all of its verbs objects share.
+#ifndef DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
+#define DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+
+#include "provider/member/messages.hpp"
+#include "provider/soft/abi/plugin.hpp"
+#include "provider/soft/faults/faults.hpp"
+#include "provider/soft/memory/disordered_writes.hpp"
+#include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/objects/event_pipe.hpp"
+#include "provider/soft/objects/gid_uses.hpp"
+#include "provider/soft/objects/object_limits.hpp"
+#include "provider/soft/objects/objects.hpp"
+#include "provider/soft/progress/node.hpp"
+#include "provider/soft/sanitizers/shown_memory.hpp"
+
+namespace dapple::soft {
+
+// Internally locked.
+class Context {
+ public:
+  Context(const ContextInit& init, Node& process_node, uint32_t random)
+      : ibv(init.ibv),
+        device_index(init.device_index),
+        node_guid(init.node_guid),
+        async_writer(init.async_writer),
+        node(process_node),
+        memory(random) {}
+
+  // Asks dappled for the present state of the device. 0 or an errno.
+  int refresh(DeviceInfo& info);
+  // The device as of dappled's last notification; asks dappled only after a new one. Returns 0 or an errno.
+  int look_up(DeviceInfo& info);
+  // A source address by its index, as of the last refresh. False if there is none.
+  bool gid(uint32_t index, uint8_t gid[16]);
+  // A source address that keeps its index as long as `hold`. Asks dappled if the last refresh may be outdated. 0,
+  // EINVAL if there is none, or an errno.
+  int hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold);
+  // The path that an address describes. False if the source does not exist or the families differ.
+  bool resolve(const roce::AddressVector& address, Path& path);
+  // The same for a program's attributes; `hold` keeps the source. 0 or an errno.
+  int check_address(const ibv_ah_attr& attr, roce::AddressVector& address, GidHold& hold);
+
+  // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
+  // background thread.
+  void tell_changes();
+  void opened(const DeviceInfo& info) { told_ = info; }
+
+  // An asynchronous event about an object (ibv_cq*, ibv_qp*, ibv_srq*).
+  void raise(ibv_event_type type, const void* element, EventCount& count);
+  // An asynchronous event about the device or its port.
+  void raise_port_event(ibv_event_type type);
+  // Takes unread asynchronous events of an object back.
+  void withdraw(const void* element, EventCount& count);
+
+  ibv_context* const ibv;
+  const uint32_t device_index;
+  const uint64_t node_guid;  // in network byte order
+  int async_writer;          // changes before anybody else has it, in revive(), and under the lock of `pipes`
+  Node& node;
+  MemoryTable memory;
+  // For queue pairs: the table, or the layers around it.
+  roce::Memory& seen_memory() { return disordered_writes_ ? *disordered_writes_ : checked_memory(); }
+  // Tells whether nothing watches or disturbs the accesses of queue pairs.
+  bool memory_is_bare() { return &seen_memory() == &memory; }
+  EventPipes pipes;
+  // Counts for all devices of the process, because peers compare the domains of keys and queue pairs.
+  static inline constinit std::atomic<uint32_t> next_domain{1};
+  ContextObjects objects;  // counted until the context leaves its node
+  std::atomic<uint32_t> live_queue_pairs{0};
+  std::atomic<uint32_t> live_objects{0};  // PDs and CQs: every other object needs one
+  const uint32_t generation = Node::generation();
+  Context* next = nullptr;  // the node's
+
+ private:
+  static std::optional<ShownMemory> check(MemoryTable& table) {
+    Sanitizer* sanitizer = Sanitizer::of_program();
+    return sanitizer == nullptr ? std::nullopt : std::optional<ShownMemory>(std::in_place, table, *sanitizer);
+  }
+  std::optional<ShownMemory> shown_memory_ = check(memory);
+  roce::Memory& checked_memory() { return shown_memory_ ? static_cast<roce::Memory&>(*shown_memory_) : memory; }
+  static std::optional<DisorderedWrites> disorder(roce::Memory& below) {
+    const FaultSettings& faults = program_faults();
+    if (!faults.disorders_writes) return std::nullopt;
+    return std::optional<DisorderedWrites>(std::in_place, below, faults.seed);
+  }
+  std::optional<DisorderedWrites> disordered_writes_ = disorder(checked_memory());
+
+  // The state that the program knows; used by the background thread.
+  DeviceInfo told_;
+  bool told_gone_ = false;
+  EventCount port_events_;
+  bool is_current(uint32_t gid_index, uint8_t gid[16]);
+
+  std::mutex info_mutex_;
+  DeviceInfo info_;
+  uint32_t known_removals_ = 0;  // of addresses, before dappled was asked for info_
+};
+
+// For a verb that returns a pointer: sets errno and returns null.
+std::nullptr_t failed(int error);
+// For a verb of the data path that returns an error number: sets errno, too. errno_operations() does so for the others.
+int refused(int error);
+
+// In a child of fork(): if the parent's device has no objects, it becomes the child's, as if the child had opened it.
+// librdmacm keeps such devices for the life of the process, so a child has no others. False if this is not possible.
+bool revive(const ibv_context* context);
+// Around a fork(), so that a child does not inherit the lock of a thread that it lacks. Taken before all other locks.
+void lock_revival();
+void unlock_revival();
+
+// False in a child of fork(), where the parent's objects are invalid: verbs on them return ENODEV.
+inline bool usable(const ibv_context* context) {
+  return context_of(context)->generation == Node::generation() || revive(context);
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_CONTEXT_HPP

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/faults/faults.hpp"
+#include "provider/soft/sanitizers/sanitizer.hpp"
+
+namespace dapple::soft {
+
+// False if DAPPLE_PLACEMENT is "off", if this program's device is emulated as not coherent or places bytes in another
+// order, or under dapple-run --check: then this program copies no bytes into other processes, and lets none of them
+// copy. A program with a sanitizer, which would not see such accesses, does neither, unless DAPPLE_PLACEMENT is "on".
+inline bool placement_wanted() {
+  const char* wish = secure_getenv("DAPPLE_PLACEMENT");
+  const char* emulation = secure_getenv("DAPPLE_EMULATE");
+  const bool emulated = emulation != nullptr && emulation[0] != '\0' && strcmp(emulation, "0") != 0;
+  if (emulated || program_faults().disorders_writes || check::Checker::get() != nullptr) return false;
+  return wish == nullptr ? Sanitizer::of_program() == nullptr : strcmp(wish, "off") != 0;
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP

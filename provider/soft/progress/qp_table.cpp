@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/progress/qp_table.hpp"
+
+#include <sched.h>
+
+#include <cassert>
+
+namespace dapple::soft {
+
+uint32_t QpTable::add(Qp& qp) {
+  const std::lock_guard lock(mutex_);
+  for (uint32_t tried = 0; tried < kQpsOfASlot; ++tried) {
+    const uint32_t at = next_;
+    next_ = (next_ + 1) % kQpsOfASlot;
+    // Numbers 0 and 1 are the port's own.
+    if (qps_[at].load(std::memory_order_relaxed) != nullptr || first_ + at < 2) continue;
+    qp.qpn = first_ + at;
+    qps_[at].store(&qp, std::memory_order_release);
+    return qp.qpn;
+  }
+  return 0;
+}
+
+Qp* QpTable::any_of(const Context& context) {
+  const std::lock_guard lock(mutex_);
+  for (const std::atomic<Qp*>& entry : qps_) {
+    Qp* qp = entry.load(std::memory_order_relaxed);
+    if (qp != nullptr && qp->context == &context) return qp;
+  }
+  return nullptr;
+}
+
+void QpTable::remove(Qp& qp, std::unique_lock<BriefMutex> receiving) {
+  assert(receiving.owns_lock());
+  {
+    const std::lock_guard lock(mutex_);
+    assert(qps_[qp.qpn - first_].load(std::memory_order_relaxed) == &qp);
+    qps_[qp.qpn - first_].store(nullptr, std::memory_order_relaxed);
+  }
+  receiving.unlock();
+  while (qp.pins.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+}  // namespace dapple::soft

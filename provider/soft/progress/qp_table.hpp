@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The queue pairs of this process by their numbers. Packets find them under the node's receive lock, which remove()
+// needs, too. A thread that keeps one for longer pins it: then removing it waits.
+#ifndef DAPPLE_PROVIDER_SOFT_QP_TABLE_HPP
+#define DAPPLE_PROVIDER_SOFT_QP_TABLE_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <cassert>
+#include <mutex>
+
+#include "provider/soft/objects/objects.hpp"
+
+namespace dapple::soft {
+
+inline constexpr uint32_t kQpsOfASlot = 1 << 16;
+
+class QpTable {
+ public:
+  // first: the slot's first number. random: where numbers begin.
+  QpTable(uint32_t first, uint32_t random) : first_(first), next_(random % kQpsOfASlot) {}
+
+  // Any thread may call these three.
+  //
+  // The queue pair's new number; numbers go around, so that a number is not reused soon. 0 if all are taken.
+  uint32_t add(Qp& qp);
+  // The queue pair is complete: from now on it is found.
+  static void open(Qp& qp) { qp.open.store(true, std::memory_order_release); }
+  // Afterwards no thread has it pinned. The caller pins nothing; it holds `receiving` and no other lock.
+  void remove(Qp& qp, std::unique_lock<BriefMutex> receiving);
+
+  // One of those that this device has open, or null. The caller must see to it that no other thread removes it.
+  Qp* any_of(const Context& context);
+
+  // Called under the receive lock. Null if there is none.
+  Qp* find(uint32_t qpn) const {
+    if (qpn - first_ >= kQpsOfASlot) return nullptr;
+    Qp* qp = qps_[qpn - first_].load(std::memory_order_acquire);
+    return qp != nullptr && qp->open.load(std::memory_order_acquire) ? qp : nullptr;
+  }
+  static void pin(Qp& qp) { qp.pins.fetch_add(1, std::memory_order_relaxed); }
+  static void unpin(Qp& qp) {
+    [[maybe_unused]] const uint32_t before = qp.pins.fetch_sub(1, std::memory_order_release);
+    assert(before > 0);
+  }
+
+ private:
+  std::mutex mutex_;
+  const uint32_t first_;
+  uint32_t next_;
+  std::atomic<Qp*> qps_[kQpsOfASlot] = {};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_QP_TABLE_HPP

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/trace/program_trace.hpp"
+#include "provider/soft/verbs/watched_operations.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// The data path exists twice, so that programs without a sanitizer pay nothing.
+template <bool kSanitized>
+const Operations& made_operations() {
+  static constexpr Operations table = {
+      .alloc_mw = verbs::alloc_mw,
+      .alloc_pd = verbs::alloc_pd,
+      .attach_mcast = verbs::attach_mcast,
+      .bind_mw = verbs::bind_mw,
+      .create_ah = verbs::create_ah,
+      .create_cq = verbs::create_cq,
+      .create_cq_ex = verbs::create_cq_ex,
+      .create_qp = verbs::create_qp,
+      .create_qp_ex = verbs::create_qp_ex,
+      .create_srq = verbs::create_srq,
+      .dealloc_mw = verbs::dealloc_mw,
+      .dealloc_pd = verbs::dealloc_pd,
+      .dereg_mr = verbs::dereg_mr,
+      .destroy_ah = verbs::destroy_ah,
+      .destroy_cq = verbs::destroy_cq,
+      .destroy_qp = verbs::destroy_qp,
+      .destroy_srq = verbs::destroy_srq,
+      .detach_mcast = verbs::detach_mcast,
+      .get_srq_num = verbs::get_srq_num,
+      .modify_qp = verbs::modify_qp,
+      .modify_srq = verbs::modify_srq,
+      .poll_cq = verbs::poll_cq<kSanitized>,
+      .post_recv = verbs::post_recv<kSanitized>,
+      .post_send = verbs::post_send<kSanitized>,
+      .post_srq_recv = verbs::post_srq_recv<kSanitized>,
+      .query_device_ex = verbs::query_device_ex,
+      .query_port = verbs::query_port,
+      .query_qp = verbs::query_qp,
+      .query_qp_data_in_order = verbs::query_qp_data_in_order,
+      .query_srq = verbs::query_srq,
+      .reg_dmabuf_mr = verbs::reg_dmabuf_mr,
+      .reg_mr = verbs::reg_mr,
+      .reg_mr_ex = verbs::reg_mr_ex,
+      .req_notify_cq = verbs::req_notify_cq,
+      .rereg_mr = verbs::rereg_mr,
+      .resize_cq = verbs::resize_cq,
+  };
+  return table;
+}
+
+}  // namespace
+
+const Operations& plain_operations() {
+  return Sanitizer::of_program() != nullptr ? made_operations<true>() : made_operations<false>();
+}
+
+const Operations& unchecked_operations() {
+  const FaultPlan* plan = fault_plan();
+  const Operations& table = plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
+  const Operations& noted = program_trace() != nullptr ? traced_operations(table) : table;
+  return Sanitizer::of_program() == nullptr ? noted : watched_operations(noted);
+}
+
+const Operations& operations() {
+  return errno_operations(check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations());
+}
+
+}  // namespace dapple::soft

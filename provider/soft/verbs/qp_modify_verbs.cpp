@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Attributes of queue pairs.
+#include <errno.h>
+#include <string.h>
+
+#include <utility>
+
+#include "provider/member/port_mtu.hpp"
+#include "provider/member/undisturbed.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/progress/context.hpp"
+#include "provider/soft/progress/post.hpp"
+#include "provider/soft/progress/qp_publication.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+static_assert(uint32_t{roce::kState} == IBV_QP_STATE && uint32_t{roce::kDestinationQpn} == IBV_QP_DEST_QPN);
+static_assert(uint32_t{roce::kAddress} == IBV_QP_AV && uint32_t{roce::kQkey} == IBV_QP_QKEY);
+static_assert(uint32_t{roce::kSendPsn} == IBV_QP_SQ_PSN && uint32_t{roce::kReceivePsn} == IBV_QP_RQ_PSN);
+static_assert(static_cast<int>(roce::QpState::kError) == IBV_QPS_ERR);
+static_assert(static_cast<int>(roce::QpState::kRts) == IBV_QPS_RTS);
+
+constexpr uint32_t kKnown = (roce::kDestinationQpn << 1) - 1;
+
+// The engine leaves these to the host: port, P_Key, address, MTU. `path` and `source` change for kAddress only.
+int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& source) {
+  if ((mask & ~kKnown) != 0) return EINVAL;
+  if ((mask & (roce::kAlternatePath | roce::kCapabilities)) != 0) return EINVAL;
+  if ((mask & roce::kPathMigration) != 0 && attr.path_mig_state != IBV_MIG_MIGRATED) return EINVAL;
+  if ((mask & roce::kPkeyIndex) != 0 && attr.pkey_index != 0) return EINVAL;
+  if ((mask & roce::kPort) != 0 && attr.port_num != 1) return EINVAL;
+  if ((mask & roce::kMaxRdAtomic) != 0 && attr.max_rd_atomic > kMaxReadsAndAtomics) return EINVAL;
+  if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > kMaxReadsAndAtomics) return EINVAL;
+  if ((mask & roce::kAddress) != 0) {
+    roce::AddressVector address;
+    const int error = qp.context->check_address(attr.ah_attr, address, source);
+    if (error != 0) return error;
+    if (!qp.context->resolve(address, path)) return EINVAL;
+  }
+  if ((mask & roce::kPathMtu) != 0) {
+    if (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096) return EINVAL;
+    DeviceInfo info;
+    const int error = qp.context->look_up(info);
+    if (error != 0) return error;
+    // Packets that do not fit would be lost silently.
+    if (attr.path_mtu > roce_mtu(info.netdev_mtu)) return EINVAL;
+  }
+  return 0;
+}
+
+roce::QpAttributes engine_attributes(const ibv_qp_attr& attr, uint32_t mask) {
+  roce::QpAttributes attributes;
+  attributes.state = static_cast<roce::QpState>(attr.qp_state);
+  attributes.current_state = static_cast<roce::QpState>(attr.cur_qp_state);
+  attributes.notify_drained = attr.en_sqd_async_notify != 0;
+  attributes.access = attr.qp_access_flags;
+  attributes.qkey = attr.qkey;
+  if ((mask & roce::kPathMtu) != 0) attributes.path_mtu = mtu_bytes(attr.path_mtu);
+  attributes.timeout = attr.timeout;
+  attributes.retry_count = attr.retry_cnt;
+  attributes.rnr_retry = attr.rnr_retry;
+  attributes.min_rnr_timer = attr.min_rnr_timer;
+  attributes.receive_psn = attr.rq_psn;
+  attributes.send_psn = attr.sq_psn;
+  attributes.max_rd_atomic = attr.max_rd_atomic;
+  attributes.max_dest_rd_atomic = attr.max_dest_rd_atomic;
+  attributes.destination_qpn = attr.dest_qp_num;
+  return attributes;
+}
+
+ibv_mtu mtu_of(uint32_t bytes) {
+  for (int mtu = IBV_MTU_256; mtu < IBV_MTU_4096; ++mtu) {
+    if (mtu_bytes(static_cast<ibv_mtu>(mtu)) == bytes) return static_cast<ibv_mtu>(mtu);
+  }
+  return IBV_MTU_4096;
+}
+
+// The way of the queue pair's packets after the change, if it becomes another one.
+ChosenWay choose_way(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
+  const bool datagrams = qp.init.qp_type == IBV_QPT_UD;
+  if (datagrams && (mask & roce::kState) != 0 && attr.qp_state == IBV_QPS_RTR) {
+    return qp.node->choose_way_of_datagrams();
+  }
+  if (datagrams || (mask & roce::kAddress) == 0) return {};
+  path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr.dest_qp_num : qp.path.destination_qpn;
+  return qp.node->choose_way(path);
+}
+
+// After a reset no earlier request is left, and no completion of one: the program could take it for a completion of the
+// new connection. The drivers of most NICs drop both, too.
+void start_again(Qp& qp) {
+  qp.own_receives.clear();
+  qp.send_cq->queue.forget(qp.qpn);
+  qp.recv_cq->queue.forget(qp.qpn);
+  if (qp.announced_sends != nullptr) qp.announced_sends->end();
+  if (qp.announced_receives != nullptr) qp.announced_receives->end();
+}
+
+// False if the engine refuses. The queue pair takes `path` together with an address. If `way` has a place, or after a
+// reset, the queue pair takes `way`, and `way` becomes the way that the queue pair no longer uses: packets on two ways
+// would overtake each other.
+bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenWay& way) {
+  const BriefLock lock(qp.mutex);
+  if (!qp.engine->modify(engine_attributes(attr, mask), mask)) return false;
+  const bool reset = qp.engine->state() == roce::QpState::kReset;
+  if ((mask & roce::kAddress) != 0) {
+    qp.path = path;
+    qp.address = attr.ah_attr;
+  }
+  if (way.place != 0 || reset) {
+    std::swap(qp.ring, way.ring);
+    std::swap(qp.way_place, way.place);
+  }
+  if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr.pkey_index;
+  if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
+  qp.path.source_qpn = qp.qpn;
+  qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
+  if (reset) start_again(qp);
+  qp.node->settle_state(qp);
+  return true;
+}
+
+}  // namespace
+
+int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
+  if (!usable(ibv->context)) return ENODEV;
+  const Undisturbed undisturbed;
+  Qp& qp = *ours<Qp>(ibv);
+  const auto mask = static_cast<uint32_t>(attr_mask);
+  if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) return EINVAL;
+  Path path;
+  GidHold source;
+  const int error = check(qp, *attr, mask, path, source);
+  if (error != 0) return error;
+  const std::lock_guard modifying(qp.modifying);
+  // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
+  const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
+  if (ends) qp.node->catch_up();
+  revoke_qp(qp);
+  ChosenWay way = choose_way(qp, *attr, mask, path);
+  const bool done = change(qp, *attr, mask, path, way);
+  // As in the kernel, a reset queue pair keeps its source until it gets another one.
+  if (done && (mask & roce::kAddress) != 0) qp.source = std::move(source);
+  publish_qp(qp);
+  qp.node->leave_way(way);
+  if (!done) return EINVAL;
+  qp.node->deliver(qp);
+  return 0;
+}
+
+int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
+  if (!usable(ibv->context)) return ENODEV;
+  Qp& qp = *ours<Qp>(ibv);
+  const BriefLock lock(qp.mutex);
+  const roce::QpAttributes now = qp.engine->attributes();
+  *attr = {};
+  attr->qp_state = static_cast<ibv_qp_state>(qp.engine->state());
+  attr->cur_qp_state = attr->qp_state;
+  attr->path_mtu = mtu_of(now.path_mtu);
+  attr->path_mig_state = IBV_MIG_MIGRATED;
+  attr->qkey = now.qkey;
+  attr->rq_psn = now.receive_psn;
+  attr->sq_psn = now.send_psn;
+  attr->dest_qp_num = now.destination_qpn;
+  attr->qp_access_flags = now.access;
+  attr->cap = qp.init.cap;
+  attr->ah_attr = qp.address;
+  attr->pkey_index = qp.pkey_index;
+  attr->sq_draining = now.draining ? 1 : 0;
+  attr->en_sqd_async_notify = now.notify_drained ? 1 : 0;
+  attr->max_rd_atomic = now.max_rd_atomic;
+  attr->max_dest_rd_atomic = now.max_dest_rd_atomic;
+  attr->min_rnr_timer = now.min_rnr_timer;
+  attr->port_num = qp.port;
+  attr->timeout = now.timeout;
+  attr->retry_cnt = now.retry_count;
+  attr->rnr_retry = now.rnr_retry;
+  *init = qp.init;
+  return 0;
+}
+
+}  // namespace dapple::soft::verbs

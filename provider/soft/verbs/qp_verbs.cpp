@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Queue pairs: making them and taking them away.
+#include <errno.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "provider/member/port_mtu.hpp"
+#include "provider/member/undisturbed.hpp"
+#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/objects/extended_post.hpp"
+#include "provider/soft/objects/granted_depth.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/planned/planned_completions.hpp"
+#include "provider/soft/progress/context.hpp"
+#include "provider/soft/progress/post.hpp"
+#include "provider/soft/trace/program_trace.hpp"
+#include "provider/soft/trace/traced_completions.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+static_assert(static_cast<int>(roce::QpType::kRc) == IBV_QPT_RC);
+static_assert(static_cast<int>(roce::QpType::kUc) == IBV_QPT_UC);
+static_assert(static_cast<int>(roce::QpType::kUd) == IBV_QPT_UD);
+
+int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
+  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD) return EOPNOTSUPP;
+  if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
+  if (attr.send_cq->context != pd.context || attr.recv_cq->context != pd.context) return EINVAL;
+  if (attr.srq != nullptr && attr.srq->context != pd.context) return EINVAL;
+  const ibv_qp_cap& cap = attr.cap;
+  if (attr.srq == nullptr && (cap.max_recv_wr > kMaxRequests || cap.max_recv_sge > roce::kMaxSegments)) return EINVAL;
+  if (cap.max_send_wr > kMaxRequests || cap.max_send_sge > roce::kMaxSegments || cap.max_inline_data > kMaxInline)
+    return EINVAL;
+  return 0;
+}
+
+// The way of completions from the engine to a queue, through a trace or a plan of faults if the environment asks for
+// one. Null: no memory.
+roce::CompletionSink* completion_way(Qp& qp, Cq& cq, size_t number) {
+  roce::CompletionSink* next = &cq.queue;
+  if (Trace* trace = program_trace(); trace != nullptr) {
+    qp.traced_completions[number].reset(new (std::nothrow) TracedCompletions(*trace, cq));
+    next = qp.traced_completions[number].get();
+  }
+  if (FaultPlan* plan = fault_plan(); next != nullptr && plan != nullptr && plan->plans_completions()) {
+    qp.planned_completions[number].reset(new (std::nothrow) PlannedCompletions(*plan, *next, qp.events));
+    next = qp.planned_completions[number].get();
+  }
+  return next;
+}
+
+// A program with ThreadSanitizer sees both queues as threads of their own: the completion of a Send tells nothing about
+// the receives.
+void announce(Qp& qp) {
+  const roce::Accessor who = {qp.pd->number, qp.qpn};
+  char name[64];
+  snprintf(name, sizeof name, "QP 0x%x of %.32s", qp.qpn, qp.context->ibv->device->name);
+  qp.announced_sends = AnnouncedQueue::make(qp.context->memory, who, name);
+  snprintf(name, sizeof name, "receives of QP 0x%x of %.32s", qp.qpn, qp.context->ibv->device->name);
+  qp.announced_receives = AnnouncedQueue::make(qp.context->memory, who, name);
+}
+
+// The receive queue, the number, the engine.
+int equip(Qp& qp) {
+  const ibv_qp_cap& cap = qp.init.cap;
+  int error = qp.own_receives.initialize(cap.max_recv_wr, cap.max_recv_sge);
+  if (error != 0) return error;
+  DeviceInfo info;
+  error = qp.context->look_up(info);
+  if (error != 0) return error;
+  error = qp.node->add(qp);
+  if (error != 0) return error;
+  const roce::QpConfig config = {
+      .qpn = qp.qpn,
+      .type = static_cast<roce::QpType>(qp.init.qp_type),
+      .domain = qp.pd->number,
+      .receive_domain = qp.srq == nullptr ? qp.pd->number : qp.srq->pd->number,
+      .send_depth = cap.max_send_wr,
+      .max_send_segments = cap.max_send_sge,
+      .max_inline = cap.max_inline_data,
+      .signal_all = qp.init.sq_sig_all != 0,
+      .shared_receives = qp.srq != nullptr,
+      .datagram_mtu = roce_mtu_bytes(info.netdev_mtu),
+  };
+  ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
+  roce::CompletionSink* sent = completion_way(qp, *qp.send_cq, 0);
+  roce::CompletionSink* received = completion_way(qp, *qp.recv_cq, 1);
+  if (sent != nullptr && received != nullptr) {
+    roce::Memory* memory = &qp.context->seen_memory();
+    roce::EventSink* events = &qp.events;
+    if (check::Checker* checker = check::Checker::get(); checker != nullptr) {
+      qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received, *events);
+      memory = &qp.checked->memory;
+      sent = &qp.checked->sent;
+      received = &qp.checked->received;
+      events = &qp.checked->events;
+    }
+    qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, *events);
+    const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
+    if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
+    if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
+  }
+  if (qp.engine == nullptr) {
+    qp.node->remove(qp);
+    return ENOMEM;
+  }
+  announce(qp);
+  qp.node->open(qp);
+  return 0;
+}
+
+void publish(Qp& qp, ibv_pd* pd) {
+  ibv_qp& shown = qp.abi.qp;
+  shown.context = pd->context;
+  shown.qp_context = qp.init.qp_context;
+  shown.pd = pd;
+  shown.send_cq = qp.init.send_cq;
+  shown.recv_cq = qp.init.recv_cq;
+  shown.srq = qp.init.srq;
+  shown.handle = qp.qpn;
+  shown.qp_num = qp.qpn;
+  shown.state = IBV_QPS_RESET;
+  shown.qp_type = qp.init.qp_type;
+  pthread_mutex_init(&shown.mutex, nullptr);
+  pthread_cond_init(&shown.cond, nullptr);
+  qp.context->live_queue_pairs.fetch_add(1);
+  qp.pd->users.fetch_add(1);
+  qp.send_cq->users.fetch_add(1);
+  qp.recv_cq->users.fetch_add(1);
+  if (qp.srq != nullptr) qp.srq->users.fetch_add(1);
+}
+
+ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send_operations) {
+  if (!usable(pd->context)) return failed(ENODEV);
+  int error = check(*pd, attr);
+  if (error != 0) return failed(error);
+  CountedObject place = context_of(pd->context)->objects.take(ObjectKind::kQp);
+  std::unique_ptr<Qp> qp(place ? new (std::nothrow) Qp : nullptr);
+  if (qp == nullptr) return failed(ENOMEM);
+  qp->place_in_limit = std::move(place);
+  if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
+  attr.cap.max_send_wr = granted_depth(attr.cap.max_send_wr, kMaxRequests);
+  attr.cap.max_recv_wr = granted_depth(attr.cap.max_recv_wr, kMaxRequests);
+  // Like rxe, which keeps inline data in the room for the segments. Some programs use inline data that they did not ask
+  // for (rdma_xclient).
+  const uint32_t segments = attr.cap.max_send_sge * static_cast<uint32_t>(sizeof(ibv_sge));
+  attr.cap.max_inline_data = std::min(std::max(attr.cap.max_inline_data, segments), kMaxInline);
+  qp->init = attr;
+  qp->context = context_of(pd->context);
+  qp->node = &qp->context->node;
+  qp->pd = ours<Pd>(pd);
+  qp->send_cq = ours<Cq>(attr.send_cq);
+  qp->recv_cq = ours<Cq>(attr.recv_cq);
+  qp->srq = attr.srq == nullptr ? nullptr : ours<Srq>(attr.srq);
+  if (extended) error = publish_qp_ex(*qp, send_operations);
+  if (error == 0) error = equip(*qp);
+  if (error != 0) return failed(error);
+  publish(*qp, pd);
+  return &qp.release()->abi.qp;
+}
+
+bool has_outstanding_sends(Qp& qp) {
+  const BriefLock lock(qp.mutex);
+  return qp.engine->outstanding_sends() != 0;
+}
+
+}  // namespace
+
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+  return make_qp(pd, *attr, false, 0);
+}
+
+ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
+  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if ((attr->comp_mask & ~kKnown) != 0) return failed(EOPNOTSUPP);
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return failed(EINVAL);
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0) return failed(EOPNOTSUPP);
+  ibv_qp_init_attr plain = {
+      .qp_context = attr->qp_context,
+      .send_cq = attr->send_cq,
+      .recv_cq = attr->recv_cq,
+      .srq = attr->srq,
+      .cap = attr->cap,
+      .qp_type = attr->qp_type,
+      .sq_sig_all = attr->sq_sig_all,
+  };
+  const bool extended = (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+  ibv_qp* qp = make_qp(attr->pd, plain, extended, extended ? attr->send_ops_flags : 0);
+  if (qp != nullptr) attr->cap = plain.cap;
+  return qp;
+}
+
+int destroy_qp(ibv_qp* ibv) {
+  if (!usable(ibv->context)) return ENODEV;
+  if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
+  const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
+  {
+    const Undisturbed undisturbed;
+    // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
+    if (has_outstanding_sends(*qp)) qp->node->catch_up();
+    qp->node->remove(*qp);
+  }
+  qp->context->withdraw(&qp->abi, qp->event_count);
+  wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);
+  if (qp->srq != nullptr) qp->srq->users.fetch_sub(1);
+  qp->recv_cq->users.fetch_sub(1);
+  qp->send_cq->users.fetch_sub(1);
+  qp->pd->users.fetch_sub(1);
+  qp->context->live_queue_pairs.fetch_sub(1);
+  pthread_cond_destroy(&ibv->cond);
+  pthread_mutex_destroy(&ibv->mutex);
+  return 0;
+}
+
+}  // namespace dapple::soft::verbs

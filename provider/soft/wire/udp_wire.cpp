@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/wire/udp_wire.hpp"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include <algorithm>
+#include <new>
+
+#include "provider/common/keep_errno.hpp"
+#include "provider/member/gid.hpp"
+#include "provider/member/seed.hpp"
+#include "provider/member/uncancelled.hpp"
+#include "provider/soft/wire/crc.hpp"
+#include "provider/soft/wire/ip_headers.hpp"
+#include "roce/icrc.hpp"
+#include "roce/packet.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr int kUdpGro = 104;  // UDP_GRO of <linux/udp.h>
+constexpr int kBufferBytes = 8 << 20;
+constexpr uint32_t kDatagrams = 8;
+constexpr size_t kDatagramSize = 65536;
+constexpr size_t kControlSize = 256;
+constexpr int kCallsAtOnce = 4;
+// Bytes of merged packets that are acknowledged before those behind them are looked at. A sender's window holds two or
+// three times 64 KiB, so it would wait while we work, and we would wait while it works.
+constexpr size_t kMuch = 16 * 1024;
+// Payload of 4,096, headers, pad, ICRC; no peer may send more.
+constexpr size_t kLongestPacket = 4096 + roce::kMaxHeaderSize + roce::kIcrcSize;
+constexpr size_t kShortestPacket = roce::kBthSize + roce::kIcrcSize;
+constexpr uint8_t kUdOpcodes = 3;  // the upper three bits
+constexpr uint32_t kMulticastQpn = 0xFFFFFF;
+
+constexpr std::byte opcode_of(roce::Operation operation) {
+  return std::byte{roce::opcode_of(roce::Transport::kRc, operation)};
+}
+
+// True for responses to requests of a reliable connection.
+bool is_response(std::byte opcode) {
+  return opcode >= opcode_of(roce::Operation::kReadResponseFirst) &&
+         opcode <= opcode_of(roce::Operation::kAtomicAcknowledge);
+}
+
+// `bytes` are merged packets of the size `segment`, except for the last, which begins at `last`. A peer sends an
+// acknowledgement behind its own message, because the kernel cuts a datagram that way.
+bool acknowledges_behind_messages(const std::byte* bytes, size_t segment, size_t last) {
+  if (bytes[last] != opcode_of(roce::Operation::kAcknowledge)) return false;
+  for (size_t offset = 0; offset < last; offset += segment) {
+    if (is_response(bytes[offset])) return false;
+  }
+  return true;
+}
+
+int set(int socket, int level, int option, int value) {
+  return setsockopt(socket, level, option, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+uint64_t nanoseconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+uint64_t coarse_milliseconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
+}
+
+template <class Value>
+bool control_value(const cmsghdr* header, Value& value) {
+  if (header->cmsg_len < CMSG_LEN(sizeof value)) return false;
+  memcpy(&value, CMSG_DATA(header), sizeof value);
+  return true;
+}
+
+}  // namespace
+
+struct UdpWire::Origin {
+  uint8_t source[16];
+  uint8_t destination[16];
+  uint32_t netdev_index;
+  uint16_t source_port;
+  uint8_t hop_limit;
+  uint8_t traffic_class;
+  uint32_t place;  // of the packet among those that the kernel merged
+  // All merged packets but the last have one size, so the ICRC's prefix is computed once for them.
+  uint32_t icrc_prefix;
+  size_t icrc_prefix_size;  // of the transport part that it is for; 0: none yet
+
+  roce::IcrcAddresses icrc_addresses() const {
+    roce::IcrcAddresses addresses;
+    addresses.ipv6 = !is_ipv4(source);
+    addresses.source_port = source_port;
+    const size_t from = addresses.ipv6 ? 0 : 12;
+    memcpy(addresses.source, source + from, 16 - from);
+    memcpy(addresses.destination, destination + from, 16 - from);
+    return addresses;
+  }
+};
+
+struct UdpWire::Room {
+  mmsghdr messages[kDatagrams];
+  iovec parts[kDatagrams];
+  sockaddr_in6 sources[kDatagrams];
+  alignas(cmsghdr) char control[kDatagrams][kControlSize];
+  alignas(64) std::byte bytes[kDatagrams][kDatagramSize];
+
+  Room() {
+    for (uint32_t i = 0; i < kDatagrams; i++) prepare(i);
+  }
+  // The kernel overwrites the sizes at each datagram.
+  void prepare(uint32_t i) {
+    parts[i] = {bytes[i], kDatagramSize};
+    msghdr& header = messages[i].msg_hdr;
+    header = {};
+    header.msg_name = &sources[i];
+    header.msg_namelen = sizeof sources[i];
+    header.msg_iov = &parts[i];
+    header.msg_iovlen = 1;
+    header.msg_control = control[i];
+    header.msg_controllen = kControlSize;
+  }
+};
+
+std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem, Environment environment) {
+  std::unique_ptr<UdpWire> wire(new (std::nothrow) UdpWire);
+  if (wire != nullptr) wire->room_.reset(new (std::nothrow) Room);
+  if (wire == nullptr || wire->room_ == nullptr) {
+    problem.set(ENOMEM, "No memory for the device's wire");
+    return nullptr;
+  }
+  wire->slot_ = slot;
+  wire->counters_ = slot.counters != nullptr ? &slot.counters->wire : &wire->own_counters_;
+  const bool plain = environment == Environment::kIgnored;
+  return wire->prepare(problem) && (plain || wire->prepare_instruments(problem)) ? std::move(wire) : nullptr;
+}
+
+UdpWire::~UdpWire() = default;
+
+bool UdpWire::prepare(Problem& problem) {
+  const int socket = slot_.receive_socket;
+  // Merging is an advantage, but not necessary.
+  set(socket, IPPROTO_UDP, kUdpGro, 1);
+  if (set(socket, SOL_SOCKET, SO_RCVBUFFORCE, kBufferBytes) != 0) set(socket, SOL_SOCKET, SO_RCVBUF, kBufferBytes);
+  int error = 0;
+  if (slot_.dual_stack) {
+    error = set(socket, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+  } else {
+    error = set(socket, IPPROTO_IP, IP_PKTINFO, 1);
+  }
+  if (error != 0) {
+    problem.set(error, "The slot's socket cannot report addresses: %s", strerror(error));
+    return false;
+  }
+  send_.counters = counters_;
+  return true;
+}
+
+void UdpWire::expect_datagrams() {
+  if (shows_class_.exchange(true)) return;
+  const int socket = slot_.receive_socket;
+  if (slot_.dual_stack) {
+    set(socket, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+    set(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+  }
+  set(socket, IPPROTO_IP, IP_RECVTTL, 1);
+  set(socket, IPPROTO_IP, IP_RECVTOS, 1);
+}
+
+void UdpWire::set_tap(PacketTap& tap) {
+  send_.tap = &tap;
+  // The tap needs the packets' hop limits and traffic classes.
+  expect_datagrams();
+}
+
+bool UdpWire::prepare_instruments(Problem& problem) {
+  if (!seed_is_possible(problem)) return false;
+  if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
+    if (!pcap_.open(name, problem)) return false;
+    set_tap(pcap_);
+  }
+  const char* faults = secure_getenv("DAPPLE_FAULTS");
+  return faults == nullptr || faults[0] == '\0' || prepare_faults(faults, problem);
+}
+
+bool UdpWire::prepare_faults(const char* text, Problem& problem) {
+  FaultSettings settings;
+  if (!parse_faults(text, settings, problem)) return false;
+  if (!settings.disturbs_packets()) return true;
+  faults_.reset(new (std::nothrow) FaultSource(settings));
+  delayed_ = DelayQueue::create();
+  timer_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  poll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  if (faults_ == nullptr || delayed_ == nullptr || !timer_ || !poll_ ||
+      epoll_ctl(poll_.get(), EPOLL_CTL_ADD, timer_.get(), &event) != 0 ||
+      epoll_ctl(poll_.get(), EPOLL_CTL_ADD, slot_.receive_socket, &event) != 0) {
+    problem.set(errno != 0 ? errno : ENOMEM, "DAPPLE_FAULTS needs memory and file descriptors: %s", strerror(errno));
+    return false;
+  }
+  return true;
+}
+
+SendBatch* UdpWire::make_batch() {
+  return new (std::nothrow) UdpBatch(send_);
+}
+
+int UdpWire::receive_fd() const {
+  return poll_ ? poll_.get() : slot_.receive_socket;
+}
+
+size_t UdpWire::receive(ArrivalSink& sink) {
+  const provider::KeepErrno keep;
+  Room& room = *room_;
+  delivered_ = delivered_bytes_ = 0;
+  if (delayed_ != nullptr) deliver_delayed(sink);
+  for (int call = 0; call < kCallsAtOnce; call++) {
+    const int count = receive_datagrams(slot_.receive_socket, room.messages, ask_for_);
+    if (count < 0 && errno == EINTR) continue;
+    const bool all = count == static_cast<int>(ask_for_);
+    ask_for_ = all ? std::min(2 * ask_for_, kDatagrams) : 1;
+    if (count <= 0) break;
+    for (int i = 0; i < count; i++) {
+      take_datagram(static_cast<uint32_t>(i), room.messages[i].msg_len, sink);
+      room.prepare(static_cast<uint32_t>(i));
+    }
+    // Good packets may wait behind bad ones.
+    if (!all || (delivered_ > 0 && count < static_cast<int>(kDatagrams))) break;
+  }
+  if (delivered_ > 0) {
+    counters_->received_packets.add_alone(delivered_);
+    counters_->received_bytes.add_alone(delivered_bytes_);
+  }
+  return delivered_;
+}
+
+void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
+  msghdr& header = room_->messages[index].msg_hdr;
+  const sockaddr_in6& from = room_->sources[index];
+  Origin origin = {};
+  origin.hop_limit = 64;
+  // The port lies at the same place for both families.
+  origin.source_port = ntohs(from.sin6_port);
+  if (from.sin6_family == AF_INET6) {
+    memcpy(origin.source, &from.sin6_addr, 16);
+  } else {
+    ipv4_gid(&reinterpret_cast<const sockaddr_in&>(from).sin_addr, origin.source);
+  }
+  size_t segment = size;
+  for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr; control = CMSG_NXTHDR(&header, control)) {
+    int number;
+    in_pktinfo info;
+    in6_pktinfo info6;
+    const int type = control->cmsg_type;
+    if (control->cmsg_level == IPPROTO_IPV6) {
+      if (type == IPV6_PKTINFO && control_value(control, info6)) {
+        memcpy(origin.destination, &info6.ipi6_addr, 16);
+        origin.netdev_index = info6.ipi6_ifindex;
+      } else if (type == IPV6_HOPLIMIT && control_value(control, number)) {
+        origin.hop_limit = static_cast<uint8_t>(number);
+      } else if (type == IPV6_TCLASS && control_value(control, number)) {
+        origin.traffic_class = static_cast<uint8_t>(number);
+      }
+    } else if (control->cmsg_level == IPPROTO_IP) {
+      uint8_t byte;
+      if (type == IP_PKTINFO && control_value(control, info)) {
+        ipv4_gid(&info.ipi_addr, origin.destination);
+        origin.netdev_index = static_cast<uint32_t>(info.ipi_ifindex);
+      } else if (type == IP_TTL && control_value(control, number)) {
+        origin.hop_limit = static_cast<uint8_t>(number);
+      } else if (type == IP_TOS && control_value(control, byte)) {
+        origin.traffic_class = byte;
+      }
+    } else if (control->cmsg_level == IPPROTO_UDP && type == kUdpGro && control_value(control, number)) {
+      if (number > 0 && static_cast<size_t>(number) < size) segment = static_cast<size_t>(number);
+    }
+  }
+  if ((header.msg_flags & MSG_TRUNC) != 0) {
+    counters_->giants.add();
+    return;
+  }
+  counters_->received_batches.add_alone();
+  std::byte* bytes = room_->bytes[index];
+  const auto places = static_cast<uint32_t>(size > segment ? (size - 1) / segment : 0);
+  const size_t last = places * segment;
+  const auto pass_at = [&](uint32_t place) {
+    const size_t offset = place * segment;
+    origin.place = place;
+    pass(origin, {bytes + offset, place == places ? size - last : segment}, sink);
+  };
+  // The acknowledgement goes first: a program that sees the message may count on room in its send queue at once.
+  const bool last_first = places > 0 && acknowledges_behind_messages(bytes, segment, last);
+  if (last_first) pass_at(places);
+  for (uint32_t place = 0; place < places; place++) pass_at(place);
+  if (!last_first) pass_at(places);
+  if (size >= kMuch) sink.much_arrived();
+}
+
+void UdpWire::pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink) {
+  if (faults_ == nullptr) return deliver(origin, packet, sink);
+  const Fate fate = faults_->next(packet.size());
+  if (fate.dropped) {
+    counters_->fault_drops.add();
+    return;
+  }
+  if (fate.damaged_bit != UINT32_MAX) {
+    packet[fate.damaged_bit / 8] ^= static_cast<std::byte>(1U << fate.damaged_bit % 8);
+  }
+  if (fate.delay_ns == 0) {
+    deliver(origin, packet, sink);
+    if (fate.duplicated) deliver(origin, packet, sink);
+    return;
+  }
+  const auto meta = std::as_bytes(std::span<const Origin, 1>(&origin, 1));
+  const uint64_t due = nanoseconds() + fate.delay_ns;
+  for (int copy = 0; copy < (fate.duplicated ? 2 : 1); copy++) {
+    if (!delayed_->put(due, meta, packet)) counters_->fault_drops.add();
+  }
+  // The timer ends when the first of all delayed packets is due.
+  const uint64_t first = delayed_->next_due();
+  itimerspec when = {};
+  when.it_value.tv_sec = static_cast<time_t>(first / 1'000'000'000);
+  when.it_value.tv_nsec = static_cast<long>(first % 1'000'000'000);
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void UdpWire::deliver_delayed(ArrivalSink& sink) {
+  const uint64_t now = nanoseconds();
+  while (const DelayQueue::Packet* packet = delayed_->take(now)) {
+    Origin origin;
+    memcpy(&origin, packet->meta, sizeof origin);
+    deliver(origin, {packet->bytes, packet->size}, sink);
+  }
+  itimerspec when = {};
+  if (const uint64_t first = delayed_->next_due(); first != UINT64_MAX) {
+    when.it_value.tv_sec = static_cast<time_t>(first / 1'000'000'000);
+    when.it_value.tv_nsec = static_cast<long>(first % 1'000'000'000);
+  }
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+int32_t UdpWire::identification_of(uint32_t received, uint32_t expected, size_t transport_size, uint32_t place) {
+  Explained& last = explained_[place % kMostMerged];
+  if (last.difference != (received ^ expected) || last.transport_size != transport_size) {
+    last.difference = received ^ expected;
+    last.transport_size = transport_size;
+    last.identification = roce::icrc_identification(received, expected, transport_size);
+  }
+  return last.identification;
+}
+
+uint32_t UdpWire::prefix_of(const roce::IcrcAddresses& addresses, size_t transport_size) {
+  Prefix& last = prefixes_[transport_size / 4 % kPrefixes];
+  if (last.transport_size != transport_size || last.addresses != addresses) {
+    last = {addresses, transport_size, roce::icrc_prefix(addresses, transport_size, crc32)};
+  }
+  return last.value;
+}
+
+void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
+  if (packet.size() < kShortestPacket) return counters_->runts.add();
+  if (packet.size() > kLongestPacket) return counters_->giants.add();
+  if (packet.size() % 4 != 0) return counters_->unaligned.add();
+  const auto slot = static_cast<uint32_t>(packet[5]);
+  const bool multicast = is_multicast(origin.destination);
+  const uint32_t qpn = slot << 16 | static_cast<uint32_t>(packet[6]) << 8 | static_cast<uint32_t>(packet[7]);
+  if (slot != slot_.number && !(multicast && qpn == kMulticastQpn)) return counters_->foreign.add();
+
+  const std::span<const std::byte> transport = packet.first(packet.size() - roce::kIcrcSize);
+  roce::IcrcAddresses addresses = origin.icrc_addresses();
+  uint32_t received;
+  memcpy(&received, packet.data() + transport.size(), sizeof received);
+  if (origin.icrc_prefix_size != transport.size()) {
+    origin.icrc_prefix_size = transport.size();
+    origin.icrc_prefix = prefix_of(addresses, transport.size());
+  }
+  const uint32_t expected = roce::icrc_of(origin.icrc_prefix, transport, crc32);
+  int32_t identification = 0;
+  if (received != expected) {
+    identification = addresses.ipv6 ? -1 : identification_of(received, expected, transport.size(), origin.place);
+  }
+  addresses.identification = static_cast<uint16_t>(identification < 0 ? 0 : identification);
+  if (send_.tap != nullptr)
+    send_.tap->write(PacketTap::Way::kReceived, addresses, origin.traffic_class, origin.hop_limit, packet);
+  if (identification < 0) return counters_->bad_icrc.add();
+  if (identification > 0) {
+    uint32_t peer;
+    memcpy(&peer, addresses.source, sizeof peer);
+    if (!identifications_.plausible(peer, addresses.identification, coarse_milliseconds())) {
+      return counters_->identification.add();
+    }
+  } else if (origin.place == 0 && !addresses.ipv6) {
+    // One look for all packets that the kernel merged.
+    uint32_t peer;
+    memcpy(&peer, addresses.source, sizeof peer);
+    identifications_.note_zero(peer);
+  }
+
+  Arrival arrival;
+  arrival.source = origin.source;
+  arrival.destination = origin.destination;
+  arrival.netdev_index = origin.netdev_index;
+  arrival.transport = arrival.headers = transport;
+  std::byte grh[roce::kGrhSize];
+  if (static_cast<uint8_t>(packet[0]) >> 5 == kUdOpcodes) {
+    write_grh(grh, addresses, origin.traffic_class, origin.hop_limit, kUdpHeaderSize + packet.size());
+    arrival.grh = grh;
+  }
+  delivered_++;
+  delivered_bytes_ += packet.size();
+  sink.arrived(arrival);
+}
+
+int UdpWire::membership(const uint8_t group[16], uint32_t netdev_index, bool join) {
+  if (!is_multicast(group)) return EINVAL;
+  if (is_ipv4(group)) {
+    ip_mreqn request = {};
+    memcpy(&request.imr_multiaddr, group + 12, 4);
+    request.imr_ifindex = static_cast<int>(netdev_index);
+    const int option = join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP;
+    return setsockopt(slot_.receive_socket, IPPROTO_IP, option, &request, sizeof request) == 0 ? 0 : errno;
+  }
+  if (!slot_.dual_stack) return EAFNOSUPPORT;
+  ipv6_mreq request = {};
+  memcpy(&request.ipv6mr_multiaddr, group, 16);
+  request.ipv6mr_interface = netdev_index;
+  const int option = join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP;
+  return setsockopt(slot_.receive_socket, IPPROTO_IPV6, option, &request, sizeof request) == 0 ? 0 : errno;
+}
+
+int UdpWire::join(const uint8_t group[16], uint32_t netdev_index) {
+  // A group counts once for a socket, with any number of queue pairs in it.
+  const int error = membership(group, netdev_index, true);
+  return error == EADDRINUSE ? 0 : error;
+}
+
+int UdpWire::leave(const uint8_t group[16], uint32_t netdev_index) {
+  return membership(group, netdev_index, false);
+}
+
+}  // namespace dapple::soft
