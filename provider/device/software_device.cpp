@@ -11,6 +11,7 @@
 
 #include <iterator>
 
+#include "provider/common/driver_number.hpp"
 #include "provider/common/keep_errno.hpp"
 
 namespace dapple::provider {

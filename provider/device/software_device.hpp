@@ -6,12 +6,7 @@
 #ifndef DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
 #define DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
 
-#include <stdint.h>
-
 namespace dapple::provider {
-
-// The number of dapple's own driver. The kernel counts its drivers from 0 (enum rdma_driver_id).
-inline constexpr uint32_t kDappleDriver = 0x4C504144;
 
 // True if the device behind the command file belongs to rxe, siw or dapple's own driver. False if the file is not a
 // uverbs file, or if the kernel has no ioctl for such files.

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/member/check_options.hpp"
 
+#include <stdlib.h>
+
 #include <charconv>
 #include <climits>
 
@@ -45,6 +47,11 @@ std::string_view read_options(std::string_view text, Options& options) {
     if (!word.empty() && !read_word(word, options)) return word;
   }
   return {};
+}
+
+const char* records_of_check() {
+  const char* name = secure_getenv("DAPPLE_CHECK_RECORDS");
+  return name == nullptr || name[0] == '\0' ? nullptr : name;
 }
 
 }  // namespace dapple::soft::check

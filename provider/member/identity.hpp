@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "provider/device/software_device.hpp"
+#include "provider/common/driver_number.hpp"
 
 namespace dapple::soft {
 

@@ -3,27 +3,29 @@
 #include "provider/soft/check/checker.hpp"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "provider/member/check_options.hpp"
 #include "provider/member/seed.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"
+#include "provider/soft/sanitizers/announced_peers.hpp"
 
 namespace dapple::soft::check {
 
 Checker* Checker::get() {
   static Checker* const checker = []() -> Checker* {
-    const char* records = secure_getenv("DAPPLE_CHECK_RECORDS");
-    if (records == nullptr || records[0] == '\0') return nullptr;
+    const char* records = records_of_check();
+    if (records == nullptr) return nullptr;
     prepare_symbols();
     pthread_atfork(before_fork, after_fork, after_fork);
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
     made->freed = watch_heap();
+    if (made->reporter.options().strict) AnnouncedPeers::start();
     atexit(before_exit);
     return made;
   }();

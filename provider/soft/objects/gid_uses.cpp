@@ -4,12 +4,10 @@
 
 #include <cassert>
 
-#include "provider/soft/progress/node.hpp"
-
 namespace dapple::soft {
 
 GidHold::~GidHold() {
-  if (uses_ != nullptr && uses_->generation_ == Node::generation()) uses_->release(row_);
+  if (uses_ != nullptr && !uses_->is_of_parent()) uses_->release(row_);
 }
 
 GidHold GidUses::hold(uint32_t netdev_index, uint32_t gid_index) {

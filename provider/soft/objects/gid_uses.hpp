@@ -6,6 +6,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_GID_USES_HPP
 #define DAPPLE_PROVIDER_SOFT_GID_USES_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <utility>
@@ -47,8 +48,9 @@ class GidHold {
 // Internally locked. It lives as long as the process.
 class GidUses {
  public:
-  // `generation` as of Node::generation().
-  GidUses(SlotGidUses& shared, uint32_t generation) : shared_(shared), generation_(generation) {}
+  // `forks` grows in each child of fork(), and lives as long as the process.
+  GidUses(SlotGidUses& shared, const std::atomic<uint32_t>& forks)
+      : shared_(shared), forks_(forks), made_after_(forks.load(std::memory_order_relaxed)) {}
 
   // Empty if more entries are in use than there are rows.
   GidHold hold(uint32_t netdev_index, uint32_t gid_index);
@@ -58,9 +60,11 @@ class GidUses {
  private:
   friend class GidHold;
   void release(uint32_t row);
+  bool is_of_parent() const { return forks_.load(std::memory_order_relaxed) != made_after_; }
 
   SlotGidUses& shared_;
-  const uint32_t generation_;
+  const std::atomic<uint32_t>& forks_;
+  const uint32_t made_after_;
   std::mutex mutex_;
 };
 

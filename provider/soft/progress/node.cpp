@@ -48,7 +48,7 @@ Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, s
       qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
       batches_(*wire_),
       multicast_(*wire_),
-      gid_uses_(*slot.gid_uses, generation()),
+      gid_uses_(*slot.gid_uses, generation_),
       counters_(*slot.counters) {}
 
 Node* Node::get(Problem& problem) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/soft/check/checker.hpp"
+#include "provider/member/check_options.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
@@ -19,7 +19,7 @@ inline bool placement_wanted() {
   const char* wish = secure_getenv("DAPPLE_PLACEMENT");
   const char* emulation = secure_getenv("DAPPLE_EMULATE");
   const bool emulated = emulation != nullptr && emulation[0] != '\0' && strcmp(emulation, "0") != 0;
-  if (emulated || program_faults().disorders_writes || check::Checker::get() != nullptr) return false;
+  if (emulated || program_faults().disorders_writes || check::records_of_check() != nullptr) return false;
   return wish == nullptr ? Sanitizer::of_program() == nullptr : strcmp(wish, "off") != 0;
 }
 

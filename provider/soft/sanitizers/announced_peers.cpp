@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "provider/soft/check/checker.hpp"
-
 namespace dapple::soft {
 namespace {
 
@@ -21,15 +19,12 @@ void* place_in(void (*function)()) {
 
 }  // namespace
 
-AnnouncedPeers* AnnouncedPeers::get() {
-  static AnnouncedPeers* const peers = []() -> AnnouncedPeers* {
-    const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
-    const check::Checker* checker = check::Checker::get();
-    if (sanitizer == nullptr || checker == nullptr || !checker->reporter.options().strict) return nullptr;
-    // Threads that outlive main() use it.
-    return new AnnouncedPeers(*sanitizer);
-  }();
-  return peers;
+constinit std::atomic<AnnouncedPeers*> AnnouncedPeers::peers{nullptr};
+
+void AnnouncedPeers::start() {
+  const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
+  // Threads that outlive main() use it.
+  if (sanitizer != nullptr) peers.store(new AnnouncedPeers(*sanitizer), std::memory_order_release);
 }
 
 void AnnouncedPeers::told() {

@@ -8,6 +8,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_PEERS_HPP
 #define DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_PEERS_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,7 +21,9 @@ namespace dapple::soft {
 class AnnouncedPeers {
  public:
   // Null unless the program has ThreadSanitizer and runs under --check=strict.
-  static AnnouncedPeers* get();
+  static AnnouncedPeers* get() { return peers.load(std::memory_order_acquire); }
+  // Called once, before the program's first verb, under --check=strict.
+  static void start();
 
   // This thread has told peers about its memory, perhaps.
   void told();
@@ -34,6 +37,7 @@ class AnnouncedPeers {
 
  private:
   explicit AnnouncedPeers(const ThreadSanitizer& sanitizer) : sanitizer_(sanitizer) {}
+  static std::atomic<AnnouncedPeers*> peers;
 
   // The peers of some queue pairs.
   struct Lane {
