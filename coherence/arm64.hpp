@@ -3,8 +3,7 @@
 //
 // Decodes arm64's cache type register and the kernel's hardware capabilities, separately from reading them, so that
 // tests can decode any value on any machine.
-#ifndef DAPPLE_COHERENCE_ARM64_HPP
-#define DAPPLE_COHERENCE_ARM64_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -59,5 +58,3 @@ CacheType read_cache_type() noexcept;
 PersistencePoint read_persistence_point() noexcept;
 
 }  // namespace dapple::coherence::arm64
-
-#endif  // DAPPLE_COHERENCE_ARM64_HPP

@@ -11,8 +11,7 @@
 // the address space stops there. All functions are safe from any thread at any time. Maintenance acts on the caches of
 // the whole coherent system; only the waiting (complete_maintenance) belongs to the calling thread. A thread may move
 // to another CPU in between, because the kernel's switch has a barrier of the same strength.
-#ifndef DAPPLE_COHERENCE_CACHE_HPP
-#define DAPPLE_COHERENCE_CACHE_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -79,5 +78,3 @@ struct BackEnd {
 const BackEnd& cpu_back_end() noexcept;
 
 }  // namespace dapple::coherence
-
-#endif  // DAPPLE_COHERENCE_CACHE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Alignment sizes for machines where no maintainable cache reports its own. No maintenance depends on these.
-#ifndef DAPPLE_COHERENCE_LINE_GUESS_HPP
-#define DAPPLE_COHERENCE_LINE_GUESS_HPP
+#pragma once
 
 #include <stdint.h>
 #include <unistd.h>
@@ -34,5 +33,3 @@ constexpr uint32_t guess_granule_bytes(uint32_t line_size_bytes) {
 }
 
 }  // namespace dapple::coherence
-
-#endif  // DAPPLE_COHERENCE_LINE_GUESS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_COHERENCE_LINE_WALK_HPP
-#define DAPPLE_COHERENCE_LINE_WALK_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ inline void for_each_line(uintptr_t address, size_t length, uintptr_t line_size_
 }
 
 }  // namespace dapple::coherence
-
-#endif  // DAPPLE_COHERENCE_LINE_WALK_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_COHERENCE_ONCE_HPP
-#define DAPPLE_COHERENCE_ONCE_HPP
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,5 +27,3 @@ const auto& make_once() noexcept {
 }
 
 }  // namespace dapple::coherence
-
-#endif  // DAPPLE_COHERENCE_ONCE_HPP

@@ -9,8 +9,7 @@
 //   cpu_back_end().complete_persistence();
 //
 // All functions are safe from any thread at any time.
-#ifndef DAPPLE_COHERENCE_PERSISTENCE_HPP
-#define DAPPLE_COHERENCE_PERSISTENCE_HPP
+#pragma once
 
 #include "coherence/cache.hpp"
 
@@ -61,5 +60,3 @@ inline void persist(const BackEnd& back_end, const Persistence& persistence, con
 }
 
 }  // namespace dapple::coherence
-
-#endif  // DAPPLE_COHERENCE_PERSISTENCE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Decodes Linux's answers about a ppc64le CPU's cache, separately from asking, so that tests can supply answers.
-#ifndef DAPPLE_COHERENCE_PPC64LE_HPP
-#define DAPPLE_COHERENCE_PPC64LE_HPP
+#pragma once
 
 #include "coherence/cache.hpp"
 #include "coherence/line_walk.hpp"
@@ -36,5 +35,3 @@ Features read_features() noexcept;
 BackEnd choose(const Features& features) noexcept;
 
 }  // namespace dapple::coherence::ppc64le
-
-#endif  // DAPPLE_COHERENCE_PPC64LE_HPP

@@ -3,8 +3,7 @@
 //
 // Decodes Linux's answers about a riscv64 CPU's cache-block operations, separately from asking, so that tests can
 // supply answers.
-#ifndef DAPPLE_COHERENCE_RISCV64_HPP
-#define DAPPLE_COHERENCE_RISCV64_HPP
+#pragma once
 
 #include "coherence/cache.hpp"
 #include "coherence/line_walk.hpp"
@@ -58,5 +57,3 @@ Features read_features() noexcept;
 BackEnd choose(const Features& features) noexcept;
 
 }  // namespace dapple::coherence::riscv64
-
-#endif  // DAPPLE_COHERENCE_RISCV64_HPP

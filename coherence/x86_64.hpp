@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Chooses an x86-64 CPU's cache instructions, separately from asking the CPU, so that tests can supply its features.
-#ifndef DAPPLE_COHERENCE_X86_64_HPP
-#define DAPPLE_COHERENCE_X86_64_HPP
+#pragma once
 
 #include "coherence/cache.hpp"
 #include "coherence/line_walk.hpp"
@@ -56,5 +55,3 @@ Features read_features() noexcept;
 BackEnd choose(const Features& features) noexcept;
 
 }  // namespace dapple::coherence::x86_64
-
-#endif  // DAPPLE_COHERENCE_X86_64_HPP

@@ -4,8 +4,7 @@
 // The short way of a reliable connection's plain Sends, from post to packet and from packet to completion. These
 // functions are templates of the ports' types: a host whose ports are final classes names them. Then the calls of these
 // ports are not virtual, and the compiler can inline them.
-#ifndef DAPPLE_ROCE_AT_ONCE_HPP
-#define DAPPLE_ROCE_AT_ONCE_HPP
+#pragma once
 
 #include <cassert>
 
@@ -111,5 +110,3 @@ inline bool ReliableConnection::receive_at_once(Now now, const PlainPacket& pack
 }
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_AT_ONCE_HPP

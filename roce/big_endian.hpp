@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Numbers in network byte order, at any address.
-#ifndef DAPPLE_ROCE_BIG_ENDIAN_HPP
-#define DAPPLE_ROCE_BIG_ENDIAN_HPP
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -43,5 +42,3 @@ inline void store_be64(std::byte* to, uint64_t value) {
 }
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_BIG_ENDIAN_HPP

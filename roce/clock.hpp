@@ -3,8 +3,7 @@
 //
 // The host's clock, for the engine. Reading the exact time takes as long as the rest of a short message on some
 // machines, and a timer of a second does not need it.
-#ifndef DAPPLE_ROCE_CLOCK_HPP
-#define DAPPLE_ROCE_CLOCK_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +40,3 @@ class Now {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_CLOCK_HPP

@@ -3,8 +3,7 @@
 //
 // The part that queue pairs of all types share: attributes and states, the send queue, the receive in progress, errors
 // and flushes. Internal to the engine; requester and responder work on it.
-#ifndef DAPPLE_ROCE_CORE_HPP
-#define DAPPLE_ROCE_CORE_HPP
+#pragma once
 
 #include <cassert>
 #include <cstdint>
@@ -105,5 +104,3 @@ inline Completion Core::end_receive(CompletionStatus status, Completion completi
 }
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_CORE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Packets that carry a request's bytes: Sends and RDMA Writes, of any transport.
-#ifndef DAPPLE_ROCE_DATA_PACKET_HPP
-#define DAPPLE_ROCE_DATA_PACKET_HPP
+#pragma once
 
 #include "roce/core.hpp"
 
@@ -29,5 +28,3 @@ Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, 
 bool emit_reference(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink);
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_DATA_PACKET_HPP

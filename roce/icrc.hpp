@@ -3,8 +3,7 @@
 //
 // The invariant CRC of RoCEv2 (IBTA annex 17): CRC-32 over the fields that no router changes. Fields that a router may
 // change count as ones.
-#ifndef DAPPLE_ROCE_ICRC_HPP
-#define DAPPLE_ROCE_ICRC_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ uint32_t icrc_of(uint32_t prefix, std::span<const std::byte> transport, Crc32 cr
 int32_t icrc_identification(uint32_t received, uint32_t computed_for_zero, size_t transport_size);
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_ICRC_HPP

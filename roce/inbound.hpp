@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Checks whether each packet of a message fits the packets before it. For reliable and unreliable connections.
-#ifndef DAPPLE_ROCE_INBOUND_HPP
-#define DAPPLE_ROCE_INBOUND_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -53,5 +52,3 @@ class Inbound {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_INBOUND_HPP

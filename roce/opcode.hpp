@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The opcodes of the Base Transport Header and their meaning: transport, operation, place in the message, headers.
-#ifndef DAPPLE_ROCE_OPCODE_HPP
-#define DAPPLE_ROCE_OPCODE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +78,3 @@ struct OpcodeInfo {
 const OpcodeInfo& opcode_info(uint8_t opcode);
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_OPCODE_HPP

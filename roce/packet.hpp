@@ -3,8 +3,7 @@
 //
 // A RoCEv2 packet's transport part, from the BTH to the pad, as values. The ICRC behind it belongs to the wire
 // (icrc.hpp).
-#ifndef DAPPLE_ROCE_PACKET_HPP
-#define DAPPLE_ROCE_PACKET_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -184,5 +183,3 @@ inline void write_pad(uint8_t pad, std::byte* at) {
 }
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_PACKET_HPP

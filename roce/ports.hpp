@@ -3,8 +3,7 @@
 //
 // The engine's ports: everything outside of the protocol that a queue pair needs. A host implements them: the provider
 // with locks and real memory, the simulator and the fuzzers with their own.
-#ifndef DAPPLE_ROCE_PORTS_HPP
-#define DAPPLE_ROCE_PORTS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -200,5 +199,3 @@ class PacketSink {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_PORTS_HPP

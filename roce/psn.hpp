@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Packet sequence numbers: 24 bits, compared around the circle.
-#ifndef DAPPLE_ROCE_PSN_HPP
-#define DAPPLE_ROCE_PSN_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -25,5 +24,3 @@ constexpr bool psn_before(uint32_t psn, uint32_t other) {
 }
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_PSN_HPP

@@ -6,8 +6,7 @@
 //
 // No thread, lock, clock or system call inside: the host calls one function of a queue pair at a time. Memory is
 // allocated by create() and by modify() to RTR and RTS, never later.
-#ifndef DAPPLE_ROCE_QUEUE_PAIR_HPP
-#define DAPPLE_ROCE_QUEUE_PAIR_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -153,5 +152,3 @@ class QueuePair {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_QUEUE_PAIR_HPP

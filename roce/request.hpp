@@ -3,8 +3,7 @@
 //
 // The work that an application gives to a queue pair, and its results. Numbers equal those of libibverbs where a name
 // has one there; the provider asserts it.
-#ifndef DAPPLE_ROCE_REQUEST_HPP
-#define DAPPLE_ROCE_REQUEST_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -165,5 +164,3 @@ struct Completion {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_REQUEST_HPP

@@ -8,8 +8,7 @@
 // everything from there on is sent again (go back N). The requester divides a long RDMA Read into chunks at fixed
 // places, so that the responder's packets also fit into the window. A retry asks for the rest of one chunk, so it lies
 // within the request that the responder remembers.
-#ifndef DAPPLE_ROCE_REQUESTER_HPP
-#define DAPPLE_ROCE_REQUESTER_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -138,5 +137,3 @@ class Requester {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_REQUESTER_HPP

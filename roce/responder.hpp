@@ -3,8 +3,7 @@
 //
 // The responder of a reliable connection (IBTA 9.7.4 and 9.7.5): an ordered list of checks, then execution, then the
 // acknowledgement or response.
-#ifndef DAPPLE_ROCE_RESPONDER_HPP
-#define DAPPLE_ROCE_RESPONDER_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -134,5 +133,3 @@ inline void Responder::executed(uint32_t packets, bool ends, bool is_asked) {
 }
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_RESPONDER_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The send queue: requests from post to completion, in order. Each request has room for its segments and inline bytes.
-#ifndef DAPPLE_ROCE_SEND_QUEUE_HPP
-#define DAPPLE_ROCE_SEND_QUEUE_HPP
+#pragma once
 
 #include <cassert>
 #include <cstdint>
@@ -186,5 +185,3 @@ class SendQueue {
 CompletionOpcode completion_opcode(SendOpcode opcode);
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_SEND_QUEUE_HPP

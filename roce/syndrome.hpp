@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The syndrome of the AETH (IBTA 9.7.5.1.2, tables 45 to 47) and the times of its five-bit codes.
-#ifndef DAPPLE_ROCE_SYNDROME_HPP
-#define DAPPLE_ROCE_SYNDROME_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -45,5 +44,3 @@ constexpr Time ack_time(uint8_t code) {
 }
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_SYNDROME_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The changes of a queue pair's attributes that the specification allows.
-#ifndef DAPPLE_ROCE_TRANSITIONS_HPP
-#define DAPPLE_ROCE_TRANSITIONS_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -21,5 +20,3 @@ bool values_possible(const QpAttributes& attributes, uint32_t mask);
 void apply(QpAttributes& attributes, const QpAttributes& changes, uint32_t mask);
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_TRANSITIONS_HPP

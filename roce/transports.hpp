@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The queue pairs of the three transports.
-#ifndef DAPPLE_ROCE_TRANSPORTS_HPP
-#define DAPPLE_ROCE_TRANSPORTS_HPP
+#pragma once
 
 #include "roce/core.hpp"
 #include "roce/inbound.hpp"
@@ -101,5 +100,3 @@ class UnreliableDatagram final : public Unreliable {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_TRANSPORTS_HPP

@@ -4,8 +4,7 @@
 // The number of packets that a queue pair may have in flight. Its peer's socket buffer holds from fifty to a few
 // hundred, and the peer cannot report this: a loss is the only sign. Additive increase, multiplicative decrease, as TCP
 // does.
-#ifndef DAPPLE_ROCE_WINDOW_HPP
-#define DAPPLE_ROCE_WINDOW_HPP
+#pragma once
 
 #include <algorithm>
 #include <cassert>
@@ -64,5 +63,3 @@ class CongestionWindow {
 };
 
 }  // namespace dapple::roce
-
-#endif  // DAPPLE_ROCE_WINDOW_HPP

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_TASK_STATE_H
-#define DAPPLE_TESTS_TASK_STATE_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -19,5 +18,3 @@ static inline char task_state(pid_t task) {
   const char* name_end = read == NULL ? NULL : strrchr(line, ')');
   return name_end != NULL && strlen(name_end) > 2 ? name_end[2] : ' ';
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_BENCH_TRAFFIC_H
-#define DAPPLE_BENCH_TRAFFIC_H
+#pragma once
 
 /*
  * The measured traffic, once over uDAPL and once over raw verbs: two endpoints of this process, connected to each other
@@ -32,5 +31,3 @@ bool take_recv(uint64_t number);
 void wait_recv(uint64_t number);
 
 void check(bool good, const char* what);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_EXAMPLES_RPMA_COMMON_H
-#define DAPPLE_EXAMPLES_RPMA_COMMON_H
+#pragma once
 
 /*
  * The common parts of the examples. Each is one program with two sides:
@@ -73,5 +72,3 @@ bool take_completion(struct rpma_cq* cq, struct ibv_wc* wc);
 /* Disconnects from this side; and after the other side has disconnected. */
 void hang_up(struct rpma_conn** conn);
 void wait_hang_up(struct rpma_conn** conn);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // The interface by which the emulator passes its findings to the check of the software device, under dapple-run
 // --check.
-#ifndef DAPPLE_PROVIDER_CHECK_CALLS_HPP
-#define DAPPLE_PROVIDER_CHECK_CALLS_HPP
+#pragma once
 
 #include "provider/common/stack.hpp"
 
@@ -28,5 +27,3 @@ inline constexpr char kFindShowFinding[] = "dapple_find_show_finding";
 using FindShowFinding = ShowFinding (*)();
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_CHECK_CALLS_HPP

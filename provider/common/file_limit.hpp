@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The program's limit for the size of a file.
-#ifndef DAPPLE_PROVIDER_FILE_LIMIT_HPP
-#define DAPPLE_PROVIDER_FILE_LIMIT_HPP
+#pragma once
 
 #include <stdint.h>
 #include <sys/resource.h>
@@ -17,5 +16,3 @@ inline bool file_may_have(uint64_t bytes) {
 }
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_FILE_LIMIT_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_KEEP_ERRNO_HPP
-#define DAPPLE_PROVIDER_KEEP_ERRNO_HPP
+#pragma once
 
 #include <errno.h>
 
@@ -20,5 +19,3 @@ class KeepErrno {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_KEEP_ERRNO_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The interface of a policy between a program and its device: the overlay asks it about each memory region.
-#ifndef DAPPLE_PROVIDER_OVERLAY_POLICY_HPP
-#define DAPPLE_PROVIDER_OVERLAY_POLICY_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ class RegionPolicy {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_OVERLAY_POLICY_HPP

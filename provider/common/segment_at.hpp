@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SEGMENT_AT_HPP
-#define DAPPLE_PROVIDER_SEGMENT_AT_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -19,5 +18,3 @@ inline ibv_sge segment_at(const ibv_sge* list, int number) {
 }
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_SEGMENT_AT_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_STACK_HPP
-#define DAPPLE_PROVIDER_STACK_HPP
+#pragma once
 
 #include <execinfo.h>
 
@@ -28,5 +27,3 @@ struct Place {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_STACK_HPP

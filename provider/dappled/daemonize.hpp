@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_DAEMONIZE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_DAEMONIZE_HPP
+#pragma once
 
 namespace dapple::dappled {
 
@@ -11,5 +10,3 @@ namespace dapple::dappled {
 int daemonize(int ready);
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_DAEMONIZE_HPP

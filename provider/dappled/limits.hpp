@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_LIMITS_HPP
-#define DAPPLE_PROVIDER_DAPPLED_LIMITS_HPP
+#pragma once
 
 #include "provider/member/problem.hpp"
 #include "provider/member/socket_process.hpp"
@@ -25,5 +24,3 @@ bool is_shortage(int error);
 void describe_shortage(int error, const soft::SocketProcess& starter, soft::Problem& problem);
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_LIMITS_HPP

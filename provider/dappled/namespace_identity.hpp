@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_NAMESPACE_IDENTITY_HPP
-#define DAPPLE_PROVIDER_DAPPLED_NAMESPACE_IDENTITY_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -12,5 +11,3 @@ namespace dapple::dappled {
 uint64_t namespace_identity();
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_NAMESPACE_IDENTITY_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dappled's loop: connections of members, their questions, changes of netdevs. One thread.
-#ifndef DAPPLE_PROVIDER_DAPPLED_SERVER_HPP
-#define DAPPLE_PROVIDER_DAPPLED_SERVER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -134,5 +133,3 @@ class Server final : private GidUsers {
 };
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_SERVER_HPP

@@ -4,8 +4,7 @@
 // The mark of a slot in use: a socket bound to the slot's abstract name, which its owner holds as long as it lives. It
 // shows the owner to every dappled, also to one that has just started. The slot also stays in use while a forked child
 // has a copy of the socket.
-#ifndef DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
+#pragma once
 
 #include <stdio.h>
 #include <sys/socket.h>
@@ -40,5 +39,3 @@ inline bool slot_in_use(uint32_t slot) {
 }
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The slots and their owners. Slot 0 is dappled's own, for QP 0 and 1.
-#ifndef DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP
-#define DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -68,5 +67,3 @@ class Slots {
 };
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The device's own report about its DMA.
-#ifndef DAPPLE_PROVIDER_CAPABILITIES_HPP
-#define DAPPLE_PROVIDER_CAPABILITIES_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -14,5 +13,3 @@ namespace dapple::provider {
 bool bounces_dma(ibv_context* context);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_CAPABILITIES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The decision about a device's coherence: the sources and their order. Pure functions.
-#ifndef DAPPLE_PROVIDER_DECISION_HPP
-#define DAPPLE_PROVIDER_DECISION_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -63,5 +62,3 @@ void fill_coherence(const Decision& decision, const coherence::CpuDescription& c
 void fill_cpu(const coherence::CpuDescription& cpu, dappledv_device_attr& attr);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_DECISION_HPP

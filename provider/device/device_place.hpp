@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The place of an RDMA device's hardware in sysfs.
-#ifndef DAPPLE_PROVIDER_DEVICE_PLACE_HPP
-#define DAPPLE_PROVIDER_DEVICE_PLACE_HPP
+#pragma once
 
 #include "provider/device/files.hpp"
 
@@ -19,5 +18,3 @@ struct DevicePlace {
 DevicePlace find_device(const Path& ibdev);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_DEVICE_PLACE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A flattened devicetree as files: a folder for each node, a file for each property, numbers in big-endian.
-#ifndef DAPPLE_PROVIDER_DEVICETREE_HPP
-#define DAPPLE_PROVIDER_DEVICETREE_HPP
+#pragma once
 
 #include <string_view>
 
@@ -20,5 +19,3 @@ enum class DmaProperty { kUnreadable, kNone, kCoherent, kNoncoherent };
 DmaProperty find_dma_property(const Path& tree, std::string_view node);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_DEVICETREE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Memory of a dma-buf, whose ownership the kernel passes between the CPU and the attached devices.
-#ifndef DAPPLE_PROVIDER_DMABUF_HPP
-#define DAPPLE_PROVIDER_DMABUF_HPP
+#pragma once
 
 #include "provider/device/sync.hpp"
 
@@ -17,5 +16,3 @@ bool is_dmabuf(int fd);
 int sync_dmabuf(int fd, SyncDirection direction) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_DMABUF_HPP

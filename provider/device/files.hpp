@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Small files of sysfs, /proc and the devicetree, without allocation. errno has the value of the calls.
-#ifndef DAPPLE_PROVIDER_FILES_HPP
-#define DAPPLE_PROVIDER_FILES_HPP
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ std::string_view read_line(const Path& path, char (&buffer)[kSize]) {
 }
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_FILES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The firmware's description of a device's DMA, as the kernel reads it.
-#ifndef DAPPLE_PROVIDER_FIRMWARE_HPP
-#define DAPPLE_PROVIDER_FIRMWARE_HPP
+#pragma once
 
 #include "provider/device/device_place.hpp"
 #include "provider/device/files.hpp"
@@ -28,5 +27,3 @@ enum class Firmware {
 Firmware read_firmware(const Path& root, const DevicePlace& place);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_FIRMWARE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A long file of /proc, line by line, without allocation.
-#ifndef DAPPLE_PROVIDER_LINES_HPP
-#define DAPPLE_PROVIDER_LINES_HPP
+#pragma once
 
 #include "provider/device/files.hpp"
 
@@ -33,5 +32,3 @@ class Lines {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_LINES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // One mapping of this process as /proc/self/smaps shows it.
-#ifndef DAPPLE_PROVIDER_MAPPING_HPP
-#define DAPPLE_PROVIDER_MAPPING_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ struct Mapping {
 int find_mapping(const Path& file, uintptr_t address, Mapping& mapping);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_MAPPING_HPP

@@ -3,8 +3,7 @@
 //
 // The places of sysfs that show memory: persistent memory and its domain, and memory that is attached by CXL. root: ""
 // for this machine, else the folder that holds another one's sys and proc.
-#ifndef DAPPLE_PROVIDER_MEMORY_PLACE_HPP
-#define DAPPLE_PROVIDER_MEMORY_PLACE_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -27,5 +26,3 @@ dappledv_answer is_node_on_cxl(const Path& root, unsigned node);
 dappledv_answer has_cxl(const Path& root);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_MEMORY_PLACE_HPP

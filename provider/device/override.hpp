@@ -3,8 +3,7 @@
 //
 // Overrides of a device's coherence and of persistent memory: the words of dat.conf, and the values of environment
 // variables. Pure functions, except the complaint.
-#ifndef DAPPLE_PROVIDER_OVERRIDE_HPP
-#define DAPPLE_PROVIDER_OVERRIDE_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -40,5 +39,3 @@ bool read_persistence(const char* value, std::optional<dappledv_persistence>& sa
 void complain_once(std::atomic<bool>& done, const char* variable, const char* value, const char* error);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_OVERRIDE_HPP

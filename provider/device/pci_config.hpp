@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The permissions of a PCIe function for relaxed ordering and no-snoop, from its configuration space.
-#ifndef DAPPLE_PROVIDER_PCI_CONFIG_HPP
-#define DAPPLE_PROVIDER_PCI_CONFIG_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -25,5 +24,3 @@ PciOrdering parse_pci_config(const uint8_t* config, size_t size);
 PciOrdering read_pci_ordering(const Path& function);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_PCI_CONFIG_HPP

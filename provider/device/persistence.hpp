@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Memory that must survive a loss of power.
-#ifndef DAPPLE_PROVIDER_PERSISTENCE_HPP
-#define DAPPLE_PROVIDER_PERSISTENCE_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -25,5 +24,3 @@ void persist_ranges(const coherence::BackEnd& back_end, dappledv_persistence dom
                     size_t num_ranges) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_PERSISTENCE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The kind of memory at an address.
-#ifndef DAPPLE_PROVIDER_RANGE_HPP
-#define DAPPLE_PROVIDER_RANGE_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -36,5 +35,3 @@ dappledv_range_attr judge_mapping(const Mapping& mapping, const MappedFile& file
 int query_range(const Path& root, uintptr_t address, size_t length, dappledv_range_attr* attr) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_RANGE_HPP

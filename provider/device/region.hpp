@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The attributes of a piece of memory: the functions of dappledv.h, with the CPU and the machine as arguments.
-#ifndef DAPPLE_PROVIDER_REGION_HPP
-#define DAPPLE_PROVIDER_REGION_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -26,5 +25,3 @@ int persist_region(const coherence::CpuDescription& cpu, coherence::PersistenceD
 int dmabuf_region(dappledv_region_attr* region, int fd) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_REGION_HPP

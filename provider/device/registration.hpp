@@ -3,8 +3,7 @@
 //
 // Newer kernels register memory only where it is coherent with the device. So a registration shows whether memory is
 // coherent with the device.
-#ifndef DAPPLE_PROVIDER_REGISTRATION_HPP
-#define DAPPLE_PROVIDER_REGISTRATION_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -28,5 +27,3 @@ Registration try_registration(ibv_context* context, std::string_view release);
 Registration judge_registration(int error);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_REGISTRATION_HPP

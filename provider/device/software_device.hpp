@@ -3,8 +3,7 @@
 //
 // Finds out whether an RDMA device is a program. If it is, the CPU does its copying, and CPU and device cannot
 // disagree.
-#ifndef DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
-#define DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
+#pragma once
 
 namespace dapple::provider {
 
@@ -17,5 +16,3 @@ namespace dapple::provider {
 bool kernel_says_software_driver(int cmd_fd);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The sync calls over a given CPU's operations, so that tests can count the lines that they touch.
-#ifndef DAPPLE_PROVIDER_SYNC_HPP
-#define DAPPLE_PROVIDER_SYNC_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -24,5 +23,3 @@ void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coheren
                   size_t num_ranges) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_SYNC_HPP

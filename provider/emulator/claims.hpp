@@ -3,8 +3,7 @@
 //
 // The pages of shared memory for which this process has shadows. Two processes would have two shadows of one page,
 // which no hardware has, so only one of them may register it.
-#ifndef DAPPLE_PROVIDER_EMULATOR_CLAIMS_HPP
-#define DAPPLE_PROVIDER_EMULATOR_CLAIMS_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ class Claims {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_CLAIMS_HPP

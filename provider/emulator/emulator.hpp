@@ -3,8 +3,7 @@
 //
 // Makes a coherent device non-coherent: it registers shadows instead of the program's memory, under the program's
 // addresses.
-#ifndef DAPPLE_PROVIDER_EMULATOR_EMULATOR_HPP
-#define DAPPLE_PROVIDER_EMULATOR_EMULATOR_HPP
+#pragma once
 
 #include <atomic>
 
@@ -58,5 +57,3 @@ class Emulator final : public RegionPolicy, private TransferWatch {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_EMULATOR_HPP

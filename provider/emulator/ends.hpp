@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_EMULATOR_ENDS_HPP
-#define DAPPLE_PROVIDER_EMULATOR_ENDS_HPP
+#pragma once
 
 namespace dapple::provider {
 
@@ -11,5 +10,3 @@ namespace dapple::provider {
 void report_before_the_end();
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_ENDS_HPP

@@ -3,8 +3,7 @@
 //
 // The emulator finds mistakes while it holds locks, and in signal handlers. Without dapple-run --check a finding is a
 // line on standard error at once. With it, findings wait for a moment when the check may show them.
-#ifndef DAPPLE_PROVIDER_EMULATOR_FINDING_HPP
-#define DAPPLE_PROVIDER_EMULATOR_FINDING_HPP
+#pragma once
 
 #include <initializer_list>
 
@@ -53,5 +52,3 @@ void show_findings_at_exit();
 void write_findings();
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_FINDING_HPP

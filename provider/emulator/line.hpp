@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A copy of a line of memory that other threads may write at the same time.
-#ifndef DAPPLE_PROVIDER_EMULATOR_LINE_HPP
-#define DAPPLE_PROVIDER_EMULATOR_LINE_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ struct Line {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_LINE_HPP

@@ -4,8 +4,7 @@
 // The places of shadows. A cache works on lines of memory, not of the address space, so mappings of the same memory
 // must have one shadow. Private memory has its address as its place. Memory of a shared mapping has a place that
 // depends on the mapped object and the offset in it, beyond all addresses.
-#ifndef DAPPLE_PROVIDER_EMULATOR_PLACES_HPP
-#define DAPPLE_PROVIDER_EMULATOR_PLACES_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ class Places {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_PLACES_HPP

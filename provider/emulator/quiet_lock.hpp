@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A lock that signal handlers may also take: a thread that holds it gets no signals except those of its own faults.
-#ifndef DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP
-#define DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -51,5 +50,3 @@ class QuietLock {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP

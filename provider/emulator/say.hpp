@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The emulator's messages. Any thread and any signal handler may call these functions.
-#ifndef DAPPLE_PROVIDER_EMULATOR_SAY_HPP
-#define DAPPLE_PROVIDER_EMULATOR_SAY_HPP
+#pragma once
 
 namespace dapple::provider {
 
@@ -14,5 +13,3 @@ namespace dapple::provider {
 void note_for_launcher(const char* what, unsigned findings);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_SAY_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_EMULATOR_SELF_TEST_HPP
-#define DAPPLE_PROVIDER_EMULATOR_SELF_TEST_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -14,5 +13,3 @@ namespace dapple::provider {
 const char* fails_iova_test(ibv_context* context);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_SELF_TEST_HPP

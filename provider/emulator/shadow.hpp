@@ -4,8 +4,7 @@
 // Memory that a device uses instead of the program's, as if the CPU's caches were in between: the program's memory
 // represents the CPU's view through its caches, and the shadow represents memory itself. Only syncs move lines between
 // them, as whole lines, and with the hazards of hardware.
-#ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_HPP
-#define DAPPLE_PROVIDER_EMULATOR_SHADOW_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -239,5 +238,3 @@ class Shadow {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_SHADOW_HPP

@@ -3,8 +3,7 @@
 //
 // The storage of shadows. A byte's offset in the file is its place (places.hpp). So adjacent bytes are adjacent here,
 // and one mapping shows any piece of a region. The file is sparse: only pages in use take memory.
-#ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
-#define DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ class ShadowPages {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP

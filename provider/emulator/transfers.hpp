@@ -3,8 +3,7 @@
 //
 // The watch over the data that a program posts for sending: it finds bytes that no sync has cleaned before the post,
 // and bytes that change before the completion.
-#ifndef DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP
-#define DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP
+#pragma once
 
 #include <deque>
 #include <map>
@@ -70,5 +69,3 @@ class Transfers {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP

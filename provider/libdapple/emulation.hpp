@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The interface to the emulator, a separate library that is loaded on request.
-#ifndef DAPPLE_PROVIDER_EMULATION_HPP
-#define DAPPLE_PROVIDER_EMULATION_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -55,5 +54,3 @@ inline const coherence::BackEnd& sync_back_end() noexcept {
 }
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_EMULATION_HPP

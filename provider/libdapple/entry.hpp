@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_OVERLAY_ENTRY_HPP
-#define DAPPLE_PROVIDER_OVERLAY_ENTRY_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -11,5 +10,3 @@ namespace dapple::provider {
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_OVERLAY_ENTRY_HPP

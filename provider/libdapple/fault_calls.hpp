@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dappledv_fault_next() and dappledv_fault_clear(): the software device's plug-in carries them out.
-#ifndef DAPPLE_PROVIDER_FAULT_CALLS_HPP
-#define DAPPLE_PROVIDER_FAULT_CALLS_HPP
+#pragma once
 
 namespace dapple::provider {
 
@@ -18,5 +17,3 @@ int fault_next(const char* verb, int error);
 int fault_clear();
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_FAULT_CALLS_HPP

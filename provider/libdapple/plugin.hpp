@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_PLUGIN_HPP
-#define DAPPLE_PROVIDER_PLUGIN_HPP
+#pragma once
 
 namespace dapple::provider {
 
@@ -10,5 +9,3 @@ namespace dapple::provider {
 void* find_in_plugin(const char* name);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_PLUGIN_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_QUERY_HPP
-#define DAPPLE_PROVIDER_QUERY_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -47,5 +46,3 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
                  dappledv_device_attr* attr) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_QUERY_HPP

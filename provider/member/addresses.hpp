@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_ADDRESSES_HPP
-#define DAPPLE_PROVIDER_SOFT_ADDRESSES_HPP
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -28,5 +27,3 @@ inline bool same(const Addresses& a, const Addresses& b) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_ADDRESSES_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_CAPTURE_FILE_HPP
-#define DAPPLE_PROVIDER_SOFT_CAPTURE_FILE_HPP
+#pragma once
 
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
@@ -13,5 +12,3 @@ namespace dapple::soft {
 OwnedFd open_capture_file(const char* name, Problem& problem);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CAPTURE_FILE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // DAPPLE_CHECK: the options of dapple-run --check for its findings, such as "exitcode=66:log_path=/tmp/log".
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -29,5 +28,3 @@ std::string_view read_options(std::string_view text, Options& options);
 const char* records_of_check();
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP

@@ -16,8 +16,7 @@
 // Commands go over a process' own connection to dappled. A child of fork() connects anew; a channel is named by its
 // number and key, which only processes that have the channel know. dappled answers each command at once and never waits
 // for a peer.
-#ifndef DAPPLE_PROVIDER_SOFT_CM_MESSAGES_HPP
-#define DAPPLE_PROVIDER_SOFT_CM_MESSAGES_HPP
+#pragma once
 
 #include <string.h>
 
@@ -186,5 +185,3 @@ std::span<const std::byte> seal(Message& message, uint16_t kind) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CM_MESSAGES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The state and the counters of dappled's connection management, for dapple-info.
-#ifndef DAPPLE_PROVIDER_SOFT_CM_STATUS_HPP
-#define DAPPLE_PROVIDER_SOFT_CM_STATUS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -85,5 +84,3 @@ inline std::span<const uint64_t, kCmCounterCount> all_of(const CmStatus& status)
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CM_STATUS_HPP

@@ -3,8 +3,7 @@
 //
 // All counters of a slot, in memory that the slot's owner shares with dappled. The owner counts there as in any other
 // memory. dappled can add the counters at any time, and the counts of a killed program stay.
-#ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_HPP
-#define DAPPLE_PROVIDER_SOFT_COUNTERS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -97,5 +96,3 @@ inline std::span<const Counter, kCounterCount> all_of(const SlotCounters& counte
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_COUNTERS_HPP

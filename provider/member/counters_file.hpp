@@ -3,8 +3,7 @@
 //
 // The counters, ways and used GIDs of all slots in one memfd of fixed size. dappled makes it; each member gets the
 // descriptor with its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
-#ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
-#define DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -62,5 +61,3 @@ class CountersSum {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP

@@ -6,8 +6,7 @@
 // and continues to receive.
 //
 // Internally locked. Calls block for the time of a question to a process of this host, at most for some seconds.
-#ifndef DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
-#define DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -159,5 +158,3 @@ class DaemonLink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_DAEMON_START_HPP
-#define DAPPLE_PROVIDER_SOFT_DAEMON_START_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -20,5 +19,3 @@ enum class Starting : uint8_t {
 bool start_daemon(Starting starting, Problem& problem);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_DAEMON_START_HPP

@@ -3,8 +3,7 @@
 //
 // The services of libdapple-doors.so for the plug-in, which finds it by dlsym(): the two are separate files in one
 // process.
-#ifndef DAPPLE_PROVIDER_SOFT_DOORS_HPP
-#define DAPPLE_PROVIDER_SOFT_DOORS_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ int hide_own(int fd);
 void close_own(int fd);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_DOORS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_ERRNO_NAMES_HPP
-#define DAPPLE_PROVIDER_SOFT_ERRNO_NAMES_HPP
+#pragma once
 
 #include <string_view>
 
@@ -12,5 +11,3 @@ std::string_view errno_name(int error);
 int errno_of(std::string_view name);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_ERRNO_NAMES_HPP

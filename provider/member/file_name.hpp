@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_FILE_NAME_HPP
-#define DAPPLE_PROVIDER_SOFT_FILE_NAME_HPP
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ inline bool expand_file_name(const char* name, char (&path)[PATH_MAX]) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_FILE_NAME_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_GID_HPP
-#define DAPPLE_PROVIDER_SOFT_GID_HPP
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -26,5 +25,3 @@ inline void ipv4_gid(const void* address, uint8_t gid[16]) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_GID_HPP

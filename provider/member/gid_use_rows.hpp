@@ -8,8 +8,7 @@
 // A process first enters its use, and then looks at `removals`. dappled first removes an address and counts the
 // removal, and then looks for uses before it gives the entry to another address. So at least one of them sees the
 // other.
-#ifndef DAPPLE_PROVIDER_SOFT_GID_USE_ROWS_HPP
-#define DAPPLE_PROVIDER_SOFT_GID_USE_ROWS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -60,5 +59,3 @@ inline void clear(SlotGidUses& uses) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_GID_USE_ROWS_HPP

@@ -3,8 +3,7 @@
 //
 // The services of libdapple-heap.so for the plug-in, which finds it by dlsym(): the two are separate files in one
 // process. Only dapple-run --check loads it.
-#ifndef DAPPLE_PROVIDER_SOFT_HEAP_HPP
-#define DAPPLE_PROVIDER_SOFT_HEAP_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ struct Heap {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_HEAP_HPP

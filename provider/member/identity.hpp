@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The software device's names and numbers where libibverbs expects the kernel's.
-#ifndef DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
-#define DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ inline constexpr unsigned kRdmaCmMajor = 4001;
 inline constexpr unsigned kFirstUverbs = 4096;
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_IDENTITY_HPP

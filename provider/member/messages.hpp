@@ -4,8 +4,7 @@
 // The messages between programs (members) and dappled: SOCK_SEQPACKET on the abstract name "\0dapple" of the network
 // namespace, one request and one reply at a time on a connection. Fixed widths, the machine's byte order: both ends run
 // on one kernel. A receiver checks magic, version, kind and size before it looks at anything else.
-#ifndef DAPPLE_PROVIDER_SOFT_MESSAGES_HPP
-#define DAPPLE_PROVIDER_SOFT_MESSAGES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -196,5 +195,3 @@ static_assert(sizeof(AnnouncedDevice) == 32);
 static_assert(std::is_trivially_copyable_v<AnnounceRequest> && std::is_trivially_copyable_v<DeviceReply>);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_MESSAGES_HPP

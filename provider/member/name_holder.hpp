@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The process that holds an abstract name of this network namespace. Any process may take any of these names.
-#ifndef DAPPLE_PROVIDER_SOFT_NAME_HOLDER_HPP
-#define DAPPLE_PROVIDER_SOFT_NAME_HOLDER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -26,5 +25,3 @@ NameHolder find_name_holder(const char* name, int type);
 void name_holder(const NameHolder& holder, char* text, size_t size);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_NAME_HOLDER_HPP

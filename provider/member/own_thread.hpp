@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_OWN_THREAD_HPP
-#define DAPPLE_PROVIDER_SOFT_OWN_THREAD_HPP
+#pragma once
 
 namespace dapple::soft {
 
@@ -14,5 +13,3 @@ int start_own_thread(void* (*run)(void*), void* argument);
 void run_with_room(void* (*run)(void*), void* argument);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_OWN_THREAD_HPP

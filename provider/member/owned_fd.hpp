@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_OWNED_FD_HPP
-#define DAPPLE_PROVIDER_SOFT_OWNED_FD_HPP
+#pragma once
 
 #include <unistd.h>
 
@@ -40,5 +39,3 @@ class OwnedFd {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_OWNED_FD_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The path MTU that fits into a netdev's.
-#ifndef DAPPLE_PROVIDER_SOFT_PORT_MTU_HPP
-#define DAPPLE_PROVIDER_SOFT_PORT_MTU_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ static_assert(roce_mtu(1500) == IBV_MTU_1024 && roce_mtu(4176) == IBV_MTU_4096 &
 static_assert(mtu_bytes(IBV_MTU_256) == 256 && mtu_bytes(IBV_MTU_4096) == 4096);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PORT_MTU_HPP

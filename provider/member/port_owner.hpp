@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PORT_OWNER_HPP
-#define DAPPLE_PROVIDER_SOFT_PORT_OWNER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -25,5 +24,3 @@ PortOwner port_owner(uint16_t port);
 void describe(const PortOwner& owner, uint16_t port, char* line, size_t size);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PORT_OWNER_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PROBLEM_HPP
-#define DAPPLE_PROVIDER_SOFT_PROBLEM_HPP
+#pragma once
 
 #include <errno.h>
 
@@ -41,5 +40,3 @@ inline const char* process_remedy(int error) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PROBLEM_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PROCESS_LIMITS_HPP
-#define DAPPLE_PROVIDER_SOFT_PROCESS_LIMITS_HPP
+#pragma once
 
 #include <sys/resource.h>
 
@@ -36,5 +35,3 @@ inline ProcessLimits hard_limits() {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PROCESS_LIMITS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A file of DAPPLE_PCAP or DAPPLE_TRACE. Several processes may append records to it.
-#ifndef DAPPLE_PROVIDER_SOFT_RECORD_FILE_HPP
-#define DAPPLE_PROVIDER_SOFT_RECORD_FILE_HPP
+#pragma once
 
 #include <sys/uio.h>
 
@@ -38,5 +37,3 @@ class RecordFile {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_RECORD_FILE_HPP

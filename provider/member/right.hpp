@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Whether a peer copies to and from this process' memory without its help, and why not.
-#ifndef DAPPLE_PROVIDER_SOFT_PROOF_RIGHT_HPP
-#define DAPPLE_PROVIDER_SOFT_PROOF_RIGHT_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ constexpr bool is_peers_reason(Right right) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PROOF_RIGHT_HPP

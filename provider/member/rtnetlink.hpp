@@ -3,8 +3,7 @@
 //
 // One question to the kernel about a route or a neighbour, over a socket of NETLINK_ROUTE. Needs no privilege. The
 // kernel answers within the call that asks.
-#ifndef DAPPLE_PROVIDER_SOFT_RTNETLINK_HPP
-#define DAPPLE_PROVIDER_SOFT_RTNETLINK_HPP
+#pragma once
 
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
@@ -54,5 +53,3 @@ struct RouteAnswer {
 int ask_kernel(int socket, const RouteQuestion& question, uint16_t type, RouteAnswer& answer);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_RTNETLINK_HPP

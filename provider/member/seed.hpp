@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // DAPPLE_SEED: one number for everything that the device of this process does at random.
-#ifndef DAPPLE_PROVIDER_SOFT_SEED_HPP
-#define DAPPLE_PROVIDER_SOFT_SEED_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -21,5 +20,3 @@ std::optional<uint64_t> seed_of_process();
 bool seed_is_possible(Problem& problem);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SEED_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SOCKET_PROCESS_HPP
-#define DAPPLE_PROVIDER_SOFT_SOCKET_PROCESS_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -19,5 +18,3 @@ SocketProcess find_socket_process(unsigned long inode);
 void name_program(pid_t process, char (&program)[32]);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SOCKET_PROCESS_HPP

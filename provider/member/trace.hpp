@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // DAPPLE_TRACE: the calls of a program to the device and their results, one JSON object a line.
-#ifndef DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP
-#define DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ class Trace {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP

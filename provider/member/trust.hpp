@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_TRUST_HPP
-#define DAPPLE_PROVIDER_SOFT_TRUST_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -13,5 +12,3 @@ namespace dapple::soft {
 bool trusted_uid(uid_t uid);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_TRUST_HPP

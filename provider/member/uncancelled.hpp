@@ -4,8 +4,7 @@
 // recvmmsg() and sendmmsg() that are not cancellation points. In a program with threads, the C library's functions need
 // two more atomic operations: a sixth of the time of a look at an empty socket. For one message the kernel does less in
 // recvmsg() and sendmsg().
-#ifndef DAPPLE_PROVIDER_SOFT_UNCANCELLED_HPP
-#define DAPPLE_PROVIDER_SOFT_UNCANCELLED_HPP
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -30,5 +29,3 @@ inline int send_datagrams(int socket, mmsghdr* messages, unsigned count) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_UNCANCELLED_HPP

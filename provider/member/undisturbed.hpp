@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP
-#define DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP
+#pragma once
 
 #include <pthread.h>
 
@@ -24,5 +23,3 @@ class Undisturbed {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP

@@ -3,8 +3,7 @@
 //
 // One message with descriptors over a SOCK_SEQPACKET socket. No signal interrupts these functions, none raises SIGPIPE,
 // and received descriptors are close-on-exec. Descriptors beyond `kMaxMessageDescriptors` are closed.
-#ifndef DAPPLE_PROVIDER_SOFT_UNIX_MESSAGE_HPP
-#define DAPPLE_PROVIDER_SOFT_UNIX_MESSAGE_HPP
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -54,5 +53,3 @@ std::span<const std::byte> seal(Message& message, uint16_t kind) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_UNIX_MESSAGE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The way that the packets of a queue pair take, and the reason for it.
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_HPP
+#pragma once
 
 #include <errno.h>
 
@@ -78,5 +77,3 @@ constexpr Way lack_of(int error) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dapple-info's questions about the ways of connections, program by program. dappled keeps nothing between them.
-#ifndef DAPPLE_PROVIDER_SOFT_WAY_MESSAGES_HPP
-#define DAPPLE_PROVIDER_SOFT_WAY_MESSAGES_HPP
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
@@ -38,5 +37,3 @@ struct WaysReply {
 static_assert(sizeof(WaysReply) <= kMaxMessageSize && std::is_trivially_copyable_v<WaysReply>);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_WAY_MESSAGES_HPP

@@ -3,8 +3,7 @@
 //
 // The ways of a process' connections, in memory that it shares with dappled. dappled reads them at any time, without
 // stopping anybody, and trusts none of them.
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_ROWS_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_ROWS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -87,5 +86,3 @@ inline uint32_t end_of_rows(const SlotWays& ways) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_ROWS_HPP

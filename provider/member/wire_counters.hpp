@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP
-#define DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -75,5 +74,3 @@ struct PlacementCounters {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The record of each context with an overlay.
-#ifndef DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP
-#define DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP
+#pragma once
 
 #include "provider/overlay/fork_lock.hpp"
 #include "provider/overlay/overlay.hpp"
@@ -66,5 +65,3 @@ void add_attached(Attached* attached);
 void remove_attached(const Attached* attached);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP

@@ -4,8 +4,7 @@
 // The lock over everything that this process has attached. In a child of fork() it is free, and the data that it guards
 // is consistent. A holder does nothing that takes long. A reader must not take the lock again: if a writer waits, that
 // is a deadlock.
-#ifndef DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
-#define DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
+#pragma once
 
 #include <pthread.h>
 
@@ -32,5 +31,3 @@ class WriteLock {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP

@@ -4,8 +4,7 @@
 // The overlay on open contexts of any provider: it keeps a table of each context's memory regions and asks a policy
 // about them. It replaces the operations on regions and the closing of the context. The data path changes only if the
 // policy has a transfer watch.
-#ifndef DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
-#define DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
+#pragma once
 
 #include <infiniband/dappledv.h>
 
@@ -43,5 +42,3 @@ int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ib
                  const ibv_sge* segments, size_t num_segments, size_t* bad_segment) noexcept;
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP

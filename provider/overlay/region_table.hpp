@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The memory regions of one context, by lkey.
-#ifndef DAPPLE_PROVIDER_OVERLAY_REGION_TABLE_HPP
-#define DAPPLE_PROVIDER_OVERLAY_REGION_TABLE_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ class RegionTable {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_OVERLAY_REGION_TABLE_HPP

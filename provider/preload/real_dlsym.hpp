@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The C library's dlsym() and dlvsym(), which this library interposes.
-#ifndef DAPPLE_PROVIDER_PRELOAD_REAL_DLSYM_HPP
-#define DAPPLE_PROVIDER_PRELOAD_REAL_DLSYM_HPP
+#pragma once
 
 namespace dapple::preload {
 
@@ -16,5 +15,3 @@ Dlsym real_dlsym();
 Dlvsym real_dlvsym();
 
 }  // namespace dapple::preload
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_REAL_DLSYM_HPP

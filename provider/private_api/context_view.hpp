@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // An open context's private table of operations, after its layout has been verified.
-#ifndef DAPPLE_PROVIDER_PRIVATE_API_CONTEXT_VIEW_HPP
-#define DAPPLE_PROVIDER_PRIVATE_API_CONTEXT_VIEW_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -45,5 +44,3 @@ class ContextView {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_PRIVATE_API_CONTEXT_VIEW_HPP

@@ -3,8 +3,7 @@
 //
 // The layout of libibverbs' private interface: for each release of rdma-core that changed it, the sizes of its
 // structures and the index of each operation in its table. Pure data and pure functions.
-#ifndef DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP
-#define DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ extern const Layout kLayouts[kNumLayouts];
 const Layout* find_layout(const char* symbol_version, const PublicSymbols& symbols);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The libibverbs that this process has loaded.
-#ifndef DAPPLE_PROVIDER_PRIVATE_API_LIBRARY_HPP
-#define DAPPLE_PROVIDER_PRIVATE_API_LIBRARY_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -30,5 +29,3 @@ VerbsLibrary loaded_verbs_library();
 VerbsLibrary examine_verbs_library(void* handle);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_PRIVATE_API_LIBRARY_HPP

@@ -3,8 +3,7 @@
 //
 // The true types of the operations that we call or replace; the same in every known release. libibverbs' own structure
 // verbs_mr begins with the ibv_mr, and only this part is used.
-#ifndef DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP
-#define DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ using DestroyQp = int (*)(ibv_qp* qp);
 using FreeContext = void (*)(ibv_context* context);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP

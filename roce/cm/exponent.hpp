@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Times as messages have them.
-#ifndef DAPPLE_ROCE_CM_EXPONENT_HPP
-#define DAPPLE_ROCE_CM_EXPONENT_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -30,5 +29,3 @@ inline constexpr Time kMostWaitForPeer = 5'000'000'000;
 inline constexpr Time kMostHold = 30'000'000'000;
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_EXPONENT_HPP

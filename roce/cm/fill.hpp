@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Copies a consumer's data into the place for it in a message.
-#ifndef DAPPLE_ROCE_CM_FILL_HPP
-#define DAPPLE_ROCE_CM_FILL_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -19,5 +18,3 @@ void fill(std::array<std::byte, Size>& place, std::span<const std::byte> data) {
 }
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_FILL_HPP

@@ -3,8 +3,7 @@
 //
 // The RDMA IP CM service (IBTA A11): service ids that stand for ports, and the header in front of the consumer's
 // private data in a REQ or a SIDR REQ.
-#ifndef DAPPLE_ROCE_CM_IP_SERVICE_HPP
-#define DAPPLE_ROCE_CM_IP_SERVICE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +53,3 @@ bool read_ip_header(std::span<const std::byte> private_data, IpHeader& header);
 void write_ip_header(const IpHeader& header, std::span<std::byte> private_data);
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_IP_SERVICE_HPP

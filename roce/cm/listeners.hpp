@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Listeners, and the look-up of the listener for a request.
-#ifndef DAPPLE_ROCE_CM_LISTENERS_HPP
-#define DAPPLE_ROCE_CM_LISTENERS_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -77,5 +76,3 @@ class Listeners {
 };
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_LISTENERS_HPP

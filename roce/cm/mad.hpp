@@ -3,8 +3,7 @@
 //
 // The messages of InfiniBand connection management as values: datagrams of 256 bytes between QP 1 and QP 1. Codec only;
 // manager.hpp has the state machines. Fields are in host byte order.
-#ifndef DAPPLE_ROCE_CM_MAD_HPP
-#define DAPPLE_ROCE_CM_MAD_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -237,5 +236,3 @@ Mad make_mad(uint64_t transaction, const SidrReq& message);
 Mad make_mad(uint64_t transaction, const SidrRep& message);
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_MAD_HPP

@@ -11,8 +11,7 @@
 //
 // An id is the consumer's until destroy(), which works in every state and tells the peer. No event follows after it.
 // The manager continues for a while on its own, so that the peer learns of the end even if datagrams get lost.
-#ifndef DAPPLE_ROCE_CM_MANAGER_HPP
-#define DAPPLE_ROCE_CM_MANAGER_HPP
+#pragma once
 
 #include <memory>
 #include <span>
@@ -202,5 +201,3 @@ class Manager {
 };
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_MANAGER_HPP

@@ -3,8 +3,7 @@
 //
 // Everything outside of the protocol that connection management needs: its host sends datagrams, gives random numbers
 // and takes events.
-#ifndef DAPPLE_ROCE_CM_PORTS_HPP
-#define DAPPLE_ROCE_CM_PORTS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +78,3 @@ class Host {
 };
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_PORTS_HPP

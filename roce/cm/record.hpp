@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // One connection or SIDR exchange, as the manager remembers it.
-#ifndef DAPPLE_ROCE_CM_RECORD_HPP
-#define DAPPLE_ROCE_CM_RECORD_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -93,5 +92,3 @@ struct Record {
 };
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_RECORD_HPP

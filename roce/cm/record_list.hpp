@@ -3,8 +3,7 @@
 //
 // A list of records in the order in which they came. A record is in a list by one of its members, so it may be in
 // several lists.
-#ifndef DAPPLE_ROCE_CM_RECORD_LIST_HPP
-#define DAPPLE_ROCE_CM_RECORD_LIST_HPP
+#pragma once
 
 #include <cassert>
 
@@ -50,5 +49,3 @@ using UnconfirmedOfOne = RecordList<&Record::among_listeners>;
 using Remembered = RecordList<&Record::among_remembered>;
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_RECORD_LIST_HPP

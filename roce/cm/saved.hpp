@@ -3,8 +3,7 @@
 //
 // A connection's record that survives the death of its manager, for the next manager. Plain bytes, which their keeper
 // may damage.
-#ifndef DAPPLE_ROCE_CM_SAVED_HPP
-#define DAPPLE_ROCE_CM_SAVED_HPP
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
@@ -32,5 +31,3 @@ struct Saved {
 static_assert(std::is_trivially_copyable_v<Saved>);
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_SAVED_HPP

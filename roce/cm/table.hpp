@@ -3,8 +3,7 @@
 //
 // All records, found by id, by the ids and numbers in messages, and by deadline. It grows up to its capacity; its
 // indexes do not.
-#ifndef DAPPLE_ROCE_CM_TABLE_HPP
-#define DAPPLE_ROCE_CM_TABLE_HPP
+#pragma once
 
 #include <memory>
 
@@ -62,5 +61,3 @@ class Table {
 };
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_TABLE_HPP

@@ -3,8 +3,7 @@
 //
 // Deadlines of items: a heap with room for every item. Items have the members `deadline`, kNever at first, and
 // `timer_at`, 0 at first; only the heap writes both.
-#ifndef DAPPLE_ROCE_CM_TIMER_HEAP_HPP
-#define DAPPLE_ROCE_CM_TIMER_HEAP_HPP
+#pragma once
 
 #include <cassert>
 #include <cstddef>
@@ -86,5 +85,3 @@ class TimerHeap {
 };
 
 }  // namespace dapple::roce::cm
-
-#endif  // DAPPLE_ROCE_CM_TIMER_HEAP_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_NATIVE_CLOCK_HPP
-#define DAPPLE_TESTS_NATIVE_CLOCK_HPP
+#pragma once
 
 #include <time.h>
 
@@ -15,5 +14,3 @@ inline double now() {
 }
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_CLOCK_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A counter of a software device, from dappled's status.
-#ifndef DAPPLE_TESTS_NATIVE_COUNTER_HPP
-#define DAPPLE_TESTS_NATIVE_COUNTER_HPP
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -25,5 +24,3 @@ inline uint64_t counter(const soft::StatusReply& status, const char* key) {
 }
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_COUNTER_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Network namespaces for tests, as root or as an unprivileged user.
-#ifndef DAPPLE_TESTS_NATIVE_NAMESPACES_HPP
-#define DAPPLE_TESTS_NATIVE_NAMESPACES_HPP
+#pragma once
 
 namespace dapple::tests {
 
@@ -28,5 +27,3 @@ VethPair make_veth_pair();
 bool run(const char* command);
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_NAMESPACES_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_NATIVE_REMAINS_HPP
-#define DAPPLE_TESTS_NATIVE_REMAINS_HPP
+#pragma once
 
 namespace dapple::tests {
 
@@ -11,5 +10,3 @@ bool nothing_left();
 bool ends_soon();
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_REMAINS_HPP

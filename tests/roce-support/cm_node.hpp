@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A host of a connection manager for tests: it keeps the manager's datagrams and events.
-#ifndef DAPPLE_TESTS_ROCE_SUPPORT_CM_NODE_HPP
-#define DAPPLE_TESTS_ROCE_SUPPORT_CM_NODE_HPP
+#pragma once
 
 #include <deque>
 #include <memory>
@@ -72,5 +71,3 @@ Message message_of(const Datagram& datagram) {
 }
 
 }  // namespace dapple::roce::cm::test
-
-#endif  // DAPPLE_TESTS_ROCE_SUPPORT_CM_NODE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // One message of connection management of every kind, each field with a value of its own that fills its width.
-#ifndef DAPPLE_TESTS_ROCE_SUPPORT_CM_SAMPLES_HPP
-#define DAPPLE_TESTS_ROCE_SUPPORT_CM_SAMPLES_HPP
+#pragma once
 
 #include <span>
 
@@ -32,5 +31,3 @@ SidrRep sample_sidr_rep();
 IpHeader sample_ip_header(bool ipv6);
 
 }  // namespace dapple::roce::cm::test
-
-#endif  // DAPPLE_TESTS_ROCE_SUPPORT_CM_SAMPLES_HPP

@@ -3,8 +3,7 @@
 //
 // Hosts that connect, accept, reject, disconnect and destroy at random over a network that loses, repeats, delays and
 // reorders. One seed is one exact run.
-#ifndef DAPPLE_TESTS_ROCE_SUPPORT_CM_SIMULATION_HPP
-#define DAPPLE_TESTS_ROCE_SUPPORT_CM_SIMULATION_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -98,5 +97,3 @@ class Simulation {
 };
 
 }  // namespace dapple::roce::cm::test
-
-#endif  // DAPPLE_TESTS_ROCE_SUPPORT_CM_SIMULATION_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A portable roce::Crc32, eight bytes at a time.
-#ifndef DAPPLE_TESTS_ROCE_SUPPORT_CRC32_HPP
-#define DAPPLE_TESTS_ROCE_SUPPORT_CRC32_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -13,5 +12,3 @@ namespace dapple::roce::test {
 uint32_t crc32(uint32_t seed, const std::byte* bytes, size_t size);
 
 }  // namespace dapple::roce::test
-
-#endif  // DAPPLE_TESTS_ROCE_SUPPORT_CRC32_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Whole RoCEv2 packets.
-#ifndef DAPPLE_TESTS_ROCE_SUPPORT_FRAME_HPP
-#define DAPPLE_TESTS_ROCE_SUPPORT_FRAME_HPP
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -26,5 +25,3 @@ Bytes frame_of(const IcrcAddresses& addresses, std::span<const std::byte> transp
 IcrcAddresses sample_addresses(bool ipv6);
 
 }  // namespace dapple::roce::test
-
-#endif  // DAPPLE_TESTS_ROCE_SUPPORT_FRAME_HPP

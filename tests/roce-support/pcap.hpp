@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A file of Ethernet frames that tshark and scapy read.
-#ifndef DAPPLE_TESTS_ROCE_SUPPORT_PCAP_HPP
-#define DAPPLE_TESTS_ROCE_SUPPORT_PCAP_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +26,3 @@ class PcapFile {
 };
 
 }  // namespace dapple::roce::test
-
-#endif  // DAPPLE_TESTS_ROCE_SUPPORT_PCAP_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // One packet of every kind, each field with a value of its own.
-#ifndef DAPPLE_TESTS_ROCE_SUPPORT_SAMPLES_HPP
-#define DAPPLE_TESTS_ROCE_SUPPORT_SAMPLES_HPP
+#pragma once
 
 #include <vector>
 
@@ -25,5 +24,3 @@ Bytes sample_payload(uint8_t opcode, size_t size);
 bool same_headers(const Headers& a, const Headers& b);
 
 }  // namespace dapple::roce::test
-
-#endif  // DAPPLE_TESTS_ROCE_SUPPORT_SAMPLES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A node's memory with its keys, and observers of the accesses of queue pairs.
-#ifndef DAPPLE_TESTS_SIM_MEMORY_HPP
-#define DAPPLE_TESTS_SIM_MEMORY_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -96,5 +95,3 @@ class SimMemory final : public roce::Memory {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_MEMORY_HPP

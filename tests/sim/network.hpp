@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A network between nodes that loses, delays, repeats, reorders and damages packets, and is sometimes cut.
-#ifndef DAPPLE_TESTS_SIM_NETWORK_HPP
-#define DAPPLE_TESTS_SIM_NETWORK_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -64,5 +63,3 @@ class Network {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_NETWORK_HPP

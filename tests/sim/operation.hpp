@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A request of the simulator, with the known facts about its fate.
-#ifndef DAPPLE_TESTS_SIM_OPERATION_HPP
-#define DAPPLE_TESTS_SIM_OPERATION_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -80,5 +79,3 @@ constexpr std::byte content_byte(uint64_t id, uint64_t offset) {
 }
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_OPERATION_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A queue pair and its host, which is the provider in production.
-#ifndef DAPPLE_TESTS_SIM_PARTY_HPP
-#define DAPPLE_TESTS_SIM_PARTY_HPP
+#pragma once
 
 #include <algorithm>
 #include <memory>
@@ -148,5 +147,3 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
 std::vector<std::byte> grh_between(uint32_t from, uint32_t to);
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_PARTY_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The setting of a run: the faults of its world.
-#ifndef DAPPLE_TESTS_SIM_PLAN_HPP
-#define DAPPLE_TESTS_SIM_PLAN_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -48,5 +47,3 @@ struct Plan {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_PLAN_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Random numbers that are the same for the same seed everywhere.
-#ifndef DAPPLE_TESTS_SIM_RANDOM_HPP
-#define DAPPLE_TESTS_SIM_RANDOM_HPP
+#pragma once
 
 #include <cstdint>
 #include <iterator>
@@ -37,5 +36,3 @@ class Random {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_RANDOM_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A receive queue, of one queue pair or shared, and its rules: each receive completes once.
-#ifndef DAPPLE_TESTS_SIM_RECEIVES_HPP
-#define DAPPLE_TESTS_SIM_RECEIVES_HPP
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -54,5 +53,3 @@ class Receives final : public roce::ReceiveSource {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_RECEIVES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The virtual clock, the trace of a run, and its first broken rule.
-#ifndef DAPPLE_TESTS_SIM_REFEREE_HPP
-#define DAPPLE_TESTS_SIM_REFEREE_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -34,5 +33,3 @@ class Referee {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_REFEREE_HPP

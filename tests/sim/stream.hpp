@@ -3,8 +3,7 @@
 //
 // The requests of one queue pair from its connection to its end, in order, and the rules of their execution and
 // completion: the oracle.
-#ifndef DAPPLE_TESTS_SIM_STREAM_HPP
-#define DAPPLE_TESTS_SIM_STREAM_HPP
+#pragma once
 
 #include <cstddef>
 #include <deque>
@@ -68,5 +67,3 @@ class Stream {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_STREAM_HPP

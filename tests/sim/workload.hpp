@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Applications: they post random requests, some of them wrong.
-#ifndef DAPPLE_TESTS_SIM_WORKLOAD_HPP
-#define DAPPLE_TESTS_SIM_WORKLOAD_HPP
+#pragma once
 
 #include <vector>
 
@@ -40,5 +39,3 @@ class Workload {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_WORKLOAD_HPP

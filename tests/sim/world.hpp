@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // One run: nodes, queue pairs and a network from a seed, in virtual time.
-#ifndef DAPPLE_TESTS_SIM_WORLD_HPP
-#define DAPPLE_TESTS_SIM_WORLD_HPP
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -85,5 +84,3 @@ class World final : public MemoryWatcher {
 };
 
 }  // namespace dapple::sim
-
-#endif  // DAPPLE_TESTS_SIM_WORLD_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The transfers that both sides make between two meetings. Both sides know them from the seed.
-#ifndef DAPPLE_TESTS_SOAK_BATCH_HPP
-#define DAPPLE_TESTS_SOAK_BATCH_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ struct Layout {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_BATCH_HPP

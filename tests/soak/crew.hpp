@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The workers' processes: starts them, again if they were killed, and notices those that fail or hang.
-#ifndef DAPPLE_TESTS_SOAK_CREW_HPP
-#define DAPPLE_TESTS_SOAK_CREW_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -59,5 +58,3 @@ class Crew {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_CREW_HPP

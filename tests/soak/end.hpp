@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The ways in which a connection ends. All but kWrong are documented; everything but kWhole needs an excuse.
-#ifndef DAPPLE_TESTS_SOAK_END_HPP
-#define DAPPLE_TESTS_SOAK_END_HPP
+#pragma once
 
 #include <cstddef>
 
@@ -39,5 +38,3 @@ struct Ended {
 [[noreturn]] void call_failed(const char* call, int error, End otherwise = End::kWrong);
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_END_HPP

@@ -3,8 +3,7 @@
 //
 // The exchange of the two programs of a pair over one connection. They meet, both make the transfers of a batch, they
 // meet again, and each compares the bytes that arrived in its memory with the seed's.
-#ifndef DAPPLE_TESTS_SOAK_EXCHANGE_HPP
-#define DAPPLE_TESTS_SOAK_EXCHANGE_HPP
+#pragma once
 
 #include "tests/soak/batch.hpp"
 #include "tests/soak/link.hpp"
@@ -81,5 +80,3 @@ class Exchange {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_EXCHANGE_HPP

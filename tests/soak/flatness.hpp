@@ -3,8 +3,7 @@
 //
 // Tells whether the size of a process stays the same. Samples vary upwards only, so it compares the lowest of each
 // window with the lowest of the first window after the warm-up.
-#ifndef DAPPLE_TESTS_SOAK_FLATNESS_HPP
-#define DAPPLE_TESTS_SOAK_FLATNESS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -45,5 +44,3 @@ class Flatness {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_FLATNESS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A connection of one of the three interfaces, as the exchange sees it. All functions throw Ended. One thread uses it.
-#ifndef DAPPLE_TESTS_SOAK_LINK_HPP
-#define DAPPLE_TESTS_SOAK_LINK_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -84,5 +83,3 @@ std::unique_ptr<Station> udapl_station(const Place& place);
 std::unique_ptr<Station> rpma_station(const Place& place);
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_LINK_HPP

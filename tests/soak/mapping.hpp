@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_SOAK_MAPPING_HPP
-#define DAPPLE_TESTS_SOAK_MAPPING_HPP
+#pragma once
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -42,5 +41,3 @@ class Mapping {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_MAPPING_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_SOAK_MEMORY_LIMIT_HPP
-#define DAPPLE_TESTS_SOAK_MEMORY_LIMIT_HPP
+#pragma once
 
 #include <sys/resource.h>
 
@@ -22,5 +21,3 @@ class MemoryLimit {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_MEMORY_LIMIT_HPP

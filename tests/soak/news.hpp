@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Memory that the supervisor shares with all workers. It stays consistent if a worker is killed.
-#ifndef DAPPLE_TESTS_SOAK_NEWS_HPP
-#define DAPPLE_TESTS_SOAK_NEWS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -43,5 +42,3 @@ struct Shared {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_NEWS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_SOAK_PATTERN_HPP
-#define DAPPLE_TESTS_SOAK_PATTERN_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -15,5 +14,3 @@ void fill(unsigned char* to, size_t size, uint64_t seed, uint64_t first = 0);
 size_t first_wrong(const unsigned char* memory, size_t size, uint64_t seed, uint64_t first = 0);
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_PATTERN_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The decisions of the seed: the pairs, and the kills with their times.
-#ifndef DAPPLE_TESTS_SOAK_PLAN_HPP
-#define DAPPLE_TESTS_SOAK_PLAN_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,5 +47,3 @@ Round plan_round(uint64_t seed, uint64_t number, const std::vector<PairPlan>& pa
 std::string text_of(const Round& round);
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_PLAN_HPP

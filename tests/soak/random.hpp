@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_SOAK_RANDOM_HPP
-#define DAPPLE_TESTS_SOAK_RANDOM_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -31,5 +30,3 @@ class Random {
 };
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_RANDOM_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_SOAK_SUMMARY_HPP
-#define DAPPLE_TESTS_SOAK_SUMMARY_HPP
+#pragma once
 
 #include <vector>
 
@@ -20,5 +19,3 @@ Sums sums_of(const Shared& shared, size_t pairs);
 void print_summary(const Shared& shared, const std::vector<PairPlan>& plans);
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_SUMMARY_HPP

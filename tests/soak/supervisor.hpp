@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_SOAK_SUPERVISOR_HPP
-#define DAPPLE_TESTS_SOAK_SUPERVISOR_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -20,5 +19,3 @@ struct Settings {
 bool supervise(const Settings& settings);
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_SUPERVISOR_HPP

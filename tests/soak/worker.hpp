@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // One process of a pair: it makes connections, exchanges bytes over each, and judges how each ended.
-#ifndef DAPPLE_TESTS_SOAK_WORKER_HPP
-#define DAPPLE_TESTS_SOAK_WORKER_HPP
+#pragma once
 
 #include "tests/soak/news.hpp"
 #include "tests/soak/plan.hpp"
@@ -16,5 +15,3 @@ inline constexpr int kWorkerFailed = 12;
 int work(const PairPlan& plan, uint32_t pair, bool server, uint32_t life, Shared& shared);
 
 }  // namespace dapple::soak
-
-#endif  // DAPPLE_TESTS_SOAK_WORKER_HPP

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_SOFTROCE_DESCRIPTORS_H
-#define DAPPLE_TESTS_SOFTROCE_DESCRIPTORS_H
+#pragma once
 
 /*
  * The open descriptors of this process by kind. The software device makes some by itself and closes them in the
@@ -25,6 +24,4 @@ int other_descriptors_settle(int expected);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * A session lets a test's program connect: it has an open IA with an EP, and no wait takes longer than its time-out. An
  * error ends the program with one line on stderr. One thread uses a session.
  */
-#ifndef DAPPLE_TESTS_SOFTROCE_SESSION_H
-#define DAPPLE_TESTS_SOFTROCE_SESSION_H
+#pragma once
 
 #include <dat2/udat.h>
 
@@ -34,5 +33,3 @@ void session_close(struct session* session);
 void await_event(struct session* session, DAT_EVD_HANDLE evd, const char* what, DAT_EVENT* event);
 void await_connection(struct session* session);
 void await_disconnection(struct session* session);
-
-#endif

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dapple-run --check: runs a program whose processes record the mistakes that they make with the software devices.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_CHECK_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_CHECK_HPP
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ int run_with_check(const ReportFiles& files, const std::string& program, bool em
                    void* argument);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_CHECK_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Runs a program with the emulator as a child, and checks its result.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_CHECKED_RUN_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_CHECKED_RUN_HPP
+#pragma once
 
 #include "tools/dapple-run/notes_file.hpp"
 
@@ -27,5 +26,3 @@ int check_exit_code();
 int run_checked(int check_exit, void (*execute)(void* argument), void* argument);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_CHECKED_RUN_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_CHILD_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_CHILD_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,5 +16,3 @@ int await(pid_t child);
 int run_child(void (*execute)(void* argument), void* argument);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_CHILD_HPP

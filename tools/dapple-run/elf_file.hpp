@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // An executable file, as far as it is readable. All of its contents may be invalid.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
+#pragma once
 
 #include <elf.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ class ElfFile {
 };
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Runs a program once for each call of a verb that could fail.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_ENUMERATE_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_ENUMERATE_HPP
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ struct EnumerateOptions {
 int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), void* argument);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_ENUMERATE_HPP

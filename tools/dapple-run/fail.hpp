@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_FAIL_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_FAIL_HPP
+#pragma once
 
 namespace dapple::run {
 
@@ -16,5 +15,3 @@ inline constexpr int kNoSuchProgram = 127;
 [[noreturn, gnu::format(printf, 2, 3)]] void fail(int code, const char* format, ...);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_FAIL_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The records of a checked program's processes, and their formats.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP
+#pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,5 +32,3 @@ std::string as_sarif(const Findings& findings);
 std::string as_junit(const Findings& findings, const std::string& program);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dapple's libraries for unchanged programs, and the environment that loads them into a program.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_LIBRARIES_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_LIBRARIES_HPP
+#pragma once
 
 #include <string>
 
@@ -51,5 +50,3 @@ void preload_sanitizer(const char* runtime);
 void fix_addresses(const std::string& program);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_LIBRARIES_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_NOTES_FILE_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_NOTES_FILE_HPP
+#pragma once
 
 #include <string>
 
@@ -24,5 +23,3 @@ class NotesFile {
 };
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_NOTES_FILE_HPP

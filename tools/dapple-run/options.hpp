@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The words of dapple-run's command line.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_OPTIONS_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_OPTIONS_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -32,5 +31,3 @@ struct Options {
 Options parse(char** words);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_OPTIONS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The program to run: its path, and whether the system loads a library into it.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_PROGRAM_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_PROGRAM_HPP
+#pragma once
 
 #include <string>
 
@@ -23,5 +22,3 @@ struct Program {
 Program find_program(const char* const* command, const std::string& library);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_PROGRAM_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Prints text for a POSIX shell.
-#ifndef DAPPLE_TOOLS_DAPPLE_RUN_SHELL_HPP
-#define DAPPLE_TOOLS_DAPPLE_RUN_SHELL_HPP
+#pragma once
 
 namespace dapple::run {
 
@@ -12,5 +11,3 @@ namespace dapple::run {
 void print_assignment(const char* variable);
 
 }  // namespace dapple::run
-
-#endif  // DAPPLE_TOOLS_DAPPLE_RUN_SHELL_HPP

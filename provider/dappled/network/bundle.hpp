@@ -3,8 +3,7 @@
 //
 // The bundle keeps the port's sockets alive when dappled dies: a pair of connected sockets whose queue holds them, as
 // unread messages with descriptors. Every member has both ends, so any of them can hand the bundle to the next dappled.
-#ifndef DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -36,5 +35,3 @@ class Bundle {
 };
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP

@@ -3,8 +3,7 @@
 //
 // The RDMA devices of a network namespace: one for each netdev that programs may use, with names, indexes and GUIDs
 // that last as long as the netdev does.
-#ifndef DAPPLE_PROVIDER_DAPPLED_DEVICE_TABLE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_DEVICE_TABLE_HPP
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -60,5 +59,3 @@ class DeviceTable {
 };
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_DEVICE_TABLE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_MEMBERSHIPS_HPP
-#define DAPPLE_PROVIDER_DAPPLED_MEMBERSHIPS_HPP
+#pragma once
 
 namespace dapple::dappled {
 
@@ -10,5 +9,3 @@ namespace dapple::dappled {
 void leave_multicast_groups(int socket, bool dual_stack);
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_MEMBERSHIPS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The network namespace's netdevs and their addresses, by rtnetlink.
-#ifndef DAPPLE_PROVIDER_DAPPLED_NETDEVS_HPP
-#define DAPPLE_PROVIDER_DAPPLED_NETDEVS_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -49,5 +48,3 @@ class NetdevWatch {
 };
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_NETDEVS_HPP

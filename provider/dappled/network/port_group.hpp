@@ -4,8 +4,7 @@
 // UDP port 4791 as a group of SO_REUSEPORT sockets, one for each slot. A classic BPF program steers each packet to the
 // socket with the index "destination QPN >> 16". An index changes when a socket of the group is closed, so dappled and
 // the bundle keep all sockets open while a member lives.
-#ifndef DAPPLE_PROVIDER_DAPPLED_PORT_GROUP_HPP
-#define DAPPLE_PROVIDER_DAPPLED_PORT_GROUP_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -52,5 +51,3 @@ class PortGroup {
 };
 
 }  // namespace dapple::dappled
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_PORT_GROUP_HPP

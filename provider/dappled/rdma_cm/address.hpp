@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // IP addresses as programs give them, with their GIDs.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ADDRESS_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ADDRESS_HPP
+#pragma once
 
 #include <netinet/in.h>
 
@@ -40,5 +39,3 @@ void write_address(const Address& address, sockaddr_in6& to);
 socklen_t size_of(const Address& address);
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ADDRESS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ATTRIBUTES_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ATTRIBUTES_HPP
+#pragma once
 
 #include "provider/dappled/rdma_cm/id.hpp"
 
@@ -14,5 +13,3 @@ void write_ah(const CmId& id, const Gid& destination, ib_uverbs_ah_attr& attribu
 int write_qp_attributes(CmId& id, ib_uverbs_qp_attr& attributes);
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ATTRIBUTES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Files of programs that want to see the packets of connection management (DAPPLE_PCAP).
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CAPTURES_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CAPTURES_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -41,5 +40,3 @@ class Captures final : public soft::PacketTap {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CAPTURES_HPP

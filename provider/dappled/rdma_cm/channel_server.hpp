@@ -3,8 +3,7 @@
 //
 // rdma_cm's channels as programs have them: descriptors, messages (provider/member/cm_messages.hpp), and the network
 // behind the service. Only the server's thread uses it.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
+#pragma once
 
 #include <memory>
 
@@ -156,5 +155,3 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP

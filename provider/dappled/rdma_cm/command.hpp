@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The pieces that the commands' files share.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_COMMAND_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_COMMAND_HPP
+#pragma once
 
 #include <errno.h>
 #include <string.h>
@@ -36,5 +35,3 @@ int Service::write(Call& call, const Response& response, size_t least) {
 }
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_COMMAND_HPP

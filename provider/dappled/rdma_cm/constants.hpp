@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The kernel's choices, which peers and programs may rely on.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CONSTANTS_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CONSTANTS_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -21,5 +20,3 @@ inline constexpr uint16_t kUnprivilegedPort = 1024;
 inline constexpr uint32_t kMoreHeaders = 16;
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CONSTANTS_HPP

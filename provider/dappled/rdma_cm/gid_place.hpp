@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP
+#pragma once
 
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/address.hpp"
@@ -17,5 +16,3 @@ struct GidPlace {
 GidPlace find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev_index);
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP

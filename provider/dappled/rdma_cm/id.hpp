@@ -3,8 +3,7 @@
 //
 // An rdma_cm_id as the kernel has it, the channel that it belongs to, and the events that wait there. The service makes
 // and deletes ids, events and memberships. A channel belongs to the service's caller.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP
+#pragma once
 
 #include <rdma/rdma_user_cm.h>
 
@@ -207,5 +206,3 @@ struct Channel {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP

@@ -6,8 +6,7 @@
 //
 // An id of a dappled that died keeps its number even if a new id has it by then: librdmacm needs numbers below 65,536
 // that differ within one program. So ids of two channels may have one number, but each id has its own key.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -54,5 +53,3 @@ class IdTable {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP

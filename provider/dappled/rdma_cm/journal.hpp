@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The journal of a channel: the state of its ids, which the next dappled needs when this one is killed.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP
+#pragma once
 
 #include <cstddef>
 #include <type_traits>
@@ -41,5 +40,3 @@ struct JournalEntry {
 static_assert(sizeof(JournalEntry) <= kJournalEntrySize && std::is_trivially_copyable_v<JournalEntry>);
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP

@@ -4,8 +4,7 @@
 // The memfd of a channel's journal, mapped: an entry is written without a system call. A process that is killed at any
 // moment leaves each entry as it was before or after a write. The file cannot shrink, so that a program that has the
 // descriptor cannot take the pages away.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_FILE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_FILE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -52,5 +51,3 @@ class JournalFile {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_FILE_HPP

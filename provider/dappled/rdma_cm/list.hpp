@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // An intrusive list: its items have the members `older` and `newer`. It owns nothing.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
+#pragma once
 
 #include <cassert>
 #include <cstdint>
@@ -39,5 +38,3 @@ class List {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Datagrams of connection management on the wire: UD packets between QP 1 and QP 1, at slot 0's socket.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_MAD_WIRE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_MAD_WIRE_HPP
+#pragma once
 
 #include <memory>
 #include <span>
@@ -51,5 +50,3 @@ class MadWire final : private soft::ArrivalSink {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_MAD_WIRE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOUR_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOUR_HPP
+#pragma once
 
 #include "provider/dappled/rdma_cm/address.hpp"
 
@@ -18,5 +17,3 @@ struct Neighbour {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOUR_HPP

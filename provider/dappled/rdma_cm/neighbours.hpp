@@ -3,8 +3,7 @@
 //
 // The kernel's neighbours: the hosts on a link and their link-layer addresses (ARP, IPv6 neighbour discovery). Needs no
 // privilege, and never waits for a neighbour's answer.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOURS_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOURS_HPP
+#pragma once
 
 #include "provider/dappled/rdma_cm/neighbour.hpp"
 #include "provider/member/owned_fd.hpp"
@@ -42,5 +41,3 @@ class NeighbourWatch {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOURS_HPP

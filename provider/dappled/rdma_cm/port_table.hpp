@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The ports of rdma_cm's port spaces and the ids that are bound to them.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_PORT_TABLE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_PORT_TABLE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -37,5 +36,3 @@ class PortTable {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_PORT_TABLE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ROUTES_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ROUTES_HPP
+#pragma once
 
 #include "provider/dappled/rdma_cm/address.hpp"
 
@@ -17,5 +16,3 @@ int check_own_address(const Address& address);
 void ephemeral_ports(uint16_t& first, uint16_t& last);
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ROUTES_HPP

@@ -4,8 +4,7 @@
 // The kernel's half of rdma_cm for all channels: commands of <rdma/rdma_user_cm.h> and datagrams of connection
 // management go in, answers, events and datagrams come out. Commands behave as those of the kernel's ucma and cma do,
 // as far as librdmacm uses them without AF_IB. Confined to one thread; makes no system call itself.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -270,5 +269,3 @@ class Service final : private cm::Host {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Everything outside of rdma_cm's own logic: the network, the programs' descriptors, random numbers.
-#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP
-#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP
+#pragma once
 
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/id.hpp"
@@ -35,5 +34,3 @@ class World {
 };
 
 }  // namespace dapple::dappled::rdma_cm
-
-#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP

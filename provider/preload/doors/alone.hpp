@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_ALONE_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_ALONE_HPP
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -29,5 +28,3 @@ class Alone {
 };
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_ALONE_HPP

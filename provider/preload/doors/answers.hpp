@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Netlink messages on their way into a program's socket.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_ANSWERS_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_ANSWERS_HPP
+#pragma once
 
 #include <linux/netlink.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ class Answers {
 };
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_ANSWERS_HPP

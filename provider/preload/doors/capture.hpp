@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // DAPPLE_PCAP of a program that uses rdma_cm: dappled, which sends and receives its datagrams, writes them to the file.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP
+#pragma once
 
 #include "provider/member/daemon_link.hpp"
 
@@ -20,5 +19,3 @@ void resume_capture(soft::DaemonLink& link);
 void forget_capture();
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP

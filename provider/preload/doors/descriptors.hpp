@@ -6,8 +6,7 @@
 // Every function may be called from a signal handler, and in a child of vfork(), which shares this memory: there the
 // table is read and never written. No function locks or allocates. The inode shows that a descriptor was closed by a
 // bare system call.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -93,5 +92,3 @@ int hide(int fd);
 void close_hidden(int fd);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP

@@ -3,8 +3,7 @@
 //
 // The present devices, from dappled; the first question connects to it. Internally locked; blocks until dappled
 // answers.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ bool get_device(uint32_t index, soft::DeviceInfo& device);
 bool get_device_named(const char* name, size_t size, soft::DeviceInfo& device);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP

@@ -3,8 +3,7 @@
 //
 // The paths of the kernel's doors: /dev/infiniband/uverbsN, /dev/infiniband/rdma_cm and the few files below /sys that
 // libibverbs and librdmacm read.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -66,5 +65,3 @@ dev_t device_number(uint32_t index);
 dev_t rdma_cm_number();
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The doors' connection to dappled, one for each process.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP
+#pragma once
 
 #include "provider/member/daemon_link.hpp"
 
@@ -21,5 +20,3 @@ void watch_connection();
 void complain(const soft::Problem& problem);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP

@@ -6,8 +6,7 @@
 // A program that asks for such a socket gets one of NETLINK_USERSOCK, which every kernel has. A request goes to the
 // kernel over a NETLINK_RDMA socket of our own; the answers are sent into the program's socket, so the C library and
 // the kernel handle waiting and reading.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_HPP
+#pragma once
 
 #include <stddef.h>
 #include <sys/socket.h>
@@ -21,5 +20,3 @@ int netlink_socket(int type);
 int netlink_request(int fd, const void* bytes, size_t size);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A request over RDMA netlink: what it asks for, and what the kernel lets such a request do.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_REQUEST_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_REQUEST_HPP
+#pragma once
 
 #include <linux/netlink.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ struct NetlinkRequest {
 NetlinkRequest read_request(const nlmsghdr* header);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_REQUEST_HPP

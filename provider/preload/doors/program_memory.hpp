@@ -3,8 +3,7 @@
 //
 // Access to the program's memory at addresses that it gives to the kernel: a bad address is an error, not a crash. Any
 // thread of the process that owns_table() may call these functions. All except know_stack() are async-signal-safe.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ bool copy_to_program(uint64_t to, const void* from, size_t size);
 bool is_writable(uint64_t address, size_t size);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP

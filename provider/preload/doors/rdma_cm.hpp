@@ -4,8 +4,7 @@
 // An open /dev/infiniband/rdma_cm, which connects librdmacm with the kernel; here it connects librdmacm with dappled
 // (cm_messages.hpp). The descriptor is one end of a pair of sockets, so the kernel handles poll(), O_NONBLOCK, dup()
 // and fork().
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -29,5 +28,3 @@ void hold_events();
 void release_events();
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP

@@ -5,8 +5,7 @@
 //
 // Any thread may call these functions. The caller blocks signals, because a handler would find the lock taken; only
 // find_answer() takes no lock.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_ANSWERS_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_ANSWERS_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ void drop_all_answers();
 void forget_answers();
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_ANSWERS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A command that a program writes to rdma_cm, on its way to dappled.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_COMMAND_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_COMMAND_HPP
+#pragma once
 
 #include <rdma/rdma_user_cm.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
 const char* function_of(uint32_t command);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_COMMAND_HPP

@@ -4,8 +4,7 @@
 // The C library's functions that this library interposes. Before the constructor of this library has run, they are bare
 // system calls, except fopen() and opendir(), which are looked up at each call. From then on they are the next
 // functions in the order of look-up, which may be a sanitizer's.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -51,5 +50,3 @@ struct Real {
 extern Real real;
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // DAPPLE_TRACE of a program that uses rdma_cm: a line for each command, after it, and for each event that it gets.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_TRACE_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_TRACE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -17,5 +16,3 @@ void trace_command(uint32_t number, uint32_t id, int error);
 void trace_event(std::span<const uint8_t> answer);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_TRACE_HPP

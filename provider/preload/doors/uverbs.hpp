@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Requests of a program to an open /dev/infiniband/uverbsN, as the kernel's uverbs would get them.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ ssize_t uverbs_write(const void* bytes, size_t size);
 int uverbs_ioctl(uint32_t device, unsigned long request, void* argument);
 
 }  // namespace dapple::doors
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP

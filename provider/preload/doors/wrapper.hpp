@@ -5,8 +5,7 @@
 // redirections of the C library's headers do not matter. Each wrapper first tests whether the call concerns a door, and
 // otherwise passes the call on unchanged. It may be called from a signal handler and in a child of vfork() if the
 // function behind it may.
-#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_WRAPPER_HPP
-#define DAPPLE_PROVIDER_PRELOAD_DOORS_WRAPPER_HPP
+#pragma once
 
 // Declares: DAPPLE_WRAPPER(close, int wrapped_close(int fd)); the definition follows as that of wrapped_close().
 #define DAPPLE_WRAPPER(name, declaration)                               \
@@ -16,5 +15,3 @@
 // Another name of a wrapper that is defined in the same file.
 #define DAPPLE_WRAPPER_ALIAS(name, target, declaration) \
   extern "C" [[gnu::visibility("default"), gnu::alias(#target)]] declaration __asm__(#name)
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_WRAPPER_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The C library's functions that this library interposes.
-#ifndef DAPPLE_PROVIDER_PRELOAD_HEAP_NEXT_HPP
-#define DAPPLE_PROVIDER_PRELOAD_HEAP_NEXT_HPP
+#pragma once
 
 #include <link.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ extern Next<void*(size_t)> next_pvalloc;
 extern Next<int(void*, size_t)> next_munmap;
 
 }  // namespace dapple::heap
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_HEAP_NEXT_HPP

@@ -3,8 +3,7 @@
 //
 // Tells the plug-in which memory the program gives back and takes again. From any thread; no call is told while the
 // plug-in has registered no memory nearby.
-#ifndef DAPPLE_PROVIDER_PRELOAD_HEAP_WATCH_HPP
-#define DAPPLE_PROVIDER_PRELOAD_HEAP_WATCH_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void tell_unmapped(const void* memory, size_t size, const void* caller);
 void tell_kept(const void* memory, size_t size, const void* caller);
 
 }  // namespace dapple::heap
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_HEAP_WATCH_HPP

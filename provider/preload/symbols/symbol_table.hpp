@@ -3,8 +3,7 @@
 //
 // The symbols of a loaded library, read without the loader: a look-up takes no lock and no memory, and calls no
 // function that a program or a sanitizer may have replaced. So it is safe before any constructor has run.
-#ifndef DAPPLE_PROVIDER_PRELOAD_SYMBOL_TABLE_HPP
-#define DAPPLE_PROVIDER_PRELOAD_SYMBOL_TABLE_HPP
+#pragma once
 
 #include <elf.h>
 #include <link.h>
@@ -37,5 +36,3 @@ class SymbolTable {
 };
 
 }  // namespace dapple::preload
-
-#endif  // DAPPLE_PROVIDER_PRELOAD_SYMBOL_TABLE_HPP

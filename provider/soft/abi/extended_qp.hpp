@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The last members of an extended queue pair's structure, which depend on the running libibverbs.
-#ifndef DAPPLE_PROVIDER_SOFT_ABI_EXTENDED_QP_HPP
-#define DAPPLE_PROVIDER_SOFT_ABI_EXTENDED_QP_HPP
+#pragma once
 
 #include "provider/soft/abi/structures.hpp"
 
@@ -19,5 +18,3 @@ bool has_wr_flush();
 void publish_qp_ex(Qp& qp, WrFlush flush);
 
 }  // namespace dapple::soft::abi
-
-#endif  // DAPPLE_PROVIDER_SOFT_ABI_EXTENDED_QP_HPP

@@ -7,8 +7,7 @@
 // The registration lists the devices, allocates each ibv_context, puts operations() into it at the indexes that the
 // running libibverbs has, and frees it. The verbs objects define make_context(), free_context() and operations(). The
 // structures that they allocate begin with those of provider/soft/abi/structures.hpp.
-#ifndef DAPPLE_PROVIDER_SOFT_PLUGIN_HPP
-#define DAPPLE_PROVIDER_SOFT_PLUGIN_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -120,5 +119,3 @@ struct Operations {
 const Operations& operations();
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLUGIN_HPP

@@ -3,8 +3,7 @@
 //
 // Our declarations of structures that libibverbs shares with its plug-ins but does not publish. Their layouts are the
 // same in rdma-core 35 to 65. The structures that a plug-in allocates for verbs objects are at the end.
-#ifndef DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP
-#define DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -130,5 +129,3 @@ struct Srq {
 };
 
 }  // namespace dapple::soft::abi
-
-#endif  // DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Mistakes of the program that an access of the device shows.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_ACCESS_FINDINGS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_ACCESS_FINDINGS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -40,5 +39,3 @@ void report_unmapped(Checker& checker, const Access& access, const void* memory,
 void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark& freed);
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_ACCESS_FINDINGS_HPP

@@ -3,8 +3,7 @@
 //
 // The room that the program has asked for in its queues. The device grants more (granted_depth.hpp), and another device
 // may grant less.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_ASKED_DEPTHS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_ASKED_DEPTHS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ class AskedDepths {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_ASKED_DEPTHS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The posting verbs of a program under dapple-run --check: they note each request before the device gets it.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_POSTS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_POSTS_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -16,5 +15,3 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
 int wr_complete(ibv_qp_ex* qp);
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_POSTS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The parts that dapple-run --check adds to a queue pair.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP
+#pragma once
 
 #include "provider/soft/check/checking_completions.hpp"
 #include "provider/soft/check/checking_events.hpp"
@@ -36,5 +35,3 @@ struct CheckedQp {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dapple-run --check: the records of a process about its use of the devices, for the explanation of mistakes.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
+#pragma once
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -67,5 +66,3 @@ class Checker {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Between a queue pair's engine and a completion queue under dapple-run --check.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_COMPLETIONS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_COMPLETIONS_HPP
+#pragma once
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -29,5 +28,3 @@ class CheckingCompletions final : public roce::CompletionSink {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_COMPLETIONS_HPP

@@ -3,8 +3,7 @@
 //
 // Between a queue pair's engine and its events under dapple-run --check: explains requests of the peer that the queue
 // pair's attributes forbid.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_EVENTS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_EVENTS_HPP
+#pragma once
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -27,5 +26,3 @@ class CheckingEvents final : public roce::EventSink {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_EVENTS_HPP

@@ -3,8 +3,7 @@
 //
 // A queue pair's view of memory under dapple-run --check: explains each access that fails, and makes sure that the
 // memory is there before it is touched. It changes no byte that the device would not change.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_MEMORY_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_MEMORY_HPP
+#pragma once
 
 #include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checker.hpp"
@@ -64,5 +63,3 @@ class CheckingMemory final : public MemoryLayer {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_MEMORY_HPP

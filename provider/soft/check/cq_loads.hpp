@@ -3,8 +3,7 @@
 //
 // The number of requests that may wait for their completion in each completion queue: the sum of the depths of the
 // queues that use it.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -42,5 +41,3 @@ class CqLoads {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // libdw of elfutils, if the machine has it. It is loaded at run time, so no program depends on it.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_DEBUG_INFORMATION_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_DEBUG_INFORMATION_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -31,5 +30,3 @@ class DebugInformation {
 void load_debug_information();
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_DEBUG_INFORMATION_HPP

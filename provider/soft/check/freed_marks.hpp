@@ -3,8 +3,7 @@
 //
 // Registered memory that the program has freed or unmapped. Each registration has marks of its own, because memory that
 // is mapped and registered again is right for its new key and wrong for its old one.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -100,5 +99,3 @@ class FreedMarks {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP

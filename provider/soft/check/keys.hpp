@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The keys that a process has registered and deregistered, and from where.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_KEYS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_KEYS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +47,3 @@ class Keys {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_KEYS_HPP

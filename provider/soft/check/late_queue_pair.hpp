@@ -3,8 +3,7 @@
 //
 // A queue pair that starts some of its requests up to a millisecond late, as a NIC with other work does. The device
 // itself sends during the post if it can, which would hide a program that changes its buffer too early.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_LATE_QUEUE_PAIR_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_LATE_QUEUE_PAIR_HPP
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -68,5 +67,3 @@ class LateQueuePair final : public roce::QueuePair {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_LATE_QUEUE_PAIR_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The verbs objects of a process, and where it made them.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_OBJECTS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_OBJECTS_HPP
+#pragma once
 
 #include <map>
 #include <mutex>
@@ -35,5 +34,3 @@ class Objects {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_OBJECTS_HPP

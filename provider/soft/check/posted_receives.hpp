@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The receives that wait in the queues of a process, and the stacks of their posts.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_POSTED_RECEIVES_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_POSTED_RECEIVES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -52,5 +51,3 @@ class PostedReceives {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_POSTED_RECEIVES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The send requests that a queue pair got last: the stacks of their posts, and the bytes that their buffers had then.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_POSTED_SENDS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_POSTED_SENDS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -74,5 +73,3 @@ class PostedSends {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_POSTED_SENDS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A report with the names of its frames, as text for people and as a line of JSON for dapple-run.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_PRINTED_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_PRINTED_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -29,5 +28,3 @@ std::string as_json(const Report& report, const std::vector<NamedPlace>& places)
 std::string json_string(std::string_view text);
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_PRINTED_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The RDMA Writes of peers since the program's last completion. Nothing tells their order to the program.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_RECENT_WRITES_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_RECENT_WRITES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ class RecentWrites {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_RECENT_WRITES_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_REPORT_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_REPORT_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -27,5 +26,3 @@ struct Report {
 __attribute__((format(printf, 1, 2))) std::string format(const char* format, ...);
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_REPORT_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Writes findings to standard error or a log, and to the file of dapple-run, which decides the exit code.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP
+#pragma once
 
 #include <cstddef>
 #include <mutex>
@@ -48,5 +47,3 @@ class Reporter {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Findings about requests that complete with an error for another reason than an access to memory.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_REQUEST_FINDINGS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_REQUEST_FINDINGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -29,5 +28,3 @@ void report_if_beyond(Checker& checker, const Context& device, const void* queue
                       const std::string& what, const void* object);
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_REQUEST_FINDINGS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_STACK_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_STACK_HPP
+#pragma once
 
 #include "provider/common/stack.hpp"
 
@@ -11,5 +10,3 @@ using provider::Place;
 using provider::Stack;
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_STACK_HPP

@@ -4,8 +4,7 @@
 // The findings that a user does not want to see: a file with lines KIND:PATTERN. A finding is dropped if its kind is
 // KIND (or KIND is *) and PATTERN, with * and ?, matches the function or the module's name of one of its frames. Lines
 // that begin with # are comments.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_SUPPRESSIONS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_SUPPRESSIONS_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -28,5 +27,3 @@ class Suppressions {
 };
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_SUPPRESSIONS_HPP

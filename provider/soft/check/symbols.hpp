@@ -3,8 +3,7 @@
 //
 // Names for the addresses of a stack: by the debug information if the machine has libdw (elfutils), otherwise by the
 // dynamic symbols.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_SYMBOLS_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_SYMBOLS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -29,5 +28,3 @@ std::vector<Frame> frames_of(const Stack& stack);
 void prepare_symbols();
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_SYMBOLS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_CHECK_WATCHED_HEAP_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECK_WATCHED_HEAP_HPP
+#pragma once
 
 #include "provider/soft/check/freed_marks.hpp"
 
@@ -15,5 +14,3 @@ FreedMarks* watch_heap();
 void pause_heap(bool paused);
 
 }  // namespace dapple::soft::check
-
-#endif  // DAPPLE_PROVIDER_SOFT_CHECK_WATCHED_HEAP_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_CALL_SITE_HPP
-#define DAPPLE_PROVIDER_SOFT_CALL_SITE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -17,5 +16,3 @@ struct CallSite {
 CallSite call_site();
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CALL_SITE_HPP

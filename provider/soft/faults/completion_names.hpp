@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The names of libibverbs' constants, without their prefixes, for people who write DAPPLE_FAULTS and read traces.
-#ifndef DAPPLE_PROVIDER_SOFT_COMPLETION_NAMES_HPP
-#define DAPPLE_PROVIDER_SOFT_COMPLETION_NAMES_HPP
+#pragma once
 
 #include <string_view>
 
@@ -21,5 +20,3 @@ std::string_view opcode_name(roce::CompletionOpcode opcode);
 std::string_view opcode_name(roce::SendOpcode opcode);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_COMPLETION_NAMES_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_EVENT_NAMES_HPP
-#define DAPPLE_PROVIDER_SOFT_EVENT_NAMES_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -15,5 +14,3 @@ std::string_view event_name(ibv_event_type type);
 int event_of(std::string_view name);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_EVENT_NAMES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // DAPPLE_FAULTS: the calls and completions that fail by plan, such as "ibv_reg_mr@3=ENOMEM,completion@5=WR_FLUSH_ERR".
-#ifndef DAPPLE_PROVIDER_SOFT_FAULT_PLAN_HPP
-#define DAPPLE_PROVIDER_SOFT_FAULT_PLAN_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -126,5 +125,3 @@ int plan_next_fault(const char* name, int result);
 int clear_next_faults();
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_FAULT_PLAN_HPP

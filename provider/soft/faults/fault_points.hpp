@@ -3,8 +3,7 @@
 //
 // The places from which programs call verbs, in a file that `dapple-run --enumerate` makes and all of their processes
 // map. The notes of a killed process stay.
-#ifndef DAPPLE_PROVIDER_SOFT_FAULT_POINTS_HPP
-#define DAPPLE_PROVIDER_SOFT_FAULT_POINTS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -29,5 +28,3 @@ inline constexpr size_t kMostFaultPoints = 1024;
 inline constexpr size_t kFaultPointsSize = kMostFaultPoints * sizeof(FaultPoint);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_FAULT_POINTS_HPP

@@ -3,8 +3,7 @@
 //
 // DAPPLE_FAULTS: loss, duplication, reordering, damage and delay of the packets that arrive, and the order in which
 // their bytes are placed, by a seed.
-#ifndef DAPPLE_PROVIDER_SOFT_FAULTS_HPP
-#define DAPPLE_PROVIDER_SOFT_FAULTS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -92,5 +91,3 @@ class DelayQueue {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_FAULTS_HPP

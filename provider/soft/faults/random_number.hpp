@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_RANDOM_NUMBER_HPP
-#define DAPPLE_PROVIDER_SOFT_RANDOM_NUMBER_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ enum class RandomUse : uint8_t { kQueuePairNumbers, kKeys, kSourcePorts, kCount 
 uint32_t random_number(RandomUse use);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_RANDOM_NUMBER_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_RANDOM_SEQUENCE_HPP
-#define DAPPLE_PROVIDER_SOFT_RANDOM_SEQUENCE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -30,5 +29,3 @@ class RandomSequence {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_RANDOM_SEQUENCE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_DELIVERY_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_DELIVERY_HPP
+#pragma once
 
 #include "provider/member/way.hpp"
 #include "provider/soft/wire/wire.hpp"
@@ -13,5 +12,3 @@ namespace dapple::soft {
 Way delivery(const Path& path);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_DELIVERY_HPP

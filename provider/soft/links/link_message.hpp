@@ -4,8 +4,7 @@
 // The bytes on a ring's connection after its first message. 0 wakes the other end: the ring's memory has news for it
 // (RingMemory::Control). One such byte of the reader brings the descriptor of its table. Any other byte is a Way, the
 // reason why the reader closes the connection, and nothing comes after it.
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
+#pragma once
 
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/unix_message.hpp"
@@ -30,5 +29,3 @@ void wake(const OwnedFd& socket);
 void say_why(const OwnedFd& socket, Way why);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP

@@ -8,8 +8,7 @@
 // needed. The connection tells each end of the other's death, and wakes a sleeping end (link_message.hpp). If the
 // writer proves that the kernel lets it reach the reader's memory (proof/challenges.hpp), the reader sends the table by
 // which the writer copies there (placement/publication.hpp).
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -182,5 +181,3 @@ class SameHostLinks {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_POST_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_POST_HPP
+#pragma once
 
 #include <cstddef>
 
@@ -51,5 +50,3 @@ class RingPost {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_POST_HPP

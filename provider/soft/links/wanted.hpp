@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_WANTED_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_WANTED_HPP
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,5 +39,3 @@ inline bool most_ring_bytes(uint64_t& bytes) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_WANTED_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // This process' list of the ways of its connections. It decides nothing; dapple-info shows it.
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_TABLE_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_TABLE_HPP
+#pragma once
 
 #include <cstdint>
 #include <mutex>
@@ -49,5 +48,3 @@ class WayTable {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_TABLE_HPP

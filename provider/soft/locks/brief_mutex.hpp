@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_BRIEF_MUTEX_HPP
-#define DAPPLE_PROVIDER_SOFT_BRIEF_MUTEX_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -98,5 +97,3 @@ class [[nodiscard]] BriefLock {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_BRIEF_MUTEX_HPP

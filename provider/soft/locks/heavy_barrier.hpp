@@ -5,8 +5,7 @@
 // loads x; with a barrier between the store and the load of each, at least one of them sees the other's store. The
 // light barrier costs no instruction, because the heavy one makes the kernel order the accesses of all threads. So the
 // light one belongs where a program does its work, and the heavy one where something rare happens.
-#ifndef DAPPLE_PROVIDER_SOFT_HEAVY_BARRIER_HPP
-#define DAPPLE_PROVIDER_SOFT_HEAVY_BARRIER_HPP
+#pragma once
 
 #include <atomic>
 
@@ -29,5 +28,3 @@ inline void light_barrier() {
 void heavy_barrier();
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_HEAVY_BARRIER_HPP

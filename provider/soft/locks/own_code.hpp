@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_OWN_CODE_HPP
-#define DAPPLE_PROVIDER_SOFT_OWN_CODE_HPP
+#pragma once
 
 // The linker's names for the ends of this library.
 extern "C" {
@@ -16,5 +15,3 @@ inline bool is_own_code(const void* code) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_OWN_CODE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SPIN_PAUSE_HPP
-#define DAPPLE_PROVIDER_SOFT_SPIN_PAUSE_HPP
+#pragma once
 
 namespace dapple::soft {
 
@@ -16,5 +15,3 @@ inline void spin_pause() {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SPIN_PAUSE_HPP

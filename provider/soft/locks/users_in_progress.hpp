@@ -4,8 +4,7 @@
 // The objects that threads use at this moment, so that an object's owner can wait until nobody uses it. Each thread has
 // a place where it notes the object, which needs no atomic operation (heavy_barrier.hpp). A thread without a place, or
 // that uses an object already, counts itself at the object instead.
-#ifndef DAPPLE_PROVIDER_SOFT_USERS_IN_PROGRESS_HPP
-#define DAPPLE_PROVIDER_SOFT_USERS_IN_PROGRESS_HPP
+#pragma once
 
 #include <atomic>
 
@@ -37,5 +36,3 @@ class UsersInProgress {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_USERS_IN_PROGRESS_HPP

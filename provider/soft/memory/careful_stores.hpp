@@ -4,8 +4,7 @@
 // A datagram may come at any moment, also after the program has unmapped the memory of its receives, while it ends and
 // has not destroyed the queue pair yet. UCX ends in this order. A NIC goes on with the old pages. So a thread that is
 // not the program's own poll stores datagrams in a way that survives this; it costs a system call.
-#ifndef DAPPLE_PROVIDER_SOFT_CAREFUL_STORES_HPP
-#define DAPPLE_PROVIDER_SOFT_CAREFUL_STORES_HPP
+#pragma once
 
 #include <cstddef>
 
@@ -29,5 +28,3 @@ class CarefulStores {
 [[gnu::cold]] void store_carefully(std::byte* to, const std::byte* from, size_t size);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CAREFUL_STORES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // order=random of DAPPLE_FAULTS: no program may rely on the order in which the bytes of an RDMA Write become visible.
-#ifndef DAPPLE_PROVIDER_SOFT_DISORDERED_WRITES_HPP
-#define DAPPLE_PROVIDER_SOFT_DISORDERED_WRITES_HPP
+#pragma once
 
 #include "provider/soft/faults/random_sequence.hpp"
 #include "provider/soft/memory/memory_layer.hpp"
@@ -34,5 +33,3 @@ class DisorderedWrites final : public MemoryLayer {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_DISORDERED_WRITES_HPP

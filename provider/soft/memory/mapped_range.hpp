@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Checks the memory for a new region.
-#ifndef DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP
-#define DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ namespace dapple::soft {
 int probe_mapped_range(const void* address, size_t length, bool write);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_MEMORY_LAYER_HPP
-#define DAPPLE_PROVIDER_SOFT_MEMORY_LAYER_HPP
+#pragma once
 
 #include "roce/ports.hpp"
 
@@ -63,5 +62,3 @@ class MemoryLayer : public roce::Memory {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_MEMORY_LAYER_HPP

@@ -17,8 +17,7 @@
 // the parent's.
 //
 // Every function is safe from any thread. The lock inside is a leaf: nothing else is locked under it.
-#ifndef DAPPLE_PROVIDER_SOFT_MEMORY_TABLE_HPP
-#define DAPPLE_PROVIDER_SOFT_MEMORY_TABLE_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -204,5 +203,3 @@ class MemoryTable final : public roce::Memory {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_MEMORY_TABLE_HPP

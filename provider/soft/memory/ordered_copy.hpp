@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Stores into memory that a program may poll: the last bytes become visible last.
-#ifndef DAPPLE_PROVIDER_SOFT_ORDERED_COPY_HPP
-#define DAPPLE_PROVIDER_SOFT_ORDERED_COPY_HPP
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -43,5 +42,3 @@ inline void copy_last_word_last(std::byte* to, const std::byte* from, size_t siz
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_ORDERED_COPY_HPP

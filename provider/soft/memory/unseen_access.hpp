@@ -3,8 +3,7 @@
 //
 // The device reads and writes a program's memory as hardware would. ThreadSanitizer cannot see hardware or its ordering
 // with the program's accesses. So a build with ThreadSanitizer hides these accesses, too.
-#ifndef DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP
-#define DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP
+#pragma once
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -47,5 +46,3 @@ class UnseenAccess {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP

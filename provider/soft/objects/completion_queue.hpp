@@ -5,8 +5,7 @@
 //
 // complete() is called under the locks of queue pairs, so it makes no system call: it leaves a note that an event is
 // due, and its caller fetches the note with take_notice() after it has released the locks. The lock inside is a leaf.
-#ifndef DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP
-#define DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -83,5 +82,3 @@ class CompletionQueue final : public roce::CompletionSink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP

@@ -5,8 +5,7 @@
 //
 // libibverbs follows the pointer that it reads, so a destroyed object must leave no event behind. Unread events are
 // removed, and the destroy waits until the program has acknowledged the events that it has read.
-#ifndef DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP
-#define DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& condition
                                const EventCount& count);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP

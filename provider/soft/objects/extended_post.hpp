@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The interface of ibv_qp_ex: requests are collected between wr_start() and wr_complete(), which posts them.
-#ifndef DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP
-#define DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ struct ExtendedPost {
 int publish_qp_ex(Qp& qp, uint64_t send_operations);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP

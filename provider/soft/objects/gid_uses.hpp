@@ -3,8 +3,7 @@
 //
 // The entries of GID tables that this process' queue pairs and address handles use. An entry in use is given to no
 // other address: if its own address goes, the entry becomes invisible, and it stays taken until its last user lets go.
-#ifndef DAPPLE_PROVIDER_SOFT_GID_USES_HPP
-#define DAPPLE_PROVIDER_SOFT_GID_USES_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -69,5 +68,3 @@ class GidUses {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_GID_USES_HPP

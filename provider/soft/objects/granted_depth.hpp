@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_GRANTED_DEPTH_HPP
-#define DAPPLE_PROVIDER_SOFT_GRANTED_DEPTH_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ static_assert(granted_depth(0, 16384) == 0 && granted_depth(1, 16384) == 1 && gr
 static_assert(granted_depth(16384, 16384) == 16384);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_GRANTED_DEPTH_HPP

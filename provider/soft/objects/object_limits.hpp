@@ -5,8 +5,7 @@
 // all open contexts of a device in a process together.
 //
 // Functions without another remark are safe from any thread, and take no lock.
-#ifndef DAPPLE_PROVIDER_SOFT_OBJECT_LIMITS_HPP
-#define DAPPLE_PROVIDER_SOFT_OBJECT_LIMITS_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -94,5 +93,3 @@ class ContextObjects {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_OBJECT_LIMITS_HPP

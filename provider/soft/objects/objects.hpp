@@ -9,8 +9,7 @@
 // ready_mutex_, a Context's info_mutex_, and those of BatchPool, Multicast, Outages, Placers, Publication, SendSockets
 // and WayTable. No thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that
 // send packets, that make a socket for them, or that copy bytes.
-#ifndef DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
-#define DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -205,5 +204,3 @@ Object* ours(Ibv* ibv) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_OBJECTS_HPP

@@ -5,8 +5,7 @@
 //
 // post() and take() may run at the same time; the lock inside is a leaf. take() runs under a queue pair's lock, so it
 // leaves the event of a shared queue's limit as a note for its caller, as in completion_queue.hpp.
-#ifndef DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
-#define DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ class ReceiveQueue final : public roce::ReceiveSource {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The verbs objects' part of the table of operations. Each is one of libibverbs' operations, under its name.
-#ifndef DAPPLE_PROVIDER_SOFT_VERBS_HPP
-#define DAPPLE_PROVIDER_SOFT_VERBS_HPP
+#pragma once
 
 #include <type_traits>
 #include <utility>
@@ -93,5 +92,3 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);
 int query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags);
 
 }  // namespace dapple::soft::verbs
-
-#endif  // DAPPLE_PROVIDER_SOFT_VERBS_HPP

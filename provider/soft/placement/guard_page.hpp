@@ -6,8 +6,7 @@
 // with a word for the guard page. The kernel uses one address space for the whole call, goes through
 // the parts in order, and stops at the first that is not mapped. So no byte behind the guard page comes to another
 // program.
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARD_PAGE_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARD_PAGE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -34,5 +33,3 @@ class GuardPage {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARD_PAGE_HPP

@@ -3,8 +3,7 @@
 //
 // Copies to and from a process by its number: one copy by the kernel, where the file of a process' memory takes two.
 // The process' guard page keeps the copies from another program (guard_page.hpp).
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -48,5 +47,3 @@ class GuardedProcess {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PACE_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PACE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +34,3 @@ class Pace {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PACE_HPP

@@ -4,8 +4,7 @@
 // The memory of a peer's process, as the peer has published it. This process checks what the peer's engine would check.
 // Then it copies many bytes by the peer's process number, if the system allows that, and others by the descriptor of
 // /proc/PID/mem that it has opened: the kernel then reads and writes nothing after the peer's end or exec().
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -96,5 +95,3 @@ class PeerMemory {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACE_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -25,5 +24,3 @@ roce::Placed place(PeerMemory& peer, MemoryTable& memory, const Path& path, uint
 bool would_place(PeerMemory& peer, const Path& path, uint32_t qpn, const roce::Transfer& transfer);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The processes that may copy bytes to and from this process' memory.
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACERS_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACERS_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -60,5 +59,3 @@ class Placers {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACERS_HPP

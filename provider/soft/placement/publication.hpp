@@ -4,8 +4,7 @@
 // This process' memory as peers reach it without its help: the peers, their proofs that the kernel lets them reach it,
 // the guard page, and the table of the keys and queue pairs that they may use. Packets serve everything that is not
 // published.
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -83,5 +82,3 @@ class Publication {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP

@@ -7,8 +7,7 @@
 // An entry is alive while its first word is not 0. The other words change only while it is dead and no peer uses it
 // (announcements.hpp). A peer finds an entry by the lower bits of its number. If all places for these bits are taken,
 // the entry is not published, and packets serve it.
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_TABLE_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_TABLE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -118,5 +117,3 @@ struct PublishedTable {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_TABLE_HPP

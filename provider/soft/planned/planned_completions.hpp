@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP
-#define DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP
+#pragma once
 
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/completion_queue.hpp"
@@ -36,5 +35,3 @@ class PlannedCompletions final : public roce::CompletionSink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP

@@ -5,8 +5,7 @@
 // program that computes keeps it for a whole time slice, and a message would wait that long. So a yield that took long
 // is followed by a pause without yields that is many times longer. A yield that took no time found no other thread. It
 // costs as much as a look at the network, so the next one waits for a moment.
-#ifndef DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP
-#define DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP
+#pragma once
 
 #include <algorithm>
 
@@ -39,5 +38,3 @@ class ConsiderateYield {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP

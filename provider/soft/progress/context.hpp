@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // An open device: the data that all of its verbs objects share.
-#ifndef DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
-#define DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -125,5 +124,3 @@ inline bool usable(const ibv_context* context) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CONTEXT_HPP

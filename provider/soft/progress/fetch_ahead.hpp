@@ -4,8 +4,7 @@
 // The bytes of two messages that come one behind the other are fetched by one system call: the call itself takes as
 // long as the copy of some dozens of kilobytes. The second message's bytes are in its receive then before its packet
 // arrives.
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_FETCH_AHEAD_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_FETCH_AHEAD_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +36,3 @@ struct FetchAhead {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_FETCH_AHEAD_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The multicast groups and the queue pairs that are attached to them.
-#ifndef DAPPLE_PROVIDER_SOFT_MULTICAST_HPP
-#define DAPPLE_PROVIDER_SOFT_MULTICAST_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ class Multicast {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_MULTICAST_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_NETWORK_TURN_HPP
-#define DAPPLE_PROVIDER_SOFT_NETWORK_TURN_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ class NetworkTurn final : public roce::PacketSink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_NETWORK_TURN_HPP

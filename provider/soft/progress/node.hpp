@@ -10,8 +10,7 @@
 //
 // A child of fork() cannot use the parent's node: it closes the descriptors, refuses calls on the parent's contexts,
 // and makes a node of its own when it opens a device.
-#ifndef DAPPLE_PROVIDER_SOFT_NODE_HPP
-#define DAPPLE_PROVIDER_SOFT_NODE_HPP
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -246,5 +245,3 @@ class Node final : public ArrivalSink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_NODE_HPP

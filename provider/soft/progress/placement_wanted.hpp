@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,5 +23,3 @@ inline bool placement_wanted() {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // From libibverbs' work requests to the engine's.
-#ifndef DAPPLE_PROVIDER_SOFT_POST_HPP
-#define DAPPLE_PROVIDER_SOFT_POST_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ template <bool kSanitized>
 int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced, const ibv_recv_wr* requests, ibv_recv_wr** bad);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_POST_HPP

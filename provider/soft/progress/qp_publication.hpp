@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Queue pairs for which peers on this host copy bytes. A queue pair is published while its attributes stay as they are.
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_QP_PUBLICATION_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_QP_PUBLICATION_HPP
+#pragma once
 
 #include "provider/soft/objects/objects.hpp"
 
@@ -16,5 +15,3 @@ void publish_qp(Qp& qp);
 void revoke_qp(Qp& qp);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_QP_PUBLICATION_HPP

@@ -3,8 +3,7 @@
 //
 // The queue pairs of this process by their numbers. Packets find them under the node's receive lock, which remove()
 // needs, too. A thread that keeps one for longer pins it: then removing it waits.
-#ifndef DAPPLE_PROVIDER_SOFT_QP_TABLE_HPP
-#define DAPPLE_PROVIDER_SOFT_QP_TABLE_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ class QpTable {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_QP_TABLE_HPP

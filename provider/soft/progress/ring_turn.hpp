@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_RING_TURN_HPP
-#define DAPPLE_PROVIDER_SOFT_RING_TURN_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ class RingTurn final : public roce::PacketSink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_RING_TURN_HPP

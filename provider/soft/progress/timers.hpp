@@ -5,8 +5,7 @@
 //
 // A queue pair's deadline changes with almost every call, so the data path only moves its place in the heap to earlier
 // times. A deadline that has moved to a later time is corrected when the old deadline comes.
-#ifndef DAPPLE_PROVIDER_SOFT_TIMERS_HPP
-#define DAPPLE_PROVIDER_SOFT_TIMERS_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ class Timers {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_TIMERS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_TURN_CLOCK_HPP
-#define DAPPLE_PROVIDER_SOFT_TURN_CLOCK_HPP
+#pragma once
 
 #include <time.h>
 
@@ -36,5 +35,3 @@ class TurnClock final : public roce::Clock {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_TURN_CLOCK_HPP

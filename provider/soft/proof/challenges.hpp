@@ -7,8 +7,7 @@
 //
 // The seal shows the peer that it has opened the right memory before it tells anybody what it has read there. It cannot
 // be inverted. It names both slots, so no process can use the challenge of another one.
-#ifndef DAPPLE_PROVIDER_SOFT_PROOF_CHALLENGES_HPP
-#define DAPPLE_PROVIDER_SOFT_PROOF_CHALLENGES_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -71,5 +70,3 @@ class Challenges {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PROOF_CHALLENGES_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The file of another process' memory, which the kernel opens for a process that may trace the other one.
-#ifndef DAPPLE_PROVIDER_SOFT_PROOF_PROCESS_MEMORY_HPP
-#define DAPPLE_PROVIDER_SOFT_PROOF_PROCESS_MEMORY_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -19,5 +18,3 @@ Right open_process_memory(pid_t process, const Challenge& challenge, const Parti
                           Secret& secret);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PROOF_PROCESS_MEMORY_HPP

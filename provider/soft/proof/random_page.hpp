@@ -4,8 +4,7 @@
 // A private page at a random address where programs have nothing. Its address tells nothing about the rest of the
 // process' memory. The chance that another program has such a page at the same address is one in 2^32 with pages of
 // 4 KiB. A child of fork() lacks the page.
-#ifndef DAPPLE_PROVIDER_SOFT_PROOF_RANDOM_PAGE_HPP
-#define DAPPLE_PROVIDER_SOFT_PROOF_RANDOM_PAGE_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -34,5 +33,3 @@ class RandomPage {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PROOF_RANDOM_PAGE_HPP

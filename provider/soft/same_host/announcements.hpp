@@ -7,8 +7,7 @@
 // The copying side stores the tickets of the entries that it uses, and then looks whether the entries are alive. The
 // owner makes an entry dead, and then waits until no word has its ticket. All four accesses are sequentially
 // consistent: the copying side sees the dead entry, or the owner sees the ticket.
-#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_ANNOUNCEMENTS_HPP
-#define DAPPLE_PROVIDER_SOFT_PLACEMENT_ANNOUNCEMENTS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -37,5 +36,3 @@ struct AnnouncedEntry {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_ANNOUNCEMENTS_HPP

@@ -3,8 +3,7 @@
 //
 // A packet in a ring that has a reference to its bytes instead of them: the reader fetches them from the writer's
 // memory, so they are copied once. The packet's headers are at its start, and the reference is at kReferenceOffset.
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_REFERENCE_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_REFERENCE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +47,3 @@ inline bool take_reference(std::span<const std::byte> packet, RingReference& ref
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_REFERENCE_HPP

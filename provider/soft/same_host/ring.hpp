@@ -16,8 +16,7 @@
 // Neither end trusts the other with more than the packets. The reader copies all that it decides by, and checks it
 // before use. The file cannot shrink, and its pages exist from the start, so no access faults, unless the other end
 // removes pages on purpose and no memory is left.
-#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
-#define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -182,5 +181,3 @@ class RingReader {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP

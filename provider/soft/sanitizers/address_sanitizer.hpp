@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_ADDRESS_SANITIZER_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_ADDRESS_SANITIZER_HPP
+#pragma once
 
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
@@ -21,5 +20,3 @@ class AddressSanitizer final : public Sanitizer {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_ADDRESS_SANITIZER_HPP

@@ -5,8 +5,7 @@
 // this program's memory. Before the peer's access come the accesses of a thread before it registers, connects or posts.
 // After it come those of a thread that has polled the completion of a message. A program may also learn in other ways
 // that its peer is done, by TCP or by a look at the memory, so this is not for all programs.
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_PEERS_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_PEERS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -56,5 +55,3 @@ class AnnouncedPeers {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_PEERS_HPP

@@ -5,8 +5,7 @@
 // the request is posted. A thread of the program that uses the memory before it has polled a completion of this or a
 // later request races with it. If the threads that make progress did the device's work in the sanitizer's eyes, a
 // program's own poll would hide its errors.
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_QUEUE_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_QUEUE_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -49,5 +48,3 @@ class AnnouncedQueue {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_ANNOUNCED_QUEUE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_MEMCHECK_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_MEMCHECK_HPP
+#pragma once
 
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
@@ -18,5 +17,3 @@ class Memcheck final : public Sanitizer {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_MEMCHECK_HPP

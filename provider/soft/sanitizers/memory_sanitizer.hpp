@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_MEMORY_SANITIZER_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_MEMORY_SANITIZER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -30,5 +29,3 @@ class MemorySanitizer final : public Sanitizer {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_MEMORY_SANITIZER_HPP

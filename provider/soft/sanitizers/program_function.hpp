@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_PROGRAM_FUNCTION_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_PROGRAM_FUNCTION_HPP
+#pragma once
 
 #include <dlfcn.h>
 
@@ -15,5 +14,3 @@ bool find_in_program(const char* name, Function*& function) {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_PROGRAM_FUNCTION_HPP

@@ -4,8 +4,7 @@
 // Each program has at most one sanitizer: one that it was built with, or valgrind's memcheck. The sanitizer sees each
 // access of the program, but none of the device, so the device reports its accesses to the sanitizer. The plug-in finds
 // the sanitizer at run time and links nothing for it. Programs without a sanitizer pay nothing.
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +60,3 @@ class InsidePlugin {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP

@@ -3,8 +3,7 @@
 //
 // The memory table of a program with a sanitizer: the sanitizer sees each access of the device, as if the program had
 // made it. The queue pairs of other programs use the table itself, so they pay nothing.
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP
+#pragma once
 
 #include "provider/soft/memory/memory_layer.hpp"
 #include "provider/soft/memory/memory_table.hpp"
@@ -37,5 +36,3 @@ class ShownMemory final : public MemoryLayer {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP

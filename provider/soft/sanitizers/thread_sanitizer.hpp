@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_THREAD_SANITIZER_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_THREAD_SANITIZER_HPP
+#pragma once
 
 #include <span>
 
@@ -82,5 +81,3 @@ class ThreadSanitizer final : public Sanitizer {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_THREAD_SANITIZER_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP
-#define DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP
+#pragma once
 
 #include "provider/member/trace.hpp"
 #include "provider/soft/abi/plugin.hpp"
@@ -28,5 +27,3 @@ void trace_refusal(const char* call, uint32_t qpn, uint64_t request_id, int erro
 void trace_event(ibv_event_type type, const void* element);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP
-#define DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP
+#pragma once
 
 #include "provider/member/trace.hpp"
 #include "provider/soft/faults/completion_names.hpp"
@@ -29,5 +28,3 @@ class TracedCompletions final : public roce::CompletionSink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP

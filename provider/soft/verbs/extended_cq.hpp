@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Completions as programs see them: ibv_wc, and the interface of ibv_cq_ex.
-#ifndef DAPPLE_PROVIDER_SOFT_EXTENDED_CQ_HPP
-#define DAPPLE_PROVIDER_SOFT_EXTENDED_CQ_HPP
+#pragma once
 
 #include "provider/soft/objects/objects.hpp"
 
@@ -16,5 +15,3 @@ void show(const roce::Completion& completion, ibv_wc& shown);
 void publish_cq_ex(Cq& cq);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_EXTENDED_CQ_HPP

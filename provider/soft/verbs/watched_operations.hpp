@@ -3,8 +3,7 @@
 //
 // The plug-in's functions in a program with a sanitizer. The sanitizer learns when the plug-in is at work, and which
 // memory the plug-in has filled in for the program. Other programs have the plain functions.
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_WATCHED_OPERATIONS_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_WATCHED_OPERATIONS_HPP
+#pragma once
 
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
@@ -32,5 +31,3 @@ decltype(kFunction) watched() {
 }
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_WATCHED_OPERATIONS_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Buffers for packets, kept for the next sender.
-#ifndef DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP
-#define DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ class BatchPool {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP

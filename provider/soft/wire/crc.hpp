@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_CRC_HPP
-#define DAPPLE_PROVIDER_SOFT_CRC_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -12,5 +11,3 @@ namespace dapple::soft {
 uint32_t crc32(uint32_t seed, const std::byte* bytes, size_t size);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_CRC_HPP

@@ -5,8 +5,7 @@
 // receiver finds the one that explains the ICRC (roce::icrc_identification). That makes 2^16 of the 2^32 ICRCs right:
 // of a million packets that are damaged on the way, some dozens would pass, even with two changed bits. So the
 // identification must also be one that the peer would use now.
-#ifndef DAPPLE_PROVIDER_SOFT_IDENTIFICATION_HPP
-#define DAPPLE_PROVIDER_SOFT_IDENTIFICATION_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +40,3 @@ class IdentificationCheck {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_IDENTIFICATION_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // IP and UDP headers as bytes, which UDP sockets do not show: for the GRH of datagrams and for files of packets.
-#ifndef DAPPLE_PROVIDER_SOFT_IP_HEADERS_HPP
-#define DAPPLE_PROVIDER_SOFT_IP_HEADERS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -29,5 +28,3 @@ void write_grh(std::byte* to, const roce::IcrcAddresses& addresses, uint8_t traf
                size_t udp_size);
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_IP_HEADERS_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_OUTAGE_WIRE_HPP
-#define DAPPLE_PROVIDER_SOFT_OUTAGE_WIRE_HPP
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -35,5 +34,3 @@ class OutageWire final : public Wire, private ArrivalSink {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_OUTAGE_WIRE_HPP

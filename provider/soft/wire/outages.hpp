@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // link@N=TIME of DAPPLE_FAULTS: the port of a device is down for a time.
-#ifndef DAPPLE_PROVIDER_SOFT_OUTAGES_HPP
-#define DAPPLE_PROVIDER_SOFT_OUTAGES_HPP
+#pragma once
 
 #include <mutex>
 
@@ -44,5 +43,3 @@ class Outages {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_OUTAGES_HPP

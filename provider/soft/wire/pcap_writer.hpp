@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_PCAP_WRITER_HPP
-#define DAPPLE_PROVIDER_SOFT_PCAP_WRITER_HPP
+#pragma once
 
 #include "provider/member/problem.hpp"
 #include "provider/member/record_file.hpp"
@@ -26,5 +25,3 @@ class PcapWriter final : public PacketTap {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_PCAP_WRITER_HPP

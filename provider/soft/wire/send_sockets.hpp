@@ -5,8 +5,7 @@
 // packets of equal addresses and ports, and steers them by the first one's QP number, so packets to different slots
 // must differ in their source port. None is connected: the kernel counts the IPv4 identifications of a connected socket
 // up from a random number, and the ICRC covers them.
-#ifndef DAPPLE_PROVIDER_SOFT_SEND_SOCKETS_HPP
-#define DAPPLE_PROVIDER_SOFT_SEND_SOCKETS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -50,5 +49,3 @@ class SendSockets {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_SEND_SOCKETS_HPP

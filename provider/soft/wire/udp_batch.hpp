@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_SOFT_UDP_BATCH_HPP
-#define DAPPLE_PROVIDER_SOFT_UDP_BATCH_HPP
+#pragma once
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -93,5 +92,3 @@ class UdpBatch final : public SendBatch {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_UDP_BATCH_HPP

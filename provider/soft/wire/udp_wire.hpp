@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // RoCEv2 over UDP: the receiving socket is a slot's, which dappled hands out; the sending sockets are the process' own.
-#ifndef DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP
-#define DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -100,5 +99,3 @@ class UdpWire final : public Wire {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The interface between the verbs objects and the wire below them (UDP).
-#ifndef DAPPLE_PROVIDER_SOFT_WIRE_HPP
-#define DAPPLE_PROVIDER_SOFT_WIRE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -86,5 +85,3 @@ class Wire {
 };
 
 }  // namespace dapple::soft
-
-#endif  // DAPPLE_PROVIDER_SOFT_WIRE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Members of dappled for its tests.
-#ifndef DAPPLE_TESTS_NATIVE_DAPPLED_MEMBER_HPP
-#define DAPPLE_TESTS_NATIVE_DAPPLED_MEMBER_HPP
+#pragma once
 
 #include <signal.h>
 #include <sys/types.h>
@@ -37,5 +36,3 @@ struct Member {
 };
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_DAPPLED_MEMBER_HPP

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_NATIVE_DOORS_CHECK_H
-#define DAPPLE_TESTS_NATIVE_DOORS_CHECK_H
+#pragma once
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,5 +17,3 @@ static int failures;
       failures++;                                                                                           \
     }                                                                                                       \
   } while (0)
-
-#endif

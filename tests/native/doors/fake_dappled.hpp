@@ -3,8 +3,7 @@
 //
 // The page that fake-dappled shares with the test that has it started: its counts, and the test's orders. The file's
 // path is in FAKE_DAPPLED_STATE.
-#ifndef DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP
-#define DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP
+#pragma once
 
 #include <atomic>
 
@@ -36,5 +35,3 @@ struct FakeState {
 };
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The rig of tests for rdma_cm's door with a fake dappled. They run under dapple-run, with DAPPLE_DAPPLED=fake-dappled.
-#ifndef DAPPLE_TESTS_NATIVE_DOORS_RDMA_CM_RIG_HPP
-#define DAPPLE_TESTS_NATIVE_DOORS_RDMA_CM_RIG_HPP
+#pragma once
 
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
@@ -82,5 +81,3 @@ struct Waiter {
 int exit_code(pid_t child);
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_DOORS_RDMA_CM_RIG_HPP

@@ -3,8 +3,7 @@
 //
 // A program with traffic to a peer: Sends, Writes and Reads both ways, until it is told to stop or its connection
 // breaks.
-#ifndef DAPPLE_TESTS_NATIVE_KILLS_MEMBER_HPP
-#define DAPPLE_TESTS_NATIVE_KILLS_MEMBER_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -29,5 +28,3 @@ enum class Traffic { kMixed, kPlaced };
 MemberEnd live(int peer, Traffic traffic, MemberNews& news, const std::atomic<bool>& stop);
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_KILLS_MEMBER_HPP

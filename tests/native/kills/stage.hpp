@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The frame of a test whose processes start and die: a network namespace, memory that all share, and a clean end.
-#ifndef DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP
-#define DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP
+#pragma once
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -64,5 +63,3 @@ bool await(double seconds, Condition condition) {
 void expect_nothing_left();
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Watches dappled for a test that kills processes: its state, its size, and its death.
-#ifndef DAPPLE_TESTS_NATIVE_KILLS_WATCHER_HPP
-#define DAPPLE_TESTS_NATIVE_KILLS_WATCHER_HPP
+#pragma once
 
 #include <memory>
 
@@ -37,5 +36,3 @@ long resident_kib(pid_t process);
 long descriptors_of(pid_t process);
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_KILLS_WATCHER_HPP

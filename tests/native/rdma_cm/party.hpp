@@ -3,8 +3,7 @@
 //
 // Two programs of rdma_cm for tests that disturb them: a server that echoes messages, and a client that connects, sends
 // some, disconnects, and begins again. Both check that events come as rdma_cm documents them.
-#ifndef DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP
-#define DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -51,5 +50,3 @@ PartyEnd serve(const PartyWays& ways, PartyNews& news, const PartyOrders& orders
 PartyEnd call(const PartyWays& ways, PartyNews& news, const PartyOrders& orders);
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /* Queue pairs of one program that are connected to each other. */
-#ifndef DAPPLE_TESTS_NATIVE_SANITIZERS_PAIR_H
-#define DAPPLE_TESTS_NATIVE_SANITIZERS_PAIR_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ static struct ibv_sge segment_of(const struct buffer* buffer) {
   const struct ibv_sge segment = {(uintptr_t)buffer->bytes, kSize, buffer->mr->lkey};
   return segment;
 }
-
-#endif

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Two queue pairs of one process that are connected over lo.
-#ifndef DAPPLE_TESTS_NATIVE_VERBS_PAIR_HPP
-#define DAPPLE_TESTS_NATIVE_VERBS_PAIR_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ bool wait_for(ibv_cq* cq, ibv_wc& completion);
 bool wait_for_byte(const volatile char* byte, char value);
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_VERBS_PAIR_HPP

@@ -3,8 +3,7 @@
 //
 // Two processes of one host: a sender, which a test describes, and a target that obeys it. Both map the memory that the
 // sender reaches, so the sender sees every byte.
-#ifndef DAPPLE_TESTS_NATIVE_VERBS_PLACEMENT_RIG_HPP
-#define DAPPLE_TESTS_NATIVE_VERBS_PLACEMENT_RIG_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -124,5 +123,3 @@ struct PlacementOptions {
 void run_placement(const char* name, void (*body)(PlacementEnd& sender), const PlacementOptions& options = {});
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_VERBS_PLACEMENT_RIG_HPP

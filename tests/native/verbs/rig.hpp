@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // For tests with one pair of queue pairs at a time.
-#ifndef DAPPLE_TESTS_NATIVE_VERBS_RIG_HPP
-#define DAPPLE_TESTS_NATIVE_VERBS_RIG_HPP
+#pragma once
 
 #include "tests/native/verbs/pair.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -23,5 +22,3 @@ bool readable(int fd, int milliseconds);
 bool becomes_readable(int fd);
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_VERBS_RIG_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Two connected queue pairs, each in a process of its own.
-#ifndef DAPPLE_TESTS_NATIVE_VERBS_TWO_PROCESSES_HPP
-#define DAPPLE_TESTS_NATIVE_VERBS_TWO_PROCESSES_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -57,5 +56,3 @@ int run_ends(Receive receive, Send send) {
 }
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_NATIVE_VERBS_TWO_PROCESSES_HPP

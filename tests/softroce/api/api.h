@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_SOFTROCE_API_H
-#define DAPPLE_TESTS_SOFTROCE_API_H
+#pragma once
 
 /*
  * The common parts of the API tests: an open IA, memory registered with it, and two endpoints of this process connected
@@ -164,5 +163,3 @@ bool is_all(const unsigned char* at, size_t size, unsigned char value);
 #define IA_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_ia, tear_down)
 #define ENDS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_ends, tear_down)
 #define CONNECTED_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down)
-
-#endif

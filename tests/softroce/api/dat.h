@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_SOFTROCE_DAT_H
-#define DAPPLE_TESTS_SOFTROCE_DAT_H
+#pragma once
 
 /* The API for which a test is built: 2.0, whose names the tests use, or 1.2, where these names stand for 1.2's. */
 #if defined(DAPPLE_DAT_MAJOR) && DAPPLE_DAT_MAJOR == 1
@@ -64,6 +63,4 @@ static inline DAT_RMR_TRIPLET rmr_triplet(DAT_VADDR at, DAT_VLEN length, DAT_RMR
   triplet.rmr_context = context;
   return triplet;
 }
-#endif
-
 #endif

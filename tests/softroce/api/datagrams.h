@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /* The common parts of tests of datagram endpoints. */
-#ifndef DAPPLE_TESTS_SOFTROCE_DATAGRAMS_H
-#define DAPPLE_TESTS_SOFTROCE_DATAGRAMS_H
+#pragma once
 
 /* clang-format off */
 #include "tests/softroce/api/api.h"
@@ -39,5 +38,3 @@ DAT_DTO_COMPLETION_EVENT_DATA expect_ud_dto(DAT_EVD_HANDLE evd, uint64_t number,
                                             DAT_DTO_COMPLETION_STATUS status);
 
 #define UD_ENDS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_ud_ends, tear_down)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_SOFTROCE_KILL_CYCLES_H
-#define DAPPLE_TESTS_SOFTROCE_KILL_CYCLES_H
+#pragma once
 
 /* The two processes of the kill cycles: a survivor, and its peers, one after the other, which are killed. */
 #include "tests/softroce/api/api.h"
@@ -36,5 +35,3 @@ DAT_EVD_HANDLE make_common_evd(struct fixture* f);
 DAT_EP_HANDLE make_common_ep(struct fixture* f, DAT_EVD_HANDLE evd);
 struct window window_of(const struct fixture* f);
 DAT_RETURN write_to(struct fixture* f, DAT_EP_HANDLE ep, const struct window* there);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_SOFTROCE_RESOURCES_H
-#define DAPPLE_TESTS_SOFTROCE_RESOURCES_H
+#pragma once
 
 /*
  * The resources of this process, and those of all processes on the RDMA device, so that a test can check that nothing
@@ -27,5 +26,3 @@ void count_resources(struct resources* out);
  * killed process, so this checks for up to ten seconds. Prints the differences.
  */
 bool no_more_than(const struct resources* before, size_t heap_allowance, size_t rss_allowance);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-#ifndef DAPPLE_TESTS_SOFTROCE_INJECT_H
-#define DAPPLE_TESTS_SOFTROCE_INJECT_H
+#pragma once
 
 /*
  * libinject is found before libibverbs, librdmacm and the C library, and sees the calls that our libraries make; other
@@ -78,6 +77,4 @@ void inject_change(enum inject_kind kind, long change);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

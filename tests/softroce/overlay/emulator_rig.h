@@ -5,8 +5,7 @@
  * The rig of the emulator's tests: a queue pair of plain verbs that is connected to itself, in whose transfers the
  * device works on shadows. The rig reads the emulator's messages on standard error.
  */
-#ifndef DAPPLE_TESTS_EMULATOR_RIG_H
-#define DAPPLE_TESTS_EMULATOR_RIG_H
+#pragma once
 
 #include <infiniband/dappledv.h>
 #include <setjmp.h>
@@ -64,5 +63,3 @@ enum ibv_wc_status completion(enum ibv_wc_opcode opcode);
 void write_as_it_is(const void* from, uint32_t length, uint64_t to, uint32_t rkey, unsigned int flags);
 /* The device writes bytes of this value. */
 void device_writes(unsigned char value, uint32_t length, uint64_t to, uint32_t rkey);
-
-#endif

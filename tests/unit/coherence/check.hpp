@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A test program in a few lines, for tests that are also built for architectures of which this machine has no cmocka.
-#ifndef DAPPLE_TESTS_UNIT_COHERENCE_CHECK_HPP
-#define DAPPLE_TESTS_UNIT_COHERENCE_CHECK_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -50,5 +49,3 @@ inline int run_all(const Test* tests, size_t num_tests) {
 
 // Prints why a test, or a part of one, does not apply; the test goes on.
 #define SKIP(reason) (dapple::test::skipped_because = (reason))
-
-#endif  // DAPPLE_TESTS_UNIT_COHERENCE_CHECK_HPP

@@ -3,8 +3,7 @@
 //
 // Hosts that connect by rdma_cm over a simulated wire. A test gives commands as programs do, takes their events, and
 // lets the wire lose datagrams.
-#ifndef DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP
-#define DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP
+#pragma once
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -149,5 +148,3 @@ inline Pair& pair_of(void** state) {
 }  // namespace dapple::dappled::rdma_cm::test
 
 #define RDMA_CM_TEST(function) cmocka_unit_test_setup_teardown(function, setup_pair, teardown_pair)
-
-#endif  // DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP

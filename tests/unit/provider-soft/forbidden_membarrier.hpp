@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_SOFT_FORBIDDEN_MEMBARRIER_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_SOFT_FORBIDDEN_MEMBARRIER_HPP
+#pragma once
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -39,5 +38,3 @@ inline bool forbid_membarrier_if_wanted() {
   if (!notices) fprintf(stderr, "the device counts on membarrier()\n");
   return notices;
 }
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_SOFT_FORBIDDEN_MEMBARRIER_HPP

@@ -3,8 +3,7 @@
 //
 // Both ends of placement in one process: published memory, and its peer, which proves its right to this process'
 // memory.
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_SOFT_PLACEMENT_RIG_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_SOFT_PLACEMENT_RIG_HPP
+#pragma once
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -106,5 +105,3 @@ struct Rig {
 };
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_SOFT_PLACEMENT_RIG_HPP

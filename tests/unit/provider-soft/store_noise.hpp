@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_SOFT_STORE_NOISE_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_SOFT_STORE_NOISE_HPP
+#pragma once
 
 #include <atomic>
 
@@ -19,5 +18,3 @@ class StoreNoise {
   };
   Line lines_[16];
 };
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_SOFT_STORE_NOISE_HPP

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // cmocka for C++: the headers that it needs first, and the linkage that it lacks before version 1.1.6.
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP
+#pragma once
 
 // clang-format off
 #include <setjmp.h>
@@ -17,5 +16,3 @@ extern "C" {
 
 // Leaves the test. cmocka's skip() gives no reason.
 #define skip_test(reason) (print_message("SKIP: %s\n", reason), skip())
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP

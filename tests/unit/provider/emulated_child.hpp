@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A test of the emulator in a process of its own, whose standard error is recorded.
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_EMULATED_CHILD_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_EMULATED_CHILD_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <signal.h>
@@ -46,5 +45,3 @@ inline int status_of(void (*work)(), ShowFinding show = nullptr) {
 }
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_EMULATED_CHILD_HPP

@@ -3,8 +3,7 @@
 //
 // A context as a libibverbs of any layout makes it, without a library and a device. Its operations are numbers that
 // nobody calls, except those that a test sets.
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_FAKE_CONTEXT_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_FAKE_CONTEXT_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <string.h>
@@ -116,5 +115,3 @@ class FakeContext {
 };
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_FAKE_CONTEXT_HPP

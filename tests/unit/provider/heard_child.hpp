@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A test in a process of its own, whose standard error is recorded.
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP
+#pragma once
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -34,5 +33,3 @@ int status_of_child(unsigned seconds, Work work) {
 }
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP

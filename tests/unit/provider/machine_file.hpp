@@ -20,8 +20,7 @@
 //   dma bounced                 the device says so
 //   environment VALUE, parameter WORD, persistence WORD
 //   expect FIELD VALUE          a field of the attributes, as text
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
+#pragma once
 
 #include <map>
 #include <optional>
@@ -53,5 +52,3 @@ dappledv_device_attr describe(const MachineFile& machine, const std::string& roo
 std::map<std::string, std::string> fields_of(const dappledv_device_attr& attr);
 
 }  // namespace machine_file
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP

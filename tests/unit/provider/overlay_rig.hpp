@@ -3,8 +3,7 @@
 //
 // The overlay over contexts of every known layout, with a provider that records its requests and a CPU that counts
 // maintenance.
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP
+#pragma once
 
 #include "provider/overlay/overlay.hpp"
 #include "provider/private_api/operation_types.hpp"
@@ -71,5 +70,3 @@ int sync_cpu(const ibv_sge* segments, size_t count);
 uint64_t at(const void* address);
 
 }  // namespace dapple::provider
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP

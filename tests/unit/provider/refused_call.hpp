@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Kernels that lack a feature, or forbid it: a system call that fails.
-#ifndef DAPPLE_TESTS_UNIT_PROVIDER_REFUSED_CALL_HPP
-#define DAPPLE_TESTS_UNIT_PROVIDER_REFUSED_CALL_HPP
+#pragma once
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -42,5 +41,3 @@ inline bool refuse_call(long number, uint32_t argument, int error) {
 }
 
 }  // namespace dapple::tests
-
-#endif  // DAPPLE_TESTS_UNIT_PROVIDER_REFUSED_CALL_HPP

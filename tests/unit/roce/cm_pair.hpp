@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Two connection managers: `client` connects, `server` listens. A test carries each datagram by hand.
-#ifndef DAPPLE_TESTS_UNIT_ROCE_CM_PAIR_HPP
-#define DAPPLE_TESTS_UNIT_ROCE_CM_PAIR_HPP
+#pragma once
 
 #include "roce/cm/exponent.hpp"
 #include "tests/roce-support/cm_node.hpp"
@@ -141,5 +140,3 @@ inline Pair& pair_of(void** state) {
 }  // namespace dapple::roce::cm::test
 
 #define CM_TEST(function) cmocka_unit_test_setup_teardown(function, setup_pair, teardown_pair)
-
-#endif  // DAPPLE_TESTS_UNIT_ROCE_CM_PAIR_HPP

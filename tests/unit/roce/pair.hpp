@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Two endpoints with a queue pair each, and a link on which a test can examine, drop or invent packets.
-#ifndef DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
-#define DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
+#pragma once
 
 #include <cstring>
 #include <deque>
@@ -334,5 +333,3 @@ struct Pair {
 };
 
 }  // namespace dapple::roce::test
-
-#endif  // DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
