@@ -283,13 +283,14 @@ void two_processes__claims_end_with_their_process(void**) {
     new (&shadow) Shadow;
     ShadowRegion* region = nullptr;
     if (shadow.open(tell, kPage) != nullptr || shadow.add(at(common), kPage, false, &region) != 0) _exit(1);
-    const pid_t child = fork();
-    if (child == 0) {
+    if (fork() == 0) {
+      // The child has given up the claim when its fork() returns, which may be after the end of the parent.
+      const pid_t child = getpid();
+      if (write(ready[1], &child, sizeof child) != sizeof child) _exit(1);
       close(ready[0]);
       pause();
-      _exit(0);
     }
-    _exit(write(ready[1], &child, sizeof child) == sizeof child ? 0 : 1);
+    _exit(0);
   }
   int status = -1;
   waitpid(parent, &status, 0);
