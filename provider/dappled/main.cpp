@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "provider/common/settings.hpp"
 #include "provider/dappled/daemonize.hpp"
 #include "provider/dappled/limits.hpp"
 #include "provider/dappled/server.hpp"
@@ -82,7 +83,7 @@ bool parse(int argc, char** argv, Options& options) {
 
 // The value of DAPPLED_LINGER, in seconds; kLinger if it is unset or malformed.
 Milliseconds linger_time() {
-  const char* text = secure_getenv("DAPPLED_LINGER");
+  const char* text = provider::settings().dappled_linger;
   if (text == nullptr) return kLinger;
   char* end;
   const double seconds = strtod(text, &end);

@@ -12,6 +12,7 @@
 
 #include <new>
 
+#include "provider/common/settings.hpp"
 #include "provider/emulator/ends.hpp"
 #include "provider/emulator/finding.hpp"
 #include "provider/emulator/say.hpp"
@@ -78,12 +79,11 @@ Emulator* Emulator::start(ShowFinding show, const char** why) {
   emulator->owner_ = getpid();
   // This comes before the watch adds its handlers, because it leaves signals alone that have a handler.
   report_before_the_end();
-  const char* how = secure_getenv("DAPPLE_EMULATE");
+  const char* how = settings().emulate;
   if (how != nullptr && strstr(how, "watch") != nullptr && !emulator->shadow_.start_watch()) {
     say("reads cannot be watched on this CPU");
   }
-  const char* verbose = secure_getenv("DAPPLE_VERBOSE");
-  emulator->verbose_ = verbose != nullptr && verbose[0] == '1';
+  emulator->verbose_ = is_on(settings().verbose);
   running_.store(emulator, std::memory_order_release);
   note_for_launcher("begin", 0);
   return emulator;

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <new>
 
+#include "provider/common/settings.hpp"
 #include "provider/emulator/quiet_lock.hpp"
 #include "provider/emulator/say.hpp"
 
@@ -109,7 +110,7 @@ void make_json(char* text) {
 // Appends the finding to the file in DAPPLE_CHECK_RECORDS. dapple-run reads it, and the software device's check writes
 // the same format.
 void record(const Finding& finding) {
-  const char* name = secure_getenv("DAPPLE_CHECK_RECORDS");
+  const char* name = settings().check_records;
   const int file = name == nullptr ? -1 : open(name, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return;
   char program[64];

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "provider/common/settings.hpp"
+
 namespace dapple::provider {
 namespace {
 
@@ -35,8 +37,8 @@ void say(const char* format, ...) {
 }
 
 void note_for_launcher(const char* what, unsigned findings) {
-  const char* name = secure_getenv("DAPPLE_CHECK_LOG");
-  if (name == nullptr || name[0] == '\0') return;
+  const char* name = settings().check_log;
+  if (name == nullptr) return;
   const int file = open(name, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return;
   char text[64];

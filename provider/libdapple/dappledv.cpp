@@ -13,6 +13,7 @@
 
 #include "coherence/cache.hpp"
 #include "provider/common/keep_errno.hpp"
+#include "provider/common/settings.hpp"
 #include "provider/device/override.hpp"
 #include "provider/device/range.hpp"
 #include "provider/device/region.hpp"
@@ -68,7 +69,8 @@ int dappledv_persist_region(dappledv_region_attr* region, dappledv_persistence d
   // The first call looks at the machine's files.
   const dapple::provider::KeepErrno keep;
   std::optional<dappledv_persistence> said;
-  if (!dapple::provider::read_persistence(secure_getenv(dapple::provider::kPersistenceVariable), said)) return EINVAL;
+  if (!dapple::provider::read_persistence(dapple::provider::Settings::of_environment().persistence, said))
+    return EINVAL;
   return dapple::provider::persist_region(cpu_back_end().cpu, dapple::coherence::machine_persistence().domain, said,
                                           region, domain);
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "provider/common/keep_errno.hpp"
+#include "provider/common/settings.hpp"
 #include "provider/device/capabilities.hpp"
 #include "provider/device/device_place.hpp"
 #include "provider/device/firmware.hpp"
@@ -21,8 +22,9 @@
 namespace dapple::provider {
 
 Machine this_machine() {
-  return {coherence::cpu_back_end().cpu, this_architecture(), Path(), secure_getenv(kCoherenceVariable),
-          secure_getenv(kPersistenceVariable)};
+  // A program may set them between two queries.
+  const Settings now = Settings::of_environment();
+  return {coherence::cpu_back_end().cpu, this_architecture(), Path(), now.coherence, now.persistence};
 }
 
 void describe(const Machine& machine, const Path& ibdev, const Overrides& overrides, const DeviceAnswers& answers,

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/member/check_options.hpp"
 
-#include <stdlib.h>
-
 #include <charconv>
 #include <climits>
+
+#include "provider/common/settings.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -50,8 +50,7 @@ std::string_view read_options(std::string_view text, Options& options) {
 }
 
 const char* records_of_check() {
-  const char* name = secure_getenv("DAPPLE_CHECK_RECORDS");
-  return name == nullptr || name[0] == '\0' ? nullptr : name;
+  return provider::settings().check_records;
 }
 
 }  // namespace dapple::soft::check

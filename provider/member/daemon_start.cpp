@@ -19,6 +19,7 @@
 
 #include <atomic>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 
@@ -44,7 +45,7 @@ constexpr const char* kPlaces[] = {
 };
 
 bool find_program(char (&path)[PATH_MAX], Problem& problem) {
-  if (const char* named = secure_getenv("DAPPLE_DAPPLED"); named != nullptr && named[0] != '\0') {
+  if (const char* named = provider::settings().dappled) {
     if (strlen(named) < sizeof path && access(named, X_OK) == 0) {
       strcpy(path, named);
       return true;

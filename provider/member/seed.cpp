@@ -3,20 +3,12 @@
 #include "provider/member/seed.hpp"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include <charconv>
 
+#include "provider/common/settings.hpp"
+
 namespace dapple::soft {
-namespace {
-
-// Null if it is unset or empty.
-const char* variable() {
-  const char* text = secure_getenv("DAPPLE_SEED");
-  return text == nullptr || text[0] == '\0' ? nullptr : text;
-}
-
-}  // namespace
 
 bool parse_seed(std::string_view text, uint64_t& seed) {
   const char* end = text.data() + text.size();
@@ -26,13 +18,13 @@ bool parse_seed(std::string_view text, uint64_t& seed) {
 
 std::optional<uint64_t> seed_of_process() {
   uint64_t seed = 0;
-  const char* text = variable();
+  const char* text = provider::settings().seed;
   return text != nullptr && parse_seed(text, seed) ? std::optional(seed) : std::nullopt;
 }
 
 bool seed_is_possible(Problem& problem) {
-  if (variable() == nullptr || seed_of_process().has_value()) return true;
-  problem.set(EINVAL, "DAPPLE_SEED is not a number from 0 to 18446744073709551615: %.60s", variable());
+  if (provider::settings().seed == nullptr || seed_of_process().has_value()) return true;
+  problem.set(EINVAL, "DAPPLE_SEED is not a number from 0 to 18446744073709551615: %.60s", provider::settings().seed);
   return false;
 }
 

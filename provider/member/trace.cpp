@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/errno_names.hpp"
 #include "provider/member/file_name.hpp"
 #include "provider/member/seed.hpp"
@@ -66,8 +67,8 @@ std::string_view TraceLine::end() {
 }
 
 bool Trace::open(Problem& problem) {
-  const char* name = secure_getenv("DAPPLE_TRACE");
-  if (name == nullptr || name[0] == '\0') return false;
+  const char* name = provider::settings().trace;
+  if (name == nullptr) return false;
   char path[PATH_MAX];
   if (!expand_file_name(name, path)) {
     problem.set(EINVAL, "DAPPLE_TRACE is not a file name: %.150s", name);

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "provider/common/settings.hpp"
+
 namespace dapple::soft {
 
 bool trusted_uid(uid_t uid) {
   if (uid == geteuid()) return true;
-  const char* text = secure_getenv("DAPPLE_TRUST_UID");
+  const char* text = provider::settings().trust_uid;
   while (text != nullptr && *text >= '0' && *text <= '9') {
     char* end;
     const unsigned long long number = strtoull(text, &end, 10);

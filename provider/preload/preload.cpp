@@ -13,6 +13,7 @@
 
 #include <atomic>
 
+#include "provider/common/settings.hpp"
 #include "provider/preload/real_dlsym.hpp"
 
 using namespace dapple::preload;
@@ -36,17 +37,12 @@ Function real(const char* soname, const char* name, const char* version) {
 // A function of libibverbs has been called through this library.
 std::atomic<bool> called = false;
 
-bool is_on(const char* variable) {
-  const char* value = secure_getenv(variable);
-  return value != nullptr && value[0] == '1';
-}
-
 ibv_context* attached(ibv_context* context) {
   if (context == nullptr) return nullptr;
   const int saved_errno = errno;
-  const bool emulate = is_on("DAPPLE_EMULATE");
+  const bool emulate = dapple::provider::is_on(dapple::provider::settings().emulate);
   const int error = dappledv_attach(context, emulate ? DAPPLEDV_ATTACH_EMULATE : 0);
-  if (is_on("DAPPLE_VERBOSE")) {
+  if (dapple::provider::is_on(dapple::provider::settings().verbose)) {
     fprintf(stderr, "dapple: %s %s\n", error == 0 ? "attached to" : "not attached to", context->device->name);
   }
   if (error != 0 && emulate) {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/daemon_link.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
@@ -414,12 +415,15 @@ void udp_wire__veth_with_gro__never_mixes_slots(void** state) {
 void udp_wire__faults__act_by_their_seed(void** state) {
   (void)state;
   setenv("DAPPLE_FAULTS", "drop=0.2,dup=0.1,corrupt=0.1,reorder=0.1,delay=1ms,seed=7", 1);
+  provider::read_settings_again();
   auto programs = std::make_unique<Program[]>(3);
   Program &sender = programs[0], &faulty = programs[1], &refused = programs[2];
   const bool opened = sender.open() && faulty.open();
   setenv("DAPPLE_FAULTS", "drop=2", 1);
+  provider::read_settings_again();
   const bool opened_wrong = refused.open();
   unsetenv("DAPPLE_FAULTS");
+  provider::read_settings_again();
   assert_true(opened);
   assert_false(opened_wrong);
   assert_non_null(strstr(refused.problem.line, "drop=2"));
@@ -444,9 +448,11 @@ void udp_wire__pcap__has_both_directions(void** state) {
   char name[] = "pcap-test-XXXXXX";
   const int fd = mkstemp(name);
   setenv("DAPPLE_PCAP", name, 1);
+  provider::read_settings_again();
   auto programs = std::make_unique<Program[]>(2);
   const bool opened = programs[0].open() && programs[1].open();
   unsetenv("DAPPLE_PCAP");
+  provider::read_settings_again();
   unlink(name);
   assert_true(opened);
   for (const bool ipv6 : {false, true}) {
@@ -503,8 +509,10 @@ void udp_wire__segmentation_refused__packets_go_one_by_one(void**) {
   Program &a = programs[0], &b = programs[1];
   const bool a_opened = a.open();
   setenv("DAPPLE_PCAP", name, 1);
+  provider::read_settings_again();
   const bool b_opened = b.open();
   unsetenv("DAPPLE_PCAP");
+  provider::read_settings_again();
   unlink(name);
   assert_true(a_opened && b_opened);
   uint32_t packets = 0;

@@ -14,6 +14,7 @@
 #include "tools/dapple-info/memlock.hpp"
 #include "tools/dapple-info/ping/ping.hpp"
 #include "tools/dapple-info/rpma.hpp"
+#include "tools/dapple-info/settings.hpp"
 #include "tools/dapple-info/soft.hpp"
 #include "tools/report/command_line.hpp"
 
@@ -60,6 +61,7 @@ int report(const Options& options) {
   const std::vector<Device> devices = read_devices();
   const dapple::verbs::Memlock memlock = dapple::verbs::read_memlock();
   const Libibverbs libibverbs = read_libibverbs();
+  const dapple::provider::Settings settings = dapple::provider::settings();
   const SoftReport soft = read_soft();
   DatReport dat;
   if (options.dat || options.all) dat = read_dat(options.registry, options.registry12, options.all);
@@ -69,6 +71,7 @@ int report(const Options& options) {
     dapple::Json json = {{"devices", devices_as_json(devices)},
                          {"libibverbs", libibverbs_as_json(libibverbs)},
                          {"memlock", memlock_as_json(memlock)},
+                         {"settings", settings_as_json(settings)},
                          {"software_device", soft_as_json(soft)}};
     if (options.dat || options.all) json["dat"] = dat_as_json(dat);
     if (!options.rpma_address.empty()) json["rpma"] = rpma_as_json(rpma);
@@ -76,6 +79,7 @@ int report(const Options& options) {
   } else {
     fmt::print("{}", devices.empty() ? how_to_get_a_device(some_netdev()) : devices_for_people(devices));
     fmt::print("{}\n{}", libibverbs_for_people(libibverbs), memlock_for_people(memlock));
+    fmt::print("{}", settings_for_people(settings));
     const std::string hint = what_to_run(devices);
     if (!hint.empty()) fmt::print("\n{}", hint);
     fmt::print("\n{}", soft_for_people(soft, options.verbose ? Counters::kAll : Counters::kNonzero));

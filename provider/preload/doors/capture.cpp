@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/capture_file.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 
@@ -18,8 +19,8 @@ constinit std::atomic<int> file = -1;  // hidden
 // -1 if nothing is to be captured.
 int open_file() {
   if (const int opened = file.load(); opened >= 0) return opened;
-  const char* name = secure_getenv("DAPPLE_PCAP");
-  if (name == nullptr || name[0] == '\0') return -1;
+  const char* name = provider::settings().pcap;
+  if (name == nullptr) return -1;
   soft::Problem problem;
   soft::OwnedFd opened = soft::open_capture_file(name, problem);
   if (!opened) return -1;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/check/printed.hpp"
 
@@ -42,7 +43,7 @@ bool append(const std::string& name, const std::string& text) {
 Reporter::Reporter(const char* records) : records_(records) {
   const auto defaults = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "__dapple_default_options"));
   if (defaults != nullptr) read_or_refuse("__dapple_default_options()", defaults(), options_);
-  read_or_refuse("DAPPLE_CHECK", secure_getenv("DAPPLE_CHECK"), options_);
+  read_or_refuse("DAPPLE_CHECK", provider::settings().check, options_);
   std::string error;
   if (!options_.suppressions.empty() && !suppressions_.read(options_.suppressions, error))
     refuse("DAPPLE_CHECK: " + error);

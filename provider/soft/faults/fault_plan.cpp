@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/errno_names.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/faults/call_site.hpp"
@@ -215,7 +216,7 @@ namespace {
 
 // Null if there is no such file.
 FaultPoint* map_points() {
-  const char* name = secure_getenv("DAPPLE_FAULT_POINTS");
+  const char* name = provider::settings().fault_points;
   if (name == nullptr) return nullptr;
   const OwnedFd file(open(name, O_RDWR | O_CLOEXEC));
   if (!file) return nullptr;
@@ -224,8 +225,8 @@ FaultPoint* map_points() {
 }
 
 bool is_for_this_program() {
-  const char* name = secure_getenv("DAPPLE_FAULTS_IN");
-  return name == nullptr || name[0] == '\0' || strcmp(name, program_invocation_short_name) == 0;
+  const char* name = provider::settings().faults_in;
+  return name == nullptr || strcmp(name, program_invocation_short_name) == 0;
 }
 
 // Tells whether the program itself plans faults while it runs. Its first device decides.
@@ -253,7 +254,7 @@ FaultPlan* fault_plan() {
     static FaultPlan made;
     if (is_for_this_program()) {
       made.record(map_points());
-      const char* text = secure_getenv("DAPPLE_FAULTS");
+      const char* text = provider::settings().faults;
       if (text != nullptr) add_all(made, text);
     }
     if (!decide(ProgramsFaults::kNo)) made.expect_next();

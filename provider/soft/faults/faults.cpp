@@ -11,6 +11,7 @@
 #include <new>
 #include <string_view>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/seed.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 
@@ -110,9 +111,8 @@ const FaultSettings& program_faults() {
   static const FaultSettings settings = [] {
     FaultSettings read;
     Problem problem;
-    const char* text = secure_getenv("DAPPLE_FAULTS");
-    const bool some = text != nullptr && text[0] != '\0';
-    return some && parse_faults(text, read, problem) ? read : FaultSettings();
+    const char* text = provider::settings().faults;
+    return text != nullptr && parse_faults(text, read, problem) ? read : FaultSettings();
   }();
   return settings;
 }

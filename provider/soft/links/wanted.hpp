@@ -3,16 +3,16 @@
 #pragma once
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/way.hpp"
 
 namespace dapple::soft {
 
 // False if DAPPLE_SAME_HOST is "off": packets of one host take UDP, too.
 inline bool same_host_wanted() {
-  const char* wish = secure_getenv("DAPPLE_SAME_HOST");
+  const char* wish = provider::settings().same_host;
   return wish == nullptr || strcmp(wish, "off") != 0;
 }
 
@@ -20,8 +20,7 @@ inline bool same_host_wanted() {
 inline Way same_host_way(bool instrumented) {
   if (!same_host_wanted()) return Way::kSwitchedOff;
   if (!instrumented) return Way::kSharedMemory;
-  const char* capture = secure_getenv("DAPPLE_PCAP");
-  return capture != nullptr && capture[0] != '\0' ? Way::kCapture : Way::kFaults;
+  return provider::settings().pcap != nullptr ? Way::kCapture : Way::kFaults;
 }
 
 inline constexpr uint64_t kMostRingBytes = uint64_t{256} << 20;
@@ -29,8 +28,8 @@ inline constexpr uint64_t kMostRingBytes = uint64_t{256} << 20;
 // The cap of a process' rings. False if DAPPLE_SAME_HOST_MIB is not a number of MiB.
 inline bool most_ring_bytes(uint64_t& bytes) {
   bytes = kMostRingBytes;
-  const char* wish = secure_getenv("DAPPLE_SAME_HOST_MIB");
-  if (wish == nullptr || wish[0] == '\0') return true;
+  const char* wish = provider::settings().same_host_mib;
+  if (wish == nullptr) return true;
   constexpr uint64_t kMostMib = uint64_t{1} << 30;
   uint64_t mib = 0;
   for (; *wish >= '0' && *wish <= '9' && mib <= kMostMib; wish++) mib = 10 * mib + static_cast<uint64_t>(*wish - '0');

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/check_options.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
@@ -15,9 +15,9 @@ namespace dapple::soft {
 // order, or under dapple-run --check: then this program copies no bytes into other processes, and lets none of them
 // copy. A program with a sanitizer, which would not see such accesses, does neither, unless DAPPLE_PLACEMENT is "on".
 inline bool placement_wanted() {
-  const char* wish = secure_getenv("DAPPLE_PLACEMENT");
-  const char* emulation = secure_getenv("DAPPLE_EMULATE");
-  const bool emulated = emulation != nullptr && emulation[0] != '\0' && strcmp(emulation, "0") != 0;
+  const char* wish = provider::settings().placement;
+  const char* emulation = provider::settings().emulate;
+  const bool emulated = emulation != nullptr && strcmp(emulation, "0") != 0;
   if (emulated || program_faults().disorders_writes || check::records_of_check() != nullptr) return false;
   return wish == nullptr ? Sanitizer::of_program() == nullptr : strcmp(wish, "off") != 0;
 }

@@ -16,6 +16,7 @@
 #include <new>
 
 #include "provider/common/keep_errno.hpp"
+#include "provider/common/settings.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/member/seed.hpp"
 #include "provider/member/uncancelled.hpp"
@@ -187,12 +188,12 @@ void UdpWire::set_tap(PacketTap& tap) {
 
 bool UdpWire::prepare_instruments(Problem& problem) {
   if (!seed_is_possible(problem)) return false;
-  if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
+  if (const char* name = provider::settings().pcap) {
     if (!pcap_.open(name, problem)) return false;
     set_tap(pcap_);
   }
-  const char* faults = secure_getenv("DAPPLE_FAULTS");
-  return faults == nullptr || faults[0] == '\0' || prepare_faults(faults, problem);
+  const char* faults = provider::settings().faults;
+  return faults == nullptr || prepare_faults(faults, problem);
 }
 
 bool UdpWire::prepare_faults(const char* text, Problem& problem) {

@@ -16,6 +16,7 @@
 #include "tools/dapple-info/devices.hpp"
 #include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
+#include "tools/dapple-info/settings.hpp"
 #include "tools/dapple-info/soft.hpp"
 #include "tools/report/table.hpp"
 
@@ -26,6 +27,17 @@ namespace {
 
 bool holds(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
+}
+
+void settings__those_that_are_set() {
+  provider::Settings settings;
+  CHECK_EQUAL(settings_for_people(settings), "");
+  CHECK_EQUAL(document_of(settings_as_json(settings)), "{}\n");
+  settings.seed = "7";
+  settings.emulate = "1";
+  CHECK_EQUAL(settings_for_people(settings),
+              "Variables of dapple in this environment:\n  DAPPLE_EMULATE=1\n  DAPPLE_SEED=7\n");
+  CHECK(holds(document_of(settings_as_json(settings)), "\"DAPPLE_SEED\": \"7\""));
 }
 
 // Text that is not UTF-8, such as a damaged name, must not get into a UTF-8 document.
@@ -295,6 +307,7 @@ int main() {
   const CMUnitTest tests[] = {
       TEST(json__text_that_is_no_utf_8),
       TEST(json__numbers_have_few_digits),
+      TEST(settings__those_that_are_set),
       TEST(software_device__of_dappled),
       TEST(software_device__without_counters_that_are_0),
       TEST(software_device__with_connections),

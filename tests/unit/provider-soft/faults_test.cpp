@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/seed.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
+using namespace dapple;
 using namespace dapple::soft;
 
 namespace {
@@ -28,7 +30,9 @@ void parse__all_settings__are_read(void**) {
 }
 
 int without_seed(void**) {
-  return unsetenv("DAPPLE_SEED");
+  unsetenv("DAPPLE_SEED");
+  provider::read_settings_again();
+  return 0;
 }
 
 void parse__seed__the_plans_before_the_process(void**) {
@@ -37,6 +41,7 @@ void parse__seed__the_plans_before_the_process(void**) {
   assert_true(parse_faults("drop=0.1", settings, problem));
   assert_int_equal(settings.seed, 1);
   setenv("DAPPLE_SEED", "12", 1);
+  provider::read_settings_again();
   assert_true(parse_faults("drop=0.1", settings, problem));
   assert_int_equal(settings.seed, 12);
   assert_true(parse_faults("drop=0.1,seed=7", settings, problem));
@@ -49,12 +54,14 @@ void seed__malformed__none_and_a_reason(void**) {
   assert_false(seed_of_process().has_value());
   for (const char* text : {"x", "-1", "+1", "1.5", "1 ", "18446744073709551616"}) {
     setenv("DAPPLE_SEED", text, 1);
+    provider::read_settings_again();
     assert_false(seed_of_process().has_value());
     assert_false(seed_is_possible(problem));
     assert_int_equal(problem.error, EINVAL);
     assert_non_null(strstr(problem.line, text));
   }
   setenv("DAPPLE_SEED", "18446744073709551615", 1);
+  provider::read_settings_again();
   problem.clear();
   assert_true(seed_is_possible(problem) && problem.error == 0);
   assert_true(seed_of_process() == UINT64_MAX);

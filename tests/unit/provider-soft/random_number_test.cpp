@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "provider/common/settings.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
+using namespace dapple;
 using namespace dapple::soft;
 
 namespace {
@@ -38,6 +40,7 @@ Numbers numbers_with(const char* seed, bool ports_first = false) {
   if (child == 0) {
     if (seed == nullptr) unsetenv("DAPPLE_SEED");
     if (seed != nullptr) setenv("DAPPLE_SEED", seed, 1);
+    provider::read_settings_again();
     draw(numbers, ports_first);
     _exit(write(ends[1], &numbers, sizeof numbers) == sizeof numbers ? 0 : 1);
   }

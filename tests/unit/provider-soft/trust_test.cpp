@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "provider/common/settings.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using dapple::soft::trusted_uid;
@@ -44,6 +45,7 @@ void trusted_uid__list__is_read_up_to_the_first_mistake(void**) {
   assert_true(geteuid() != kOne && geteuid() != kTwo);
   for (const Case& each : kCases) {
     setenv("DAPPLE_TRUST_UID", each.list, 1);
+    dapple::provider::read_settings_again();
     if (trusted_uid(kOne) != each.one || trusted_uid(kTwo) != each.two) fail_msg("wrong for \"%s\"", each.list);
     assert_true(trusted_uid(geteuid()));
     // A number that is too large counts as no user, not even as the largest.
@@ -54,6 +56,7 @@ void trusted_uid__list__is_read_up_to_the_first_mistake(void**) {
 
 void trusted_uid__no_list__own_user_alone(void**) {
   unsetenv("DAPPLE_TRUST_UID");
+  dapple::provider::read_settings_again();
   assert_true(trusted_uid(geteuid()));
   assert_false(trusted_uid(kOne));
 }

@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "provider/common/settings.hpp"
 #include "provider/emulator/finding.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 #include "tests/unit/provider/emulated_child.hpp"
@@ -164,6 +165,7 @@ void halt__is_announced(void**) {
   const int file = mkstemp(name);
   assert_true(file >= 0);
   setenv("DAPPLE_CHECK_LOG", name, 1);
+  read_settings_again();
   const auto deregister = [] {
     void* state = register_memory(0, 4096);
     change_on_both_sides(state);
@@ -176,6 +178,7 @@ void halt__is_announced(void**) {
   };
   const int status_at_exit = status_of(leave, halt);
   unsetenv("DAPPLE_CHECK_LOG");
+  read_settings_again();
   unlink(name);
   char notes[256] = "";
   assert_true(pread(file, notes, sizeof notes - 1, 0) > 0);
@@ -213,12 +216,14 @@ void signal__writes_without_the_check(void**) {
   const int file = mkstemp(name);
   assert_true(file >= 0);
   setenv("DAPPLE_CHECK_RECORDS", name, 1);
+  read_settings_again();
   const auto work = [] {
     leave_a_line_unsynced();
     raise(SIGTERM);
   };
   const int status = status_of(work, show);
   unsetenv("DAPPLE_CHECK_RECORDS");
+  read_settings_again();
   unlink(name);
   char record[1024] = "";
   assert_true(pread(file, record, sizeof record - 1, 0) > 0);

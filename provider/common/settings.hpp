@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What the environment asks of the provider's libraries, of dappled and of the software device. Each of them reads it
+// once, at the first question; a later setenv() of the program changes nothing. A program with more rights than its
+// caller (set-user-ID, capabilities of its file) sees none of it. The manual pages explain each variable.
+#pragma once
+
+#include <stdlib.h>
+
+namespace dapple::provider {
+
+// X(member, "variable"), in the order in which dapple-info shows them.
+#define DAPPLE_SETTINGS(X)                 \
+  X(coherence, "DAPPLE_COHERENCE")         \
+  X(persistence, "DAPPLE_PERSISTENCE")     \
+  X(emulate, "DAPPLE_EMULATE")             \
+  X(verbose, "DAPPLE_VERBOSE")             \
+  X(check, "DAPPLE_CHECK")                 \
+  X(check_records, "DAPPLE_CHECK_RECORDS") \
+  X(check_log, "DAPPLE_CHECK_LOG")         \
+  X(faults, "DAPPLE_FAULTS")               \
+  X(faults_in, "DAPPLE_FAULTS_IN")         \
+  X(fault_points, "DAPPLE_FAULT_POINTS")   \
+  X(seed, "DAPPLE_SEED")                   \
+  X(pcap, "DAPPLE_PCAP")                   \
+  X(trace, "DAPPLE_TRACE")                 \
+  X(same_host, "DAPPLE_SAME_HOST")         \
+  X(same_host_mib, "DAPPLE_SAME_HOST_MIB") \
+  X(placement, "DAPPLE_PLACEMENT")         \
+  X(trust_uid, "DAPPLE_TRUST_UID")         \
+  X(dappled, "DAPPLE_DAPPLED")             \
+  X(dappled_linger, "DAPPLED_LINGER")
+
+// The text of each variable; null if it is not set or empty. The texts live as long as the process.
+struct Settings {
+#define DAPPLE_SETTING(member, variable) const char* member = nullptr;
+  DAPPLE_SETTINGS(DAPPLE_SETTING)
+#undef DAPPLE_SETTING
+
+  static Settings of_environment() {
+    const auto text_of = [](const char* variable) -> const char* {
+      const char* text = secure_getenv(variable);
+      return text == nullptr || text[0] == '\0' ? nullptr : text;
+    };
+    Settings read;
+#define DAPPLE_SETTING(member, variable) read.member = text_of(variable);
+    DAPPLE_SETTINGS(DAPPLE_SETTING)
+#undef DAPPLE_SETTING
+    return read;
+  }
+};
+
+// Safe from any thread.
+inline Settings& changeable_settings() {
+  static Settings read = Settings::of_environment();
+  return read;
+}
+inline const Settings& settings() {
+  return changeable_settings();
+}
+// For tests, while no other thread asks.
+inline void read_settings_again() {
+  changeable_settings() = Settings::of_environment();
+}
+
+// True for a text that begins with 1, as for DAPPLE_EMULATE and DAPPLE_VERBOSE.
+inline bool is_on(const char* text) {
+  return text != nullptr && text[0] == '1';
+}
+
+}  // namespace dapple::provider
