@@ -90,6 +90,8 @@ class DaemonLink {
 
   // Connects again if dappled is gone. Call it when fd() reports an event, or when look() returns kGone.
   bool check(Problem& problem);
+  // Waits while another thread connects again.
+  void await_reconnection() { const std::lock_guard lock(mutex_); }
   // Reads dappled's reports without waiting. kGone: check() has to connect again. kBusy: another thread asks dappled,
   // so look again soon.
   enum class State { kConnected, kGone, kBusy };

@@ -56,10 +56,17 @@ struct Message {
     return size >= kFront + ssize_t{offsetof(soft::CmCommandReply, response)} &&
            static_cast<size_t>(size - kFront) == soft::cm_size(reply) && reply.length >= sizeof(rdma_ucm_event_resp);
   }
-  uint32_t id() const {
+  uint32_t id() const { return response().id; }
+  bool is_removal() const {
+    constexpr uint32_t kDeviceRemoval = 11;  // RDMA_CM_EVENT_DEVICE_REMOVAL
+    return response().event == kDeviceRemoval;
+  }
+
+ private:
+  rdma_ucm_event_resp response() const {
     rdma_ucm_event_resp response;
     memcpy(&response, event.reply.response, sizeof response);
-    return response.id;
+    return response;
   }
 };
 
@@ -224,28 +231,40 @@ int wait_for_nothing() {
   return error;
 }
 
+// Waits for the lines of a thread that passes this process' channels to the next dappled. A program may end at such an
+// event.
+void await_lines() {
+  soft::Problem problem;
+  if (soft::DaemonLink* link = connection(problem)) link->await_reconnection();
+}
+
 // Takes an event that waits. 0, or the errno for the program; EAGAIN: there is none.
 int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   const Alone alone;
+  Message message;
+  bool is_whole = false;
+  int error = 0;
   {
     const Taking taking_one;
     const HeldDoor door(fd);
     // Another thread may have closed the channel under the wait.
     if (door.get() == nullptr || door.get()->channel.key != request.channel.key) return EBADF;
-    Message message;
     // Another thread may have taken the message.
     if (!message.receive(fd)) return EAGAIN;
     soft::CmFront* front = door.get()->front;
-    if (front != nullptr && message.is_event() && enter(*front, message.event)) {
+    is_whole = front != nullptr && message.is_event() && enter(*front, message.event);
+    if (is_whole) {
       soft::CmCommandReply& reply = message.event.reply;
       const uint32_t age = answers_age();
       if (front->commands.load() != message.event.commands) reply.ahead = 0;
       keep_answers(request.channel, reply, age);
-      return hand_over(command, reply);
+      error = hand_over(command, reply);
     }
   }
   // EAGAIN from dappled: the event went with its id.
-  return carry_out(fd, command, request);
+  if (!is_whole) return carry_out(fd, command, request);
+  if (message.is_removal()) await_lines();
+  return error;
 }
 
 // 0, or the errno for the program; kNoDoor.
