@@ -19,7 +19,7 @@
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
-#include "udapl/core/queue/srq.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 
 using namespace dapple::udapl;
 

@@ -20,9 +20,9 @@
 #include <utility>
 
 #include "tests/unit/udapl-core/take_event.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/memory/lmr.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova

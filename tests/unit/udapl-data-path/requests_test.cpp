@@ -14,8 +14,8 @@
 #include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/endpoint/ep_limits.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/memory/lmr.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 using namespace dapple::udapl;
 

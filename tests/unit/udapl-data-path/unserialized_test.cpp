@@ -12,10 +12,10 @@
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/memory/lmr.hpp"
 #include "udapl/core/memory/rmr.hpp"
 #include "udapl/core/memory/sync.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 using namespace dapple::udapl;
 

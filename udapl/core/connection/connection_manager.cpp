@@ -15,12 +15,12 @@
 #include "udapl/core/connection/service_point.hpp"
 #include "udapl/core/connection/ud_connection.hpp"
 #include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/events/event_fd.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/log.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 namespace dapple::udapl {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "udapl/core/endpoint/ep_limits.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/memory/pz.hpp"
-#include "udapl/core/queue/srq.hpp"
 #include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {

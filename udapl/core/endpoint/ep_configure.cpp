@@ -6,9 +6,9 @@
 
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/endpoint/ep_limits.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/memory/pz.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 namespace dapple::udapl {
 namespace {

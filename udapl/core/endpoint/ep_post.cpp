@@ -10,11 +10,11 @@
 #include "ibverbs-glue/no_segments.hpp"
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/memory/buffer_maintenance.hpp"
 #include "udapl/core/queue/device_order.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 namespace dapple::udapl {
 namespace {

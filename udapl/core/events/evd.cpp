@@ -10,11 +10,11 @@
 #include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/connection/cr.hpp"
 #include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/events/evd_take.hpp"
 #include "udapl/core/events/event_fd.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/queue/device_order.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 namespace dapple::udapl {
 namespace {

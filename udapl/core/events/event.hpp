@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+
+#include "udapl/core/queue/dto_operation.hpp"
 
 namespace dapple::udapl {
 
@@ -37,24 +38,6 @@ enum class DtoStatus : uint8_t {
 #define DTO_STATUS(NAME, DAT) NAME,
 #include "udapl/api/names.def"
 };
-
-// DAT_DTOS, and the extensions' DAT_IB_DTOS from 8 on.
-enum class DtoOperation : uint8_t {
-  kSend = 0,
-  kRdmaWrite = 1,
-  kRdmaRead = 2,
-  kReceive = 3,
-  kReceiveWithInvalidate = 4,  // a receive whose Send has invalidated a window
-  kBind = 5,                   // of a window; its event is a kBindCompletion
-  kInvalidate = 7,             // of a window that is about to be bound again: internal, makes no event
-  kRdmaWriteImmed = 8,
-  kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
-  kFetchAndAdd = 10,
-  kCompareAndSwap = 11,
-  kSendUd = 13,
-  kReceiveUd = 14,
-};
-inline constexpr size_t kDtoOperations = 15;
 
 struct DtoCompletion {
   Ep* ep;

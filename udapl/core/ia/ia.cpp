@@ -15,13 +15,13 @@
 #include "udapl/core/connection/psp.hpp"
 #include "udapl/core/connection/rsp.hpp"
 #include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/events/cno.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/coherence_check.hpp"
 #include "udapl/core/ia/ia_params.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/memory/pz.hpp"
-#include "udapl/core/queue/srq.hpp"
 
 namespace dapple::udapl {
 

@@ -22,10 +22,12 @@
 #include <utility>
 
 #include "ibverbs-glue/verbs.hpp"
-#include "udapl/core/events/event.hpp"
+#include "udapl/core/queue/dto_operation.hpp"
 
 namespace dapple::udapl {
 
+class Ep;
+class Rmr;
 class Srq;
 
 // DAT_COMPLETION_FLAGS of a posted request.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/queue/srq.hpp"
+#include "udapl/core/endpoint/srq.hpp"
 
 #include <algorithm>
 #include <mutex>
