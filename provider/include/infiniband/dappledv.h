@@ -5,7 +5,22 @@
 
 /*
  * Direct verbs of dapple: properties of a device and its memory that stock verbs does not report, and calls that sync
- * memory.
+ * memory. infiniband/dappledv_fault.h has its faults for unit tests.
+ *
+ * A buffer that the program fills, the device sends, and a peer overwrites by an RDMA Write:
+ *
+ *   struct dappledv_device_attr device = {0};
+ *   struct dappledv_region_attr region = {0};
+ *   struct iovec range = {buffer, size};
+ *   if (dappledv_query_device(context, &device) != 0 || dappledv_init_region(&device, &region) != 0) return -1;
+ *   if (!device.sync_supported) return -1;           // no instruction: this device must not be used
+ *   fill(buffer, size);
+ *   dappledv_sync_for_device(&region, &range, 1);    // before ibv_post_send()
+ *   send_and_await_the_answer();
+ *   dappledv_sync_for_cpu(&region, &range, 1);       // after the completion of the peer's message
+ *   use(buffer, size);
+ *
+ * The functions:
  *
  *   dappledv_query_device(context, &device);    properties of the device
  *   dappledv_init_region(&device, &region);     memory of the program, as this device sees it
@@ -18,15 +33,13 @@
  *
  * Every function of a context takes an open context of any device of any vendor, not only dapple's own.
  *
- *   dappledv_fault_next(verb, error);           lets a call fail on dapple's own device
- *
  * Functions that return int return 0, or the value of errno for the reason. They do not change errno itself.
  *
  * Threads: any number of threads may call every function at the same time, dappledv_attach() with a condition. Only
  * functions of an attached context block on another thread. No function keeps a reference to its arguments. Only the
- * queries, dappledv_attach(), dappledv_persist_region(), the functions of faults and the functions of an attached
- * context allocate memory. The queries, dappledv_attach(), dappledv_persist_region() and the functions of faults read
- * the environment: like getenv(3) they must not run while another thread changes it.
+ * queries, dappledv_attach(), dappledv_persist_region() and the functions of an attached context allocate memory. The
+ * queries, dappledv_attach() and dappledv_persist_region() read the environment: like getenv(3) they must not run while
+ * another thread changes it.
  *
  * Structures: a later version of this header adds fields at the end, each with a bit in comp_mask. A program sets the
  * bits of the wanted fields before a call that fills the structure. The call fills these fields if it knows them,
@@ -34,6 +47,7 @@
  * structures hold values and pointers to static strings only: they may be copied freely, and outlive the context.
  */
 
+#include <infiniband/dappledv_fault.h>
 #include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,9 +55,6 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define DAPPLEDV_NOEXCEPT noexcept
-#else
-#define DAPPLEDV_NOEXCEPT
 #endif
 
 /* The places where CPU and device can disagree about the contents of memory. Values may be added at the end. */
@@ -246,7 +257,9 @@ struct dappledv_region_attr {
  * own page: call it once for a device, not in a loop.
  *
  * context: an open device. attr: caller's memory, comp_mask set by the caller, the rest written on success only.
- * Returns 0, or EINVAL: context, its device or attr is NULL, or a variable of the environment is malformed.
+ *
+ * Returns 0, or:
+ *   EINVAL  context, its device or attr is NULL, or a variable of the environment is malformed
  */
 int dappledv_query_device(struct ibv_context* context, struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
 
@@ -254,7 +267,8 @@ int dappledv_query_device(struct ibv_context* context, struct dappledv_device_at
  * Like dappledv_query_device(), with an answer from a configuration. coherence is "coherent", "cpu" or "io", or NULL
  * for no answer. In the order above, this answer follows DAPPLE_COHERENCE.
  *
- * Returns 0, or EINVAL: as above, or coherence is another word, even if DAPPLE_COHERENCE decides.
+ * Returns 0, or:
+ *   EINVAL  as above, or coherence is another word, even if DAPPLE_COHERENCE decides
  */
 int dappledv_query_device_override(struct ibv_context* context, const char* coherence,
                                    struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
@@ -264,7 +278,10 @@ int dappledv_query_device_override(struct ibv_context* context, const char* cohe
  * device.
  *
  * device: the answer of a query. region: caller's memory, comp_mask set by the caller, the rest written on success
- * only. Returns 0, or EINVAL: a pointer is NULL.
+ * only.
+ *
+ * Returns 0, or:
+ *   EINVAL  a pointer is NULL
  */
 int dappledv_init_region(const struct dappledv_device_attr* device,
                          struct dappledv_region_attr* region) DAPPLEDV_NOEXCEPT;
@@ -276,8 +293,9 @@ int dappledv_init_region(const struct dappledv_device_attr* device,
  * region: the result of dappledv_init_region(); changed on success only. coherence: DAPPLEDV_COHERENCE_COHERENT,
  * _NONCOHERENT_CPU or _NONCOHERENT_IO.
  *
- * Returns 0; EINVAL: region is NULL, or coherence is none of these; EOPNOTSUPP: the memory requires maintenance, and
- * this CPU gives user space no instruction for it.
+ * Returns 0, or:
+ *   EINVAL      region is NULL, or coherence is none of these
+ *   EOPNOTSUPP  the memory requires maintenance, and this CPU gives user space no instruction for it
  */
 int dappledv_override_region(struct dappledv_region_attr* region, enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;
 
@@ -294,8 +312,9 @@ int dappledv_override_region(struct dappledv_region_attr* region, enum dappledv_
  * persistent memory of the machine. The kernel reports no domain for some memory, such as memory that firmware or
  * memmap= reserves (e820).
  *
- * Returns 0; EINVAL: region is NULL, domain is not such a value, or DAPPLE_PERSISTENCE is malformed; EOPNOTSUPP: no
- * known instruction is sufficient.
+ * Returns 0, or:
+ *   EINVAL      region is NULL, domain is not such a value, or DAPPLE_PERSISTENCE is malformed
+ *   EOPNOTSUPP  no known instruction is sufficient
  */
 int dappledv_persist_region(struct dappledv_region_attr* region, enum dappledv_persistence domain) DAPPLEDV_NOEXCEPT;
 
@@ -309,7 +328,8 @@ int dappledv_persist_region(struct dappledv_region_attr* region, enum dappledv_p
  * region: the result of dappledv_init_region(); changed on success only. fd: the descriptor of the dma-buf; it belongs
  * to the caller, and must stay open while region is in use.
  *
- * Returns 0, or EINVAL: region is NULL, or fd is not a dma-buf.
+ * Returns 0, or:
+ *   EINVAL  region is NULL, or fd is not a dma-buf
  */
 int dappledv_dmabuf_region(struct dappledv_region_attr* region, int fd) DAPPLEDV_NOEXCEPT;
 
@@ -329,8 +349,9 @@ int dappledv_dmabuf_region(struct dappledv_region_attr* region, int fd) DAPPLEDV
  * region: the result of the functions above. ranges: num_ranges pieces of mapped and readable memory; unmapped memory
  * faults as an access to it would. A length of 0 touches nothing; ranges may be NULL if num_ranges is 0.
  *
- * Returns 0; EINVAL: region is NULL; EOPNOTSUPP: region->sync_supported is 0, and the call was only a full barrier; or
- * an error of DMA_BUF_IOCTL_SYNC.
+ * Returns 0, an error of DMA_BUF_IOCTL_SYNC, or:
+ *   EINVAL      region is NULL
+ *   EOPNOTSUPP  region->sync_supported is 0, and the call was only a full barrier
  */
 int dappledv_sync_for_device(const struct dappledv_region_attr* region, const struct iovec* ranges,
                              size_t num_ranges) DAPPLEDV_NOEXCEPT;
@@ -378,8 +399,9 @@ struct dappledv_range_attr {
  * address, length: a range; length is not 0. attr: caller's memory, comp_mask set by the caller, the rest written on
  * success only. attr->length is the length that the answer covers; query the rest with another call.
  *
- * Returns 0; EINVAL: attr is NULL, or length is 0 or passes the end of the address space; EFAULT: nothing is mapped at
- * address; or an error of reading /proc/self/smaps.
+ * Returns 0, an error of reading /proc/self/smaps, or:
+ *   EINVAL  attr is NULL, or length is 0 or passes the end of the address space
+ *   EFAULT  nothing is mapped at address
  */
 int dappledv_query_range(const void* address, size_t length, struct dappledv_range_attr* attr) DAPPLEDV_NOEXCEPT;
 
@@ -405,8 +427,12 @@ enum dappledv_attach_flags {
  * has a copy of the overlay with its own tables.
  *
  * context: an open device. flags: of enum dappledv_attach_flags.
- * Returns 0, or EINVAL: context or its device is NULL, an unknown flag, a variable is malformed; EBUSY: attached
- * with other flags; EOPNOTSUPP: refused; ENOMEM.
+ *
+ * Returns 0, or:
+ *   EINVAL      context or its device is NULL, a flag is unknown, or a variable is malformed
+ *   EBUSY       the context is attached with other flags
+ *   EOPNOTSUPP  the table of libibverbs has an unknown layout, or the device cannot be emulated
+ *   ENOMEM      no memory
  */
 int dappledv_attach(struct ibv_context* context, uint64_t flags) DAPPLEDV_NOEXCEPT;
 
@@ -424,11 +450,14 @@ const char* dappledv_attach_obstacle(struct ibv_context* context) DAPPLEDV_NOEXC
  *
  * context: attached. segments: num_segments pieces, may be NULL if that is 0; a segment with a length of 0 touches
  * nothing, but must also be in its region. bad_segment: NULL, or the place for the index of the first wrong segment,
- * written only if a segment is wrong. The call uses the device's coherence at dappledv_attach(). Returns 0, or EINVAL:
- * segments is NULL, or a segment is not in a region that was registered, from memory of the program, after
- * dappledv_attach(); EOPNOTSUPP: context is not attached, or this CPU lacks the instructions; ENOMEM.
+ * written only if a segment is wrong. The call uses the device's coherence at dappledv_attach(). It waits while another
+ * thread registers or deregisters memory.
  *
- * Waits while another thread registers or deregisters memory.
+ * Returns 0, or:
+ *   EINVAL      segments is NULL, or a segment is not in a region that was registered, from memory of the program,
+ *               after dappledv_attach()
+ *   EOPNOTSUPP  context is not attached, or this CPU lacks the instructions
+ *   ENOMEM      no memory
  */
 int dappledv_sync_mr_for_device(struct ibv_context* context, const struct ibv_sge* segments, size_t num_segments,
                                 size_t* bad_segment) DAPPLEDV_NOEXCEPT;
@@ -436,30 +465,6 @@ int dappledv_sync_mr_for_device(struct ibv_context* context, const struct ibv_sg
 /* Like dappledv_sync_for_cpu(), with segments as for dappledv_sync_mr_for_device(). */
 int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* segments, size_t num_segments,
                              size_t* bad_segment) DAPPLEDV_NOEXCEPT;
-
-/*
- * For unit tests under dapple-run: lets the next call of a verb by this process fail on a software device, without any
- * other effect. The call after it succeeds again.
- *
- * verb: "ibv_reg_mr", "ibv_post_send" or another function of DAPPLE_FAULTS in dapple-soft(7) whose name begins with
- * "ibv_", and error: an errno. Or verb is "completion", and error a value of enum ibv_wc_status: the next successful
- * completion gets this status, and its queue pair is in error. Or verb is "event", and error a value of enum
- * ibv_event_type: this event comes with the next successful completion. A second call for the same verb replaces the
- * first, until the fault has come.
- *
- * The first call of this function or of dappledv_fault_clear() must come before the process opens a software device:
- * otherwise the devices get faster operations, which do not count calls. The call lists the RDMA devices.
- *
- * Returns 0; EINVAL: verb or error is unknown; EBUSY: the process has opened a software device before; ENOSYS: the
- * process has no software device, or no libibverbs. Nothing changes after an error.
- */
-int dappledv_fault_next(const char* verb, int error) DAPPLEDV_NOEXCEPT;
-
-/*
- * Withdraws all faults of dappledv_fault_next() that have not come yet. The plan of DAPPLE_FAULTS stays. Returns 0,
- * EBUSY or ENOSYS, as dappledv_fault_next().
- */
-int dappledv_fault_clear(void) DAPPLEDV_NOEXCEPT;
 
 /* The value in words, e.g. "non-coherent (CPU caches)". Static; "invalid" for a value this library does not know. */
 const char* dappledv_coherence_str(enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;
