@@ -12,7 +12,6 @@
  * Prints a line "SERIES COUNT OPERATION VALUE" for each figure: nanoseconds of CPU time of the program for an
  * operation, the median of several batches, or bytes of memory for an object. Both ends are in the program.
  */
-#include <dat2/udat.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_US 60000000U
+#include "bench/common/dat.h"
+
 #define QUEUE 64
 #define BATCHES 15
 #define BATCH 200
@@ -29,25 +29,8 @@
 
 enum { kRegions = 10000, kEndpoints = 1000, kEvds = 64, kConnections = 10000, kProcesses = 64, kRegionSize = 64 };
 
-static DAT_IA_HANDLE ia;
-static DAT_PZ_HANDLE pz;
+static struct ia ia;
 static DAT_EVD_HANDLE completions;
-static DAT_IA_ADDRESS_PTR address;
-
-static void must(DAT_RETURN status, const char* what) {
-  const char* type = "?";
-  const char* subtype = "?";
-  if (status == DAT_SUCCESS) return;
-  dat_strerror(status, &type, &subtype);
-  fprintf(stderr, "bench-growth: %s: %s %s\n", what, type, subtype);
-  exit(1);
-}
-
-static void check(int good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "bench-growth: %s\n", what);
-  exit(1);
-}
 
 static void* room(size_t count, size_t size) {
   void* made = calloc(count, size);
@@ -103,104 +86,40 @@ static int next_count(int count, int most, int factor) {
 
 /* --- uDAPL */
 
-static void open_ia(const char* name) {
-  DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
-  DAT_IA_ATTR attr;
-  must(dat_ia_open((DAT_NAME_PTR)(uintptr_t)name, 8, &async, &ia), "dat_ia_open");
-  must(dat_pz_create(ia, &pz), "dat_pz_create");
-  must(dat_evd_create(ia, QUEUE, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &completions), "dat_evd_create");
-  must(dat_ia_query(ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL), "dat_ia_query");
-  address = attr.ia_address_ptr;
+static void open_with_queue(const char* name) {
+  ia = open_ia(name);
+  completions = make_evd(&ia, QUEUE, DAT_EVD_DTO_FLAG);
 }
 
-struct region {
-  DAT_LMR_HANDLE lmr;
-  DAT_LMR_TRIPLET local;
-  DAT_RMR_TRIPLET remote;
-};
+static struct region make_target(void* memory) {
+  return make_region(&ia, memory, kRegionSize, 8);
+}
 
-static struct region make_region(void* memory, size_t size) {
-  struct region made;
-  DAT_REGION_DESCRIPTION description;
-  memset(&made, 0, sizeof made);
-  description.for_va = memory;
-  must(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, description, size, pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &made.lmr,
-                      &made.local.lmr_context, &made.remote.rmr_context, NULL, NULL),
-       "dat_lmr_create");
-  made.local.virtual_address = made.remote.virtual_address = (uintptr_t)memory;
-  made.local.segment_length = made.remote.segment_length = 8;
+static struct end make_end(DAT_EVD_HANDLE connect) {
+  struct end made = {.recv = completions, .request = completions, .connect = connect};
+  make_ep(&ia, &made, 4096, 4);
   return made;
 }
 
-static DAT_EP_HANDLE make_ep(DAT_EVD_HANDLE connect) {
-  DAT_EP_HANDLE ep;
-  DAT_EP_ATTR attr;
-  memset(&attr, 0, sizeof attr);
-  attr.service_type = DAT_SERVICE_TYPE_RC;
-  attr.max_mtu_size = attr.max_rdma_size = 4096;
-  attr.qos = DAT_QOS_BEST_EFFORT;
-  attr.max_recv_dtos = attr.max_request_dtos = 4;
-  attr.max_recv_iov = attr.max_request_iov = 1;
-  attr.max_rdma_read_in = attr.max_rdma_read_out = 1;
-  attr.max_rdma_read_iov = attr.max_rdma_write_iov = 1;
-  must(dat_ep_create(ia, pz, completions, completions, connect, &attr, &ep), "dat_ep_create");
-  return ep;
-}
-
-static DAT_EVENT expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number) {
-  DAT_EVENT event;
-  DAT_COUNT more;
-  must(dat_evd_wait(evd, WAIT_US, 1, &event, &more), "dat_evd_wait");
-  check(event.event_number == number, "an event of another number");
-  return event;
-}
-
-static DAT_EVD_HANDLE make_evd(DAT_EVD_FLAGS flags) {
-  DAT_EVD_HANDLE evd;
-  must(dat_evd_create(ia, QUEUE, DAT_HANDLE_NULL, flags, &evd), "dat_evd_create");
-  return evd;
-}
-
-struct listener {
-  DAT_EVD_HANDLE requests;
+struct meeting {
+  struct listener listener;
   DAT_EVD_HANDLE connects[2];
-  DAT_PSP_HANDLE psp;
-  DAT_CONN_QUAL port;
 };
 
-static struct listener listen_here(void) {
-  struct listener made;
-  memset(&made, 0, sizeof made);
-  made.requests = make_evd(DAT_EVD_CR_FLAG);
-  made.connects[0] = make_evd(DAT_EVD_CONNECTION_FLAG);
-  made.connects[1] = make_evd(DAT_EVD_CONNECTION_FLAG);
-  must(dat_psp_create_any(ia, &made.port, made.requests, DAT_PSP_CONSUMER_FLAG, &made.psp), "dat_psp_create_any");
+static struct meeting meet_here(void) {
+  struct meeting made = {.listener = listen_here(&ia)};
+  for (int i = 0; i < 2; ++i) made.connects[i] = make_evd(&ia, QUEUE, DAT_EVD_CONNECTION_FLAG);
   return made;
 }
 
 struct pair {
-  DAT_EP_HANDLE ends[2];
+  struct end ends[2];
 };
 
-static struct pair connect_pair(const struct listener* here) {
-  struct pair made = {{make_ep(here->connects[0]), make_ep(here->connects[1])}};
-  DAT_EVENT arrival;
-  must(dat_ep_connect(made.ends[0], address, here->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
-                      DAT_CONNECT_DEFAULT_FLAG),
-       "dat_ep_connect");
-  arrival = expect(here->requests, DAT_CONNECTION_REQUEST_EVENT);
-  must(dat_cr_accept(arrival.event_data.cr_arrival_event_data.cr_handle, made.ends[1], 0, NULL), "dat_cr_accept");
-  (void)expect(here->connects[0], DAT_CONNECTION_EVENT_ESTABLISHED);
-  (void)expect(here->connects[1], DAT_CONNECTION_EVENT_ESTABLISHED);
+static struct pair connect_pair(const struct meeting* here) {
+  const struct pair made = {{make_end(here->connects[0]), make_end(here->connects[1])}};
+  connect_ends(&ia, &here->listener, &made.ends[0], &made.ends[1]);
   return made;
-}
-
-static void end_pair(const struct listener* here, struct pair* pair) {
-  must(dat_ep_disconnect(pair->ends[0], DAT_CLOSE_ABRUPT_FLAG), "dat_ep_disconnect");
-  (void)expect(here->connects[0], DAT_CONNECTION_EVENT_DISCONNECTED);
-  (void)expect(here->connects[1], DAT_CONNECTION_EVENT_DISCONNECTED);
-  must(dat_ep_free(pair->ends[0]), "dat_ep_free");
-  must(dat_ep_free(pair->ends[1]), "dat_ep_free");
 }
 
 static void take_completion(void) {
@@ -213,11 +132,12 @@ static void take_completion(void) {
   check(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS, "a request failed");
 }
 
-static void write_to(DAT_EP_HANDLE ep, const struct region* from, const struct region* to) {
+static void write_to(const struct end* end, const struct region* from, const struct region* to) {
   const DAT_DTO_COOKIE cookie = {.as_64 = 1};
   DAT_LMR_TRIPLET local = from->local;
   DAT_RMR_TRIPLET remote = to->remote;
-  must(dat_ep_post_rdma_write(ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_rdma_write");
+  must(dat_ep_post_rdma_write(end->ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+       "dat_ep_post_rdma_write");
   take_completion();
 }
 
@@ -231,26 +151,25 @@ static unsigned char* sink_bytes;
 static struct region source;
 
 static void write_to_a_region(int number) {
-  write_to(pairs[0].ends[0], &source, &regions[(unsigned)number * 7919U % (unsigned)present]);
+  write_to(&pairs[0].ends[0], &source, &regions[(unsigned)number * 7919U % (unsigned)present]);
 }
 
 static void make_and_free_region(int number) {
-  struct region made = make_region(sink_bytes + (size_t)(number % kRegions) * kRegionSize, kRegionSize);
+  struct region made = make_target(sink_bytes + (size_t)(number % kRegions) * kRegionSize);
   must(dat_lmr_free(made.lmr), "dat_lmr_free");
 }
 
 static void grow_regions(void) {
-  const struct listener here = listen_here();
+  const struct meeting here = meet_here();
   regions = room(kRegions, sizeof *regions);
   pairs = room(1, sizeof *pairs);
   sink_bytes = room(kRegions, kRegionSize);
   memset(sink_bytes, 1, (size_t)kRegions * kRegionSize);
-  source = make_region(source_bytes, sizeof source_bytes);
+  source = make_target(source_bytes);
   pairs[0] = connect_pair(&here);
   const double before = resident_bytes();
   for (int count = 1; count <= kRegions; count = next_count(count, kRegions, 10)) {
-    for (; present < count; ++present)
-      regions[present] = make_region(sink_bytes + (size_t)present * kRegionSize, kRegionSize);
+    for (; present < count; ++present) regions[present] = make_target(sink_bytes + (size_t)present * kRegionSize);
     say("regions", count, "create+free", cost(make_and_free_region, BATCH));
     say("regions", count, "write", cost(write_to_a_region, BATCH));
   }
@@ -259,16 +178,16 @@ static void grow_regions(void) {
 
 static void write_over_a_pair(int number) {
   const struct pair* pair = &pairs[(unsigned)number % (unsigned)present];
-  write_to(pair->ends[0], &source, &regions[0]);
+  write_to(&pair->ends[0], &source, &regions[0]);
 }
 
 static void grow_endpoints(void) {
-  const struct listener here = listen_here();
+  const struct meeting here = meet_here();
   regions = room(1, sizeof *regions);
   sink_bytes = room(1, kRegionSize);
   pairs = room(kEndpoints / 2, sizeof *pairs);
-  source = make_region(source_bytes, sizeof source_bytes);
-  regions[0] = make_region(sink_bytes, kRegionSize);
+  source = make_target(source_bytes);
+  regions[0] = make_target(sink_bytes);
   const double before = resident_bytes();
   for (int count = 2; count <= kEndpoints; count = next_count(count, kEndpoints, 5)) {
     for (; 2 * present < count; ++present) pairs[present] = connect_pair(&here);
@@ -292,25 +211,25 @@ static void wake_by_an_evd(int number) {
 
 static void grow_evds(void) {
   const double before = resident_bytes();
-  must(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno), "dat_cno_create");
+  must(dat_cno_create(ia.handle, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno), "dat_cno_create");
   for (int count = 1; count <= kEvds; count = next_count(count, kEvds, 4)) {
     for (; present < count; ++present)
-      must(dat_evd_create(ia, QUEUE, cno, DAT_EVD_SOFTWARE_FLAG, &evds[present]), "dat_evd_create");
+      must(dat_evd_create(ia.handle, QUEUE, cno, DAT_EVD_SOFTWARE_FLAG, &evds[present]), "dat_evd_create");
     say("evds", count, "wake", cost(wake_by_an_evd, BATCH));
   }
   say("evds", kEvds, "bytes", (resident_bytes() - before) / kEvds);
 }
 
-static struct listener connection_listener;
+static struct meeting connection_meeting;
 
 static void make_and_end_connection(int number) {
   (void)number;
-  struct pair made = connect_pair(&connection_listener);
-  end_pair(&connection_listener, &made);
+  const struct pair made = connect_pair(&connection_meeting);
+  disconnect_ends(&made.ends[0], &made.ends[1]);
 }
 
 static void grow_connections(void) {
-  connection_listener = listen_here();
+  connection_meeting = meet_here();
   int made = 0;
   double before = 0;
   for (int count = 1; count <= kConnections; count = next_count(count, kConnections, 10)) {
@@ -331,20 +250,20 @@ static void grow_connections(void) {
 enum { kExchanges = 2000 };
 
 struct talk {
-  DAT_EP_HANDLE ep;
+  struct end end;
   struct region memory;
 };
 
 static void receive(const struct talk* talk) {
   const DAT_DTO_COOKIE cookie = {.as_64 = 2};
   DAT_LMR_TRIPLET local = talk->memory.local;
-  must(dat_ep_post_recv(talk->ep, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_recv");
+  must(dat_ep_post_recv(talk->end.ep, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_recv");
 }
 
 static void transmit(const struct talk* talk) {
   const DAT_DTO_COOKIE cookie = {.as_64 = 3};
   DAT_LMR_TRIPLET local = talk->memory.local;
-  must(dat_ep_post_send(talk->ep, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_send");
+  must(dat_ep_post_send(talk->end.ep, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_send");
 }
 
 /* Waits for the completions with these cookies, asleep: 64 processes have two CPUs. The peer's next message may
@@ -371,21 +290,21 @@ static void run_child(const char* name, int number, int ready, int go, int done,
   DAT_EVD_HANDLE connect;
   char byte = 0;
   const DAT_CONN_QUAL port = PORT_BASE + (unsigned)number / 2U;
-  open_ia(name);
+  open_with_queue(name);
   sink_bytes = room(1, kRegionSize);
-  talk.memory = make_region(sink_bytes, kRegionSize);
-  connect = make_evd(DAT_EVD_CONNECTION_FLAG);
-  talk.ep = make_ep(connect);
+  talk.memory = make_target(sink_bytes);
+  connect = make_evd(&ia, QUEUE, DAT_EVD_CONNECTION_FLAG);
+  talk.end = make_end(connect);
   receive(&talk);
   if (number % 2 == 0) {
     DAT_PSP_HANDLE psp;
-    DAT_EVD_HANDLE requests = make_evd(DAT_EVD_CR_FLAG);
-    must(dat_psp_create(ia, port, requests, DAT_PSP_CONSUMER_FLAG, &psp), "dat_psp_create");
+    DAT_EVD_HANDLE requests = make_evd(&ia, QUEUE, DAT_EVD_CR_FLAG);
+    must(dat_psp_create(ia.handle, port, requests, DAT_PSP_CONSUMER_FLAG, &psp), "dat_psp_create");
     check(write(ready, &byte, 1) == 1, "write");
     DAT_EVENT arrival = expect(requests, DAT_CONNECTION_REQUEST_EVENT);
-    must(dat_cr_accept(arrival.event_data.cr_arrival_event_data.cr_handle, talk.ep, 0, NULL), "dat_cr_accept");
+    must(dat_cr_accept(arrival.event_data.cr_arrival_event_data.cr_handle, talk.end.ep, 0, NULL), "dat_cr_accept");
   } else {
-    must(dat_ep_connect(talk.ep, address, port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+    must(dat_ep_connect(talk.end.ep, ia.address, port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
          "dat_ep_connect");
   }
   (void)expect(connect, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -475,9 +394,9 @@ int main(int argc, char** argv) {
   }
   for (size_t i = 0; argc == 3 && i < sizeof kSeries / sizeof kSeries[0]; ++i) {
     if (strcmp(argv[2], kSeries[i].name) != 0) continue;
-    open_ia(argv[1]);
+    open_with_queue(argv[1]);
     kSeries[i].run();
-    must(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
+    close_ia(&ia);
     return 0;
   }
   fprintf(stderr, "usage: bench-growth IA regions|endpoints|evds|connections|processes\n");

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
+#include "bench/common/check.h"
 #include "bench/instructions/traffic.h"
 
 #define COLLECT(statement)    \
@@ -26,12 +27,6 @@
 #define WARM_UP 2  /* rounds before the counted ones, which bind symbols and fill the libraries' caches */
 #define MAX_PATIENCE_US 500000U
 #define SLEEP_US 5000 /* long enough for the other thread to fall asleep */
-
-void check(bool good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "bench: %s\n", what);
-  exit(1);
-}
 
 static unsigned int patience_us;
 

@@ -29,5 +29,3 @@ bool take_recv(uint64_t number);
 
 /* The same, but sleeps until there is one. */
 void wait_recv(uint64_t number);
-
-void check(bool good, const char* what);

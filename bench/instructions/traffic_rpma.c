@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/common/check.h"
 #include "bench/instructions/traffic.h"
 
 #define PORT "7600"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/common/check.h"
 #include "bench/instructions/traffic.h"
 
 #define RESOLVE_MS 10000

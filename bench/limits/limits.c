@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/common/check.h"
+
 /* The best batch counts, because another program may take a CPU during any of them. */
 #define BATCHES 20U
 #define ROUND_TRIPS 2000U /* of a batch */
@@ -26,18 +28,6 @@
 #define COPIES 20U
 
 static _Alignas(128) atomic_uint line;
-
-static void check(int good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "bench-limits: %s\n", what);
-  exit(1);
-}
-
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void run_on(int cpu) {
   cpu_set_t set;

@@ -9,7 +9,6 @@
  * bench-soft-queue-pairs calls: post_all() posts 16 such Writes, and when all are done, poll_all() takes their
  * completions one by one, and poll_none() polls the empty queue as often. bench/soft/calls counts their instructions.
  */
-#include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,33 +16,24 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
-enum { kMost = 1000, kWrites = 2000, kDepth = 16, kSize = 8 };
+#include "bench/common/queue_pairs.h"
 
-static struct ibv_context* device;
-static struct ibv_pd* pd;
+enum { kMost = 1000, kWrites = 2000, kDepth = 16, kSize = 8, kTimeout = 20 };
+
 static struct ibv_cq* cq;
 static struct ibv_mr* mr;
-static union ibv_gid gid;
 static uint64_t memory[2];
 static struct ibv_qp* from[kMost];
 static struct ibv_qp* to[kMost];
 
-static void check(int good, const char* call) {
+static void check(bool good, const char* call) {
   if (good) return;
   fprintf(stderr, "bench-soft-queue-pairs: %s failed; run it by dapple-run, and raise ulimit -n if it is low\n", call);
   exit(1);
 }
 
-static void open_device(void) {
-  int count = 0;
-  struct ibv_device** list = ibv_get_device_list(&count);
-  check(list != NULL && count > 0, "ibv_get_device_list");
-  device = ibv_open_device(list[0]);
-  check(device != NULL, "ibv_open_device");
-  ibv_free_device_list(list);
-  check(ibv_query_gid(device, 1, 0, &gid) == 0, "ibv_query_gid");
-  pd = ibv_alloc_pd(device);
-  check(pd != NULL, "ibv_alloc_pd");
+static void open_with_queue(void) {
+  open_device();
   cq = ibv_create_cq(device, kDepth, NULL, NULL, 0);
   check(cq != NULL, "ibv_create_cq");
   mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -51,50 +41,19 @@ static void open_device(void) {
 }
 
 static struct ibv_qp* make_queue_pair(void) {
-  struct ibv_qp_init_attr init = {
+  const struct ibv_qp_init_attr init = {
       .send_cq = cq,
       .recv_cq = cq,
-      .qp_type = IBV_QPT_RC,
       .cap = {.max_send_wr = kDepth, .max_recv_wr = kDepth, .max_send_sge = 1, .max_recv_sge = 1},
   };
-  struct ibv_qp* qp = ibv_create_qp(pd, &init);
-  check(qp != NULL, "ibv_create_qp");
-  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-  check(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-        "ibv_modify_qp");
-  return qp;
-}
-
-static void connect_to(struct ibv_qp* qp, const struct ibv_qp* peer) {
-  struct ibv_qp_attr attr = {
-      .qp_state = IBV_QPS_RTR,
-      .path_mtu = IBV_MTU_1024,
-      .dest_qp_num = peer->qp_num,
-      .max_dest_rd_atomic = 1,
-      .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 64}},
-  };
-  check(ibv_modify_qp(qp, &attr,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-        "ibv_modify_qp");
-  attr.qp_state = IBV_QPS_RTS;
-  attr.timeout = 20;
-  attr.retry_cnt = 7;
-  attr.rnr_retry = 7;
-  attr.max_rd_atomic = 1;
-  check(ibv_modify_qp(qp, &attr,
-                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                          IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-        "ibv_modify_qp");
+  return create_queue_pair(init, IBV_ACCESS_REMOTE_WRITE);
 }
 
 static void make_pairs(unsigned first, unsigned count) {
   for (unsigned i = first; i < count; i++) {
     from[i] = make_queue_pair();
     to[i] = make_queue_pair();
-    connect_to(from[i], to[i]);
-    connect_to(to[i], from[i]);
+    connect_pair(from[i], to[i], kTimeout);
   }
 }
 
@@ -160,7 +119,7 @@ static long resident_kib(void) {
 }
 
 int main(int argc, char** argv) {
-  open_device();
+  open_with_queue();
   if (argc == 2 && strcmp(argv[1], "calls") == 0) return count_calls();
   unsigned made = 0;
   for (unsigned count = 1; count <= kMost; count *= 10) {

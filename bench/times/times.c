@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/common/check.h"
 #include "bench/instructions/traffic.h"
 
 #define WARM_UP 20U /* batches */
@@ -23,18 +24,6 @@
 #define MAX_PATIENCE_US 100000U
 
 _Static_assert(MAX_OUTSTANDING % POSTS_OF_A_RUN == 0, "a batch consists of whole runs");
-
-void check(bool good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "bench-times: %s\n", what);
-  exit(1);
-}
-
-static double now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 /* The time that now_ns() itself takes. */
 static double clock_ns(void) {

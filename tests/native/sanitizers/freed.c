@@ -26,11 +26,10 @@ static void run(struct ibv_qp* qp, enum ibv_wr_opcode opcode, const struct buffe
 
 int main(int count, char** arguments) {
   const char* which = count == 2 ? arguments[1] : "none";
-  open_device();
+  open_with_queue();
   struct ibv_qp* front = make_queue_pair();
   struct ibv_qp* back = make_queue_pair();
-  connect_to(front, back);
-  connect_to(back, front);
+  connect_pair(front, back, kTimeout);
 
   const struct buffer near = make_buffer(), far = make_buffer();
   memset(near.bytes, 1, kSize);

@@ -42,8 +42,7 @@ static struct connection make_connection(bool with_channel, bool with_shared) {
   check(made.srq != NULL || !with_shared, "ibv_create_srq");
   made.front = make_side(false, NULL);
   made.back = make_side(with_channel, made.srq);
-  connect_to(made.front.qp, made.back.qp);
-  connect_to(made.back.qp, made.front.qp);
+  connect_pair(made.front.qp, made.back.qp, kTimeout);
   return made;
 }
 
@@ -172,7 +171,7 @@ static void run_with_bug(const char* which) {
 }
 
 int main(int count, char** arguments) {
-  open_device();
+  open_with_queue();
   if (count == 2 && strcmp(arguments[1], "none") != 0) {
     run_with_bug(arguments[1]);
   } else {

@@ -113,11 +113,10 @@ static void query(void) {
 
 int main(int count_of_arguments, char** arguments) {
   const char* which = count_of_arguments == 2 ? arguments[1] : "none";
-  open_device();
+  open_with_queue();
   front = make_queue_pair();
   back = make_queue_pair();
-  connect_to(front, back);
-  connect_to(back, front);
+  connect_pair(front, back, kTimeout);
   query();
   write_and_read(strcmp(which, "sent") == 0, strcmp(which, "read") == 0);
   send(strcmp(which, "inline") == 0);
