@@ -211,91 +211,69 @@ void Server::drop(Connection& connection) {
   connection.slot = 0;
 }
 
+void Server::drop_malformed(Connection& connection) {
+  malformed_++;
+  drop(connection);
+}
+
 void Server::serve(Connection& connection) {
   alignas(8) std::byte room[soft::kMaxMessageSize];
   soft::Descriptors descriptors;
   const ssize_t size = soft::receive_message(connection.socket.get(), room, descriptors);
   if (size == -EAGAIN) return;
-  if (size == -EMFILE) return refuse_unreceived(connection, room);
-  if (size == -EMSGSIZE) malformed_++;
-  if (size <= 0) return drop(connection);
+  if (size == -EMSGSIZE) return drop_malformed(connection);
+  if (size <= 0 && size != -EMFILE) return drop(connection);
   // A member asks one question at a time: a second question would have to be stored.
-  if (connection.waits_for_port != 0) {
-    malformed_++;
-    return drop(connection);
-  }
+  if (connection.waits_for_port != 0) return drop_malformed(connection);
+  if (size == -EMFILE) return refuse_unreceived(connection, room);
   answer(connection, std::span(room, static_cast<size_t>(size)), descriptors);
 }
+
+const Server::Answer Server::kAnswers[] = {
+    {soft::MessageKind::kDevices, kAnyone, &Server::handle<soft::HeaderOnly, &Server::answer_devices>},
+    {soft::MessageKind::kDevice, kAnyone, &Server::handle<soft::DeviceRequest, &Server::answer_device>},
+    {soft::MessageKind::kSlot, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_slot>},
+    {soft::MessageKind::kAnnounce, kTrusted, &Server::handle<soft::AnnounceRequest, &Server::answer_announce>},
+    {soft::MessageKind::kStatus, kAnyone, &Server::handle<soft::HeaderOnly, &Server::answer_status>},
+    {soft::MessageKind::kCmOpen, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_cm_open>},
+    {soft::MessageKind::kCmRestore, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_cm_restore>},
+    {soft::MessageKind::kCmCommand, kTrusted, &Server::handle<soft::CmCommandRequest, &Server::answer_cm_command>},
+    {soft::MessageKind::kCapture, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_capture>},
+    {soft::MessageKind::kCmResume, kTrusted, &Server::handle<soft::CmResumeRequest, &Server::answer_cm_resume>},
+    {soft::MessageKind::kWays, kTrusted, &Server::handle<soft::WaysRequest, &Server::answer_ways>},
+    {soft::MessageKind::kYield, kTrusted, &Server::handle<soft::YieldRequest, &Server::answer_yield>},
+    {soft::MessageKind::kAnnounceGids, kTrusted,
+     &Server::handle<soft::AnnounceGidsRequest, &Server::answer_announce_gids>},
+};
 
 void Server::answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors) {
   soft::MessageHeader header;
   const bool whole = message.size() >= sizeof header;
   if (whole) memcpy(&header, message.data(), sizeof header);
-  if (!whole || header.magic != soft::kMagic || header.size != message.size()) {
-    malformed_++;
-    return drop(connection);
-  }
-  const auto kind = static_cast<soft::MessageKind>(header.kind);
+  if (!whole || header.magic != soft::kMagic || header.size != message.size()) return drop_malformed(connection);
+  connection.question = static_cast<soft::MessageKind>(header.kind);
   soft::Problem problem;
   if (header.version != soft::kProtocolVersion) {
     problem.set(EPROTONOSUPPORT,
                 "the dappled of this network namespace has protocol %u, but the program needs %u; end the programs "
                 "that use dappled and start again",
                 soft::kProtocolVersion, header.version);
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
-  const bool plain = message.size() == sizeof(soft::HeaderOnly);
-  const bool open_to_all =
-      kind == soft::MessageKind::kDevices || kind == soft::MessageKind::kDevice || kind == soft::MessageKind::kStatus;
-  if (!connection.trusted && !open_to_all) {
+  const Answer* answer = std::ranges::find(kAnswers, connection.question, &Answer::question);
+  const bool known = answer != std::end(kAnswers);
+  if (!connection.trusted && !(known && answer->asker == kAnyone)) {
     problem.set(EACCES,
                 "the dappled of this network namespace belongs to user %u and refuses user %u; run as that user, in "
                 "another network namespace, or set DAPPLE_TRUST_UID for both",
                 geteuid(), connection.uid);
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
-  switch (kind) {
-    case soft::MessageKind::kDevices:
-      if (plain) return answer_devices(connection);
-      break;
-    case soft::MessageKind::kDevice:
-      return answer_device(connection, message);
-    case soft::MessageKind::kSlot:
-      if (plain) return answer_slot(connection);
-      break;
-    case soft::MessageKind::kAnnounce:
-      return answer_announce(connection, message, descriptors);
-    case soft::MessageKind::kAnnounceGids:
-      return answer_announce_gids(connection, message);
-    case soft::MessageKind::kStatus:
-      if (plain) return answer_status(connection);
-      break;
-    case soft::MessageKind::kWays:
-      return answer_ways(connection, message);
-    case soft::MessageKind::kCmOpen:
-      if (plain) return answer_cm_open(connection, descriptors);
-      break;
-    case soft::MessageKind::kCmRestore:
-      if (plain) return answer_cm_restore(connection, descriptors);
-      break;
-    case soft::MessageKind::kCmCommand:
-      return answer_cm_command(connection, message);
-    case soft::MessageKind::kCmResume:
-      return answer_cm_resume(connection, message);
-    case soft::MessageKind::kCapture:
-      if (plain) return answer_capture(connection, descriptors);
-      break;
-    case soft::MessageKind::kYield:
-      return answer_yield(connection, message);
-    default:
-      break;
-  }
-  malformed_++;
-  drop(connection);
+  if (!known) return drop_malformed(connection);
+  (this->*answer->handle)(connection, message, descriptors);
 }
 
-void Server::send_reply(Connection& connection, soft::MessageKind kind, std::span<const std::byte> message,
-                        std::span<const int> descriptors) {
+void Server::send_reply(Connection& connection, std::span<const std::byte> message, std::span<const int> descriptors) {
   const int error = soft::send_message(connection.socket.get(), message, descriptors, MSG_DONTWAIT);
   if (error == 0) return;
   if (descriptors.empty() || (error != ETOOMANYREFS && error != ENOMEM && error != ENOBUFS)) return drop(connection);
@@ -306,7 +284,7 @@ void Server::send_reply(Connection& connection, soft::MessageKind kind, std::spa
     slots_left_ = true;
     connection.slot = 0;
   }
-  refuse(connection, kind, problem);
+  refuse(connection, problem);
 }
 
 int Server::refresh_devices() {
@@ -321,10 +299,10 @@ int Server::refresh_devices() {
   return error;
 }
 
-void Server::refuse_devices(Connection& connection, soft::MessageKind kind, int error) {
+void Server::refuse_devices(Connection& connection, int error) {
   soft::Problem problem;
   problem.set(error, "dappled cannot read the network interfaces: %s", strerror(error));
-  refuse(connection, kind, problem);
+  refuse(connection, problem);
 }
 
 void Server::tell_changes() {
@@ -339,46 +317,42 @@ void Server::tell_changes() {
   }
 }
 
-void Server::answer_devices(Connection& connection) {
+void Server::answer_devices(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&) {
   // The answer includes every change that came before the question.
-  if (const int error = refresh_devices(); error != 0)
-    return refuse_devices(connection, soft::MessageKind::kDevices, error);
+  if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, error);
   connection.told = false;
   soft::DevicesReply message;
   message.generation = devices_.generation();
   message.count = devices_.count();
   for (uint32_t i = 0; i < devices_.count(); i++) message.indexes[i] = devices_.at(i).index;
-  reply(connection, soft::MessageKind::kDevices, message);
+  reply(connection, message);
 }
 
-void Server::answer_device(Connection& connection, std::span<const std::byte> bytes) {
-  soft::DeviceRequest request;
-  const auto kind = soft::MessageKind::kDevice;
-  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
-    malformed_++;
-    return drop(connection);
-  }
-  if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, kind, error);
+void Server::answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&) {
+  if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, error);
   connection.told = false;
   const soft::DeviceInfo* device = devices_.find(request.index);
   if (device == nullptr) {
     soft::Problem problem;
     problem.set(ENODEV, "The device's network interface is gone");
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
   soft::DeviceReply message;
   message.device = *device;
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
-void Server::answer_slot(Connection& connection) {
-  const auto kind = soft::MessageKind::kSlot;
+void Server::answer_slot(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&) {
+  grant_slot(connection);
+}
+
+void Server::grant_slot(Connection& connection) {
   soft::Problem problem;
   soft::OwnedFd lease;
   uint32_t slot = 0;
   if (connection.slot != 0) {
-    problem.set(EEXIST, "The connection has slot %u", connection.slot);
-    return refuse(connection, kind, problem);
+    problem.set(EEXIST, "this connection already owns slot %u", connection.slot);
+    return refuse(connection, problem);
   }
   const Slots::Grant grant = slots_.take(slot, lease, problem);
   if (grant == Slots::Grant::kPortBusy) {
@@ -386,7 +360,7 @@ void Server::answer_slot(Connection& connection) {
     if (now() < connection.waits_for_port) return;
   }
   wait_for_port(connection, 0);
-  if (grant != Slots::Grant::kGranted) return refuse(connection, kind, problem);
+  if (grant != Slots::Grant::kGranted) return refuse(connection, problem);
   connection.slot = slot;
   // A program that has a slot can be reached, so its peers may ask for services from now on.
   give_wire(problem);
@@ -397,49 +371,39 @@ void Server::answer_slot(Connection& connection) {
   const int descriptors[] = {slots_.group().socket(slot), bundle.writer(), bundle.queue(), lease.get(),
                              slots_.counters_file()};
   static_assert(sizeof descriptors / sizeof descriptors[0] == soft::kSlotDescriptors);
-  reply(connection, kind, message, descriptors);
+  reply(connection, message, descriptors);
 }
 
 void Server::retry_waiting() {
   for (uint32_t i = 0; i < kMaxConnections && waiting_ > 0; i++) {
-    if (connections_[i].socket && connections_[i].waits_for_port != 0) answer_slot(connections_[i]);
+    if (connections_[i].socket && connections_[i].waits_for_port != 0) grant_slot(connections_[i]);
   }
 }
 
-void Server::answer_announce(Connection& connection, std::span<const std::byte> bytes, soft::Descriptors& descriptors) {
-  soft::AnnounceRequest request;
-  const auto kind = soft::MessageKind::kAnnounce;
-  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request) || request.device_count > soft::kMaxDevices ||
-      connection.slot != 0) {
-    malformed_++;
-    return drop(connection);
-  }
+void Server::answer_announce(Connection& connection, const soft::AnnounceRequest& request,
+                             soft::Descriptors& descriptors) {
+  if (request.device_count > soft::kMaxDevices || connection.slot != 0) return drop_malformed(connection);
   soft::Problem problem;
   if (request.slot != 0) {
-    if (!slots_.announce(request.slot, descriptors, problem)) return refuse(connection, kind, problem);
+    if (!slots_.announce(request.slot, descriptors, problem)) return refuse(connection, problem);
     connection.slot = request.slot;
     slots_left_ = true;  // others may have died together with the last dappled
   }
   for (uint32_t i = 0; i < request.device_count; i++) devices_.restore(request.devices[i]);
   soft::HeaderOnly message;
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
-void Server::answer_announce_gids(Connection& connection, std::span<const std::byte> bytes) {
-  soft::AnnounceGidsRequest request;
-  const auto kind = soft::MessageKind::kAnnounceGids;
-  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
-    malformed_++;
-    return drop(connection);
-  }
+void Server::answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request,
+                                  soft::Descriptors&) {
   refresh_devices();
   devices_.restore_gids(request);
   if (devices_.generation() != told_generation_) tell_changes();
   soft::HeaderOnly message;
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
-void Server::answer_status(Connection& connection) {
+void Server::answer_status(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&) {
   soft::StatusReply message;
   message.process = static_cast<uint32_t>(getpid());
   message.uid = geteuid();
@@ -453,7 +417,7 @@ void Server::answer_status(Connection& connection) {
   message.takeovers = slots_.takeovers();
   slots_.counters().add_to(message.counters);
   cm_.tell(message.connection_management);
-  reply(connection, soft::MessageKind::kStatus, message);
+  reply(connection, message);
 }
 
 }  // namespace dapple::dappled

@@ -12,10 +12,12 @@
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/slots.hpp"
+#include "provider/member/cm_messages.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/socket_process.hpp"
 #include "provider/member/unix_message.hpp"
+#include "provider/member/way_messages.hpp"
 
 namespace dapple::dappled {
 
@@ -46,6 +48,7 @@ class Server final : private GidUsers {
     bool trusted = false;
     uint32_t slot = 0;                // 0: none
     bool told = false;                // notified of a change, and has not asked for devices since
+    soft::MessageKind question = {};  // the last one
     soft::CmChannelName held;         // the channel that its last command holds
     Milliseconds waits_for_port = 0;  // until then its question for a slot is open; 0: none is
   };
@@ -56,38 +59,59 @@ class Server final : private GidUsers {
   void drop(Connection& connection);
   void wait_for_port(Connection& connection, Milliseconds until);  // 0: no longer
   void serve(Connection& connection);
+  void drop_malformed(Connection& connection);
+
+  // Who may ask a question.
+  enum Asker : uint8_t { kTrusted, kAnyone };
+  struct Answer {
+    soft::MessageKind question;
+    Asker asker;
+    void (Server::*handle)(Connection&, std::span<const std::byte>, soft::Descriptors&);
+  };
+  static const Answer kAnswers[];
+
   void answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors);
-  void answer_devices(Connection& connection);
-  void answer_device(Connection& connection, std::span<const std::byte> message);
-  void answer_slot(Connection& connection);
-  void answer_announce(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors);
-  void answer_status(Connection& connection);
-  void answer_ways(Connection& connection, std::span<const std::byte> message);
+  // Calls kAnswer if the message is a well-formed Request; drops the connection otherwise.
+  template <class Request, void (Server::*kAnswer)(Connection&, const Request&, soft::Descriptors&)>
+  void handle(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors) {
+    Request request;
+    if (!soft::well_formed(message, static_cast<uint16_t>(connection.question), request))
+      return drop_malformed(connection);
+    (this->*kAnswer)(connection, request, descriptors);
+  }
+  void answer_devices(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
+  void answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&);
+  void answer_slot(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
+  void grant_slot(Connection& connection);
+  void answer_announce(Connection& connection, const soft::AnnounceRequest& request, soft::Descriptors& descriptors);
+  void answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request, soft::Descriptors&);
+  void answer_status(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
+  // server_ways.cpp
+  void answer_ways(Connection& connection, const soft::WaysRequest& request, soft::Descriptors&);
 
   // server_refusals.cpp
   soft::ErrorReply refusal(const soft::Problem& problem);
   void refuse_connection(const soft::OwnedFd& socket, const soft::Problem& problem);
   void refuse_unreceived(Connection& connection, std::span<const std::byte> message);
-  void answer_yield(Connection& connection, std::span<const std::byte> message);
-  void refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem);
+  void answer_yield(Connection& connection, const soft::YieldRequest& request, soft::Descriptors&);
+  // These two answer the connection's question.
+  void refuse(Connection& connection, const soft::Problem& problem);
   template <class Reply>
-  void reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors = {}) {
-    const uint16_t number = static_cast<uint16_t>(kind) | soft::kReplyBit;
-    send_reply(connection, kind, soft::seal(reply, number), descriptors);
+  void reply(Connection& connection, Reply& reply, std::span<const int> descriptors = {}) {
+    const uint16_t kind = static_cast<uint16_t>(connection.question) | soft::kReplyBit;
+    send_reply(connection, soft::seal(reply, kind), descriptors);
   }
-  void send_reply(Connection& connection, soft::MessageKind kind, std::span<const std::byte> message,
-                  std::span<const int> descriptors);
+  void send_reply(Connection& connection, std::span<const std::byte> message, std::span<const int> descriptors);
 
   // server_rdma_cm.cpp
-  void answer_cm_open(Connection& connection, soft::Descriptors& descriptors);
-  void answer_cm_restore(Connection& connection, soft::Descriptors& descriptors);
-  void answer_cm_command(Connection& connection, std::span<const std::byte> message);
-  void answer_cm_resume(Connection& connection, std::span<const std::byte> message);
+  void answer_cm_open(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
+  void answer_cm_restore(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
+  void answer_cm_command(Connection& connection, const soft::CmCommandRequest& request, soft::Descriptors&);
+  void answer_cm_resume(Connection& connection, const soft::CmResumeRequest&, soft::Descriptors&);
   void resume(Connection& connection);
-  void answer_capture(Connection& connection, soft::Descriptors& descriptors);
+  void answer_capture(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
   void give_wire(soft::Problem& problem);
 
-  void answer_announce_gids(Connection& connection, std::span<const std::byte> message);
   // GidUsers
   bool uses_gid(const soft::DeviceInfo& device, uint32_t gid_index) const override {
     return slots_.uses_gid(device.netdev_index, gid_index) || cm_.uses_gid(device.index, gid_index);
@@ -95,7 +119,7 @@ class Server final : private GidUsers {
   void gids_removed() override { slots_.gids_removed(); }
   // 0, or the errno of a reading that has failed. The table stays as it was then.
   int refresh_devices();
-  void refuse_devices(Connection& connection, soft::MessageKind kind, int error);
+  void refuse_devices(Connection& connection, int error);
   void tell_changes();
   void retry_waiting();
   int wait_time() const;

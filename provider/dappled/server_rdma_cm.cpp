@@ -18,49 +18,41 @@ constexpr Milliseconds kRetryPort = 100;
 
 }  // namespace
 
-void Server::answer_cm_open(Connection& connection, soft::Descriptors& descriptors) {
-  const auto kind = soft::MessageKind::kCmOpen;
+void Server::answer_cm_open(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
   soft::Problem problem;
   // A busy port is no reason to refuse: members of the last dappled pass it on, or it becomes free.
-  if (slots_.take_port(problem) == Slots::Grant::kRefused) return refuse(connection, kind, problem);
+  if (slots_.take_port(problem) == Slots::Grant::kRefused) return refuse(connection, problem);
   problem.clear();
   if (!descriptors.fds[0]) {
     problem.set(EINVAL, "The question lacks the channel's descriptor");
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
   give_wire(problem);
-  if (is_file_shortage(problem.error)) return refuse(connection, kind, problem);
+  if (is_file_shortage(problem.error)) return refuse(connection, problem);
   soft::CmOpenReply message;
   int journal = -1;
   if (const int error = cm_.open(std::move(descriptors.fds[0]), message.channel, journal); error != 0) {
     problem.set(error, "dappled cannot open rdma_cm: %s", strerror(error));
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
   give_wire(problem);
-  reply(connection, kind, message, {&journal, 1});
+  reply(connection, message, {&journal, 1});
 }
 
-void Server::answer_cm_restore(Connection& connection, soft::Descriptors& descriptors) {
-  const auto kind = soft::MessageKind::kCmRestore;
+void Server::answer_cm_restore(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
   refresh_devices();
   soft::CmRestoreReply message;
   const int error = cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), message);
   soft::Problem problem;
   if (error != 0) {
     problem.set(error, "dappled cannot take over a channel of rdma_cm: %s", strerror(error));
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
   give_wire(problem);
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
-void Server::answer_cm_command(Connection& connection, std::span<const std::byte> bytes) {
-  soft::CmCommandRequest request;
-  const auto kind = soft::MessageKind::kCmCommand;
-  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
-    malformed_++;
-    return drop(connection);
-  }
+void Server::answer_cm_command(Connection& connection, const soft::CmCommandRequest& request, soft::Descriptors&) {
   // These two commands need the present devices. For other commands, changes can wait until the watch wakes the loop.
   rdma_ucm_cmd_hdr header = {};
   if (request.length >= sizeof header) memcpy(&header, request.command, sizeof header);
@@ -73,7 +65,7 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
     if (connection.held.key != held.key || connection.held.number != held.number) resume(connection);
     connection.held = held;
   }
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
 void Server::resume(Connection& connection) {
@@ -81,27 +73,20 @@ void Server::resume(Connection& connection) {
   connection.held = {};
 }
 
-void Server::answer_cm_resume(Connection& connection, std::span<const std::byte> bytes) {
-  soft::CmResumeRequest request;
-  const auto kind = soft::MessageKind::kCmResume;
-  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
-    malformed_++;
-    return drop(connection);
-  }
+void Server::answer_cm_resume(Connection& connection, const soft::CmResumeRequest&, soft::Descriptors&) {
   resume(connection);
   soft::HeaderOnly message;
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
-void Server::answer_capture(Connection& connection, soft::Descriptors& descriptors) {
-  const auto kind = soft::MessageKind::kCapture;
+void Server::answer_capture(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
   if (const int error = cm_.captures().add(number_of(connection), std::move(descriptors.fds[0])); error != 0) {
     soft::Problem problem;
     problem.set(error, "dappled cannot write packets to this file: %s", strerror(error));
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
   soft::HeaderOnly message;
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
 // QP 1 answers as long as a program has the port. It also answers requests for services that do not exist here.

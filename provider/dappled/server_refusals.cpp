@@ -29,10 +29,10 @@ soft::ErrorReply Server::refusal(const soft::Problem& problem) {
   return message;
 }
 
-void Server::refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem) {
+void Server::refuse(Connection& connection, const soft::Problem& problem) {
   refused_requests_++;
   soft::ErrorReply message = refusal(problem);
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
 void Server::refuse_connection(const soft::OwnedFd& socket, const soft::Problem& problem) {
@@ -46,31 +46,23 @@ void Server::refuse_connection(const soft::OwnedFd& socket, const soft::Problem&
 void Server::refuse_unreceived(Connection& connection, std::span<const std::byte> message) {
   soft::MessageHeader header;
   memcpy(&header, message.data(), sizeof header);
-  if (header.magic != soft::kMagic || !connection.trusted) {
-    malformed_++;
-    return drop(connection);
-  }
+  if (header.magic != soft::kMagic || !connection.trusted) return drop_malformed(connection);
+  connection.question = static_cast<soft::MessageKind>(header.kind);
   soft::Problem problem;
   problem.set(EMFILE, "dappled has no file descriptor left");
-  refuse(connection, static_cast<soft::MessageKind>(header.kind), problem);
+  refuse(connection, problem);
 }
 
-void Server::answer_yield(Connection& connection, std::span<const std::byte> bytes) {
-  soft::YieldRequest request;
-  const auto kind = soft::MessageKind::kYield;
-  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
-    malformed_++;
-    return drop(connection);
-  }
+void Server::answer_yield(Connection& connection, const soft::YieldRequest& request, soft::Descriptors&) {
   if (!request.limits.allow_more_than(soft::hard_limits())) {
     soft::Problem problem;
     problem.set(EPERM, "This dappled is as little limited");
-    return refuse(connection, kind, problem);
+    return refuse(connection, problem);
   }
   listener_.reset();
   yielded_ = true;
   soft::HeaderOnly message;
-  reply(connection, kind, message);
+  reply(connection, message);
   // Members look for another dappled as soon as this one ends, and one of them could take the name.
   pollfd successor = {connection.socket.get(), POLLIN, 0};
   if (connection.socket) poll(&successor, 1, kSuccessorMilliseconds);

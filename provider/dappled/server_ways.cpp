@@ -3,17 +3,10 @@
 //
 // The server's answers about the ways of programs' connections.
 #include "provider/dappled/server.hpp"
-#include "provider/member/way_messages.hpp"
 
 namespace dapple::dappled {
 
-void Server::answer_ways(Connection& connection, std::span<const std::byte> bytes) {
-  soft::WaysRequest request;
-  const auto kind = soft::MessageKind::kWays;
-  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
-    malformed_++;
-    return drop(connection);
-  }
+void Server::answer_ways(Connection& connection, const soft::WaysRequest& request, soft::Descriptors&) {
   const Connection* owner = nullptr;
   for (const Connection& other : connections_) {
     if (!other.socket || other.slot == 0 || other.slot < request.slot) continue;
@@ -21,7 +14,7 @@ void Server::answer_ways(Connection& connection, std::span<const std::byte> byte
   }
   const soft::SlotPages* pages = owner == nullptr ? nullptr : slots_.counters().at(owner->slot);
   soft::WaysReply message;
-  if (pages == nullptr) return reply(connection, kind, message);
+  if (pages == nullptr) return reply(connection, message);
   const soft::SlotWays& ways = pages->ways;
   message.slot = owner->slot;
   message.process = static_cast<uint32_t>(owner->process);
@@ -37,7 +30,7 @@ void Server::answer_ways(Connection& connection, std::span<const std::byte> byte
     }
     if (ways.rows[i].read(message.rows[message.count])) message.count++;
   }
-  reply(connection, kind, message);
+  reply(connection, message);
 }
 
 }  // namespace dapple::dappled
