@@ -170,7 +170,8 @@ enum class Placed : uint8_t {
 // A queue pair writes its packets to it.
 class PacketSink {
  public:
-  // False if each packet that it takes arrives, or the peer has ended. Packets of the peer may come on another way.
+  // False if the sink is lossless: every committed packet arrives unless the peer ends. The peer's packets may use
+  // another transport.
   bool may_lose_packets() const { return may_lose_packets_; }
   // Room for a packet's headers, payload and pad, or nullptr if the sink takes no more now. One at a time.
   virtual std::byte* reserve(size_t size) = 0;

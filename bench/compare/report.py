@@ -17,7 +17,7 @@ SPDX = """<!-- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause -->
 PROSE = """# Performance
 
 `bench/run --all` measures dapple beside the programs that do the same in Debian, in turn, round by round. `bench/run --all --report`
-writes this page from its results. A missed target is shown as one.
+writes this page from its results. Missed targets are marked.
 
 Each cell has the lowest, the median and the highest of the rounds. The ratio is dapple's figure divided by the other's: of the best rounds
 where the programs print averages, and of the medians elsewhere. It is rounded to two decimal places, and then compared with the target.

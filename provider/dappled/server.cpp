@@ -334,7 +334,7 @@ void Server::answer_device(Connection& connection, const soft::DeviceRequest& re
   const soft::DeviceInfo* device = devices_.find(request.index);
   if (device == nullptr) {
     soft::Problem problem;
-    problem.set(ENODEV, "The device's network interface is gone");
+    problem.set(ENODEV, "the device's network interface is gone");
     return refuse(connection, problem);
   }
   soft::DeviceReply message;

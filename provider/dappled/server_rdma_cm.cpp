@@ -24,7 +24,7 @@ void Server::answer_cm_open(Connection& connection, const soft::HeaderOnly&, sof
   if (slots_.take_port(problem) == Slots::Grant::kRefused) return refuse(connection, problem);
   problem.clear();
   if (!descriptors.fds[0]) {
-    problem.set(EINVAL, "The question lacks the channel's descriptor");
+    problem.set(EINVAL, "the question lacks the channel's descriptor");
     return refuse(connection, problem);
   }
   give_wire(problem);

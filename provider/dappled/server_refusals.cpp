@@ -56,7 +56,7 @@ void Server::refuse_unreceived(Connection& connection, std::span<const std::byte
 void Server::answer_yield(Connection& connection, const soft::YieldRequest& request, soft::Descriptors&) {
   if (!request.limits.allow_more_than(soft::hard_limits())) {
     soft::Problem problem;
-    problem.set(EPERM, "This dappled is as little limited");
+    problem.set(EPERM, "the running dappled has no lower limits");
     return refuse(connection, problem);
   }
   listener_.reset();

@@ -152,7 +152,7 @@ void Slots::find_left() {
 bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem) {
   const bool complete = handed.count == soft::kAnnounceDescriptors || (handed.count == 0 && group_.exists());
   if (!complete || slot == 0 || slot >= soft::kMaxSlots) {
-    problem.set(EINVAL, "The announcement lacks a slot, the bundle or the counters");
+    problem.set(EINVAL, "the announcement lacks a slot, the bundle or the counters");
     return false;
   }
   if (!group_.exists()) {
@@ -162,7 +162,7 @@ bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& pr
     find_left();
   }
   if (slot >= group_.size() || states_[slot] == State::kOwned || !slot_in_use(slot)) {
-    problem.set(EBUSY, "Slot %u of UDP port %u has another owner; start the program again", slot, soft::kRocePort);
+    problem.set(EBUSY, "slot %u of UDP port %u has another owner; start the program again", slot, soft::kRocePort);
     return false;
   }
   if (const int error = group_.open(slot); error != 0) {

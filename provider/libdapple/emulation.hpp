@@ -24,7 +24,7 @@ struct EmulatorLibrary {
   // device writes to itself for this test.
   const char* (*fails_iova_test)(ibv_context* context);
   // The emulator of this process, made by the first call, and again by the first call in a child of fork(). show:
-  // where findings go, or null. Null and *why if it is not possible. Not for two threads at the same time.
+  // where findings go, or null. Returns null and sets *why on failure. Not thread-safe.
   RegionPolicy* (*start)(ShowFinding show, const char** why);
   // These two functions do the work of the instructions, for memory with a shadow.
   void (*clean)(const void* address, size_t length);

@@ -55,7 +55,7 @@ bool may_change_soon(const Problem& problem) {
 std::unique_ptr<DaemonLink> DaemonLink::open(Problem& problem, Start start) {
   std::unique_ptr<DaemonLink> link(new (std::nothrow) DaemonLink(start));
   if (link == nullptr) {
-    problem.set(ENOMEM, "No memory for the connection to dappled");
+    problem.set(ENOMEM, "no memory for the connection to dappled");
     return nullptr;
   }
   return link->check(problem) ? std::move(link) : nullptr;
@@ -65,7 +65,7 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
   nobody = false;
   OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) {
-    problem.set(errno, "No socket to reach dappled: %s%s", strerror(errno), descriptor_remedy(errno));
+    problem.set(errno, "cannot make a socket to reach dappled: %s%s", strerror(errno), descriptor_remedy(errno));
     return false;
   }
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswerTime, sizeof kAnswerTime);
@@ -345,7 +345,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     }
     SlotPages* pages = map_counters(descriptors.fds[kSlotDescriptors - 1].get(), reply.slot);
     if (pages == nullptr) {
-      problem.set(ENOMEM, "The slot's counters cannot be mapped: %s", strerror(errno));
+      problem.set(ENOMEM, "the slot's counters cannot be mapped: %s", strerror(errno));
       disconnect();
       return false;
     }

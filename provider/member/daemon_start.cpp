@@ -215,13 +215,13 @@ bool start_daemon(Starting starting, Problem& problem) {
   if (!find_program(path, problem)) return false;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    problem.set(errno, "No pipe to start dappled with: %s%s", strerror(errno), descriptor_remedy(errno));
+    problem.set(errno, "cannot create a pipe for dappled: %s%s", strerror(errno), descriptor_remedy(errno));
     return false;
   }
   OwnedFd from(ends[0]), to(ends[1]);
   const Room room;
   if (!room) {
-    problem.set(errno, "No memory to start dappled: %s; raise ulimit -v", strerror(errno));
+    problem.set(errno, "no memory to start dappled: %s; raise ulimit -v", strerror(errno));
     return false;
   }
   environment_for(room.environment());
@@ -240,7 +240,8 @@ bool start_daemon(Starting starting, Problem& problem) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   to.reset();
   if (process < 0) {
-    problem.set(clone_error, "No process for dappled: %s%s", strerror(clone_error), process_remedy(clone_error));
+    problem.set(clone_error, "cannot create a process for dappled: %s%s", strerror(clone_error),
+                process_remedy(clone_error));
     return false;
   }
   // dappled continues in a process of its own, and this child ends.

@@ -56,7 +56,7 @@ inline constexpr WayName kWayNames[] = {
     {"other_user", "another user"},
     {"no_memory", "no memory"},
     {"no_descriptor", "no file descriptor"},
-    {"cap", "cap of shared memory reached"},
+    {"cap", "DAPPLE_SAME_HOST_MIB limit reached"},
     {"peer_no_memory", "the peer has no memory"},
     {"peer_no_descriptor", "the peer has no file descriptor"},
     {"other_release", "the peer has another release of dapple"},

@@ -132,7 +132,7 @@ DAT_RETURN create(Ia& ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_
   EpAttr attr;
   if (ep_attr && !to_core(ia, *ep_attr, attr)) return error(DAT_INVALID_PARAMETER, attr_number);
   if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), attr_number)) {
-    log_refused(ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
+    log_refused(ia, "an EP's qos", attr.qos, "only DAT_QOS_BEST_EFFORT is supported");
     return status;
   }
   if (!ep_handle) return error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG8 : DAT_INVALID_ARG7);

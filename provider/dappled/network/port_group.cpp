@@ -105,7 +105,7 @@ bool PortGroup::create(soft::Problem& problem) {
     first = bound_socket(false, error);
   }
   if (!first) {
-    problem.set(error, error == EADDRINUSE ? "UDP port %u is in use" : "No socket on UDP port %u: %s", port_,
+    problem.set(error, error == EADDRINUSE ? "UDP port %u is in use" : "cannot make a socket on UDP port %u: %s", port_,
                 strerror(error));
     return false;
   }
@@ -157,7 +157,7 @@ bool PortGroup::grow(soft::Problem& problem) {
   }
   if (size_ == before) {
     if (error == ENOSPC) {
-      problem.set(error, "All %u slots of UDP port %u are in use; end a program, or use another network namespace",
+      problem.set(error, "all %u slots of UDP port %u are in use; end a program, or use another network namespace",
                   soft::kMaxSlots - 1, port_);
     } else {
       problem.set(error, "dappled cannot add a socket on UDP port %u: %s", port_, strerror(error));
@@ -180,7 +180,7 @@ bool PortGroup::steer(soft::Problem& problem) {
   };
   const sock_fprog program = {sizeof code / sizeof code[0], code};
   if (setsockopt(sockets_[0].get(), SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program) == 0) return true;
-  problem.set(errno, "This kernel steers no packets among sockets of one port: %s", strerror(errno));
+  problem.set(errno, "cannot attach the SO_REUSEPORT filter for UDP port %u: %s", port_, strerror(errno));
   return false;
 }
 

@@ -32,7 +32,7 @@ std::unique_ptr<MadWire> MadWire::open(int socket, bool dual_stack, soft::SlotCo
   made->wire_->set_tap(tap);
   made->batch_.reset(made->wire_->make_batch());
   if (made->batch_ != nullptr) return made;
-  problem.set(ENOMEM, "No memory for packets of connection management");
+  problem.set(ENOMEM, "no memory for packets of connection management");
   return nullptr;
 }
 

@@ -51,7 +51,7 @@ bool close_listed(unsigned first, unsigned last) {
   const int folder = real.open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return false;
   alignas(dirent64) char entries[2048];
-  // A list from which names vanish may skip others.
+  // Closing descriptors while the folder is read can skip entries: read it until a pass closes nothing.
   for (bool closed = true; closed;) {
     closed = false;
     lseek(folder, 0, SEEK_SET);

@@ -255,7 +255,8 @@ void answer(Answers& answers, const nlmsghdr* header) {
 int tell_no_socket() {
   const int error = errno;
   soft::Problem problem;
-  problem.set(error, "No socket for the list of devices: %s%s", strerror(error), soft::descriptor_remedy(error));
+  problem.set(error, "cannot make a socket for the list of devices: %s%s", strerror(error),
+              soft::descriptor_remedy(error));
   complain(problem);
   errno = error;
   return -1;

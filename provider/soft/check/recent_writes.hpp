@@ -24,7 +24,7 @@ class RecentWrites {
 
   // A later packet of a Write makes it longer. Returns an earlier Write of another queue pair to some of these bytes.
   std::optional<Write> add(const Write& write);
-  // A completion: the program may know of all Writes so far.
+  // Called for each completion. After it the program may rely on all Writes so far.
   void clear();
   // Before the queue pair is destroyed.
   void forget(const void* qp);

@@ -163,7 +163,7 @@ struct Qp {
   // them. Null otherwise. Set once.
   roce::ReliableConnection* bare_connection = nullptr;
   Path path;               // to the peer (RC, UC)
-  RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
+  RingTo* ring = nullptr;  // shared-memory ring to the peer; null for UDP; holds one reference
   uint32_t way_place = 0;  // in the node's table of ways
   uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
   Pace pace;

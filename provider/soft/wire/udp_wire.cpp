@@ -139,7 +139,7 @@ std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem, Envir
   std::unique_ptr<UdpWire> wire(new (std::nothrow) UdpWire);
   if (wire != nullptr) wire->room_.reset(new (std::nothrow) Room);
   if (wire == nullptr || wire->room_ == nullptr) {
-    problem.set(ENOMEM, "No memory for the device's wire");
+    problem.set(ENOMEM, "no memory for the device's wire");
     return nullptr;
   }
   wire->slot_ = slot;
@@ -162,7 +162,7 @@ bool UdpWire::prepare(Problem& problem) {
     error = set(socket, IPPROTO_IP, IP_PKTINFO, 1);
   }
   if (error != 0) {
-    problem.set(error, "The slot's socket cannot report addresses: %s", strerror(error));
+    problem.set(error, "the slot's socket cannot report addresses: %s", strerror(error));
     return false;
   }
   send_.counters = counters_;

@@ -238,8 +238,8 @@ class Evd : public Object {
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
-  // The completions that may wait: those of all events (see reap() and wait()) and all of the CQ, so that destroying
-  // an endpoint can empty the CQ.
+  // Capacity of completions_: qlen() for undelivered events (see reap() and wait()) plus a full CQ, so that destroying
+  // an endpoint can always drain the CQ.
   uint32_t most_completions() const { return qlen() + static_cast<uint32_t>(cq_->cqe) + CompletionRing::kBatch; }
   // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES without memory for that many pending events.
   Result<> allow_threshold(uint32_t threshold);

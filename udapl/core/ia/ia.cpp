@@ -271,7 +271,7 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   destroy_all<Lmr>();
   destroy_all<Pz>();
   give_up_async_evd();
-  // From now on, other IAs that report to an EVD of this one report nowhere.
+  // Other IAs must stop using this IA's EVDs as their asynchronous EVD.
   arena<Ia>().for_each([this](Ia& other) {
     if (other.async_evd_ && &other.async_evd_->ia() == this) other.give_up_async_evd();
   });
@@ -279,7 +279,7 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   destroy_all<Cr>();  // requests that have been dequeued; the others went with their EVDs
   list_of(Kind::kCno).for_each<Cno>([&](Cno& cno) {
     if (Cno::free(cno, true, agents)) return;
-    // An EVD that the device keeps has it; but nobody may wait on it any more.
+    // An EVD whose CQ the device refused to destroy still uses the CNO. Wake and reject its waiters.
     cno.notifier()->close(true, agents);
     ObjectList::remove(cno);
     arena<Cno>().abandon(&cno, tables().dead);
