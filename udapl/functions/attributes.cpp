@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/functions/attributes.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 
 #include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/functions/convert.hpp"
 #include "udapl/functions/version.hpp"
 
 namespace dapple::udapl::functions {

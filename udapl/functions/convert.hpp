@@ -34,6 +34,9 @@ struct ArgumentNumber {
 // arguments: those of the called function that this error may name.
 DAT_RETURN to_dat(Error failure, std::initializer_list<ArgumentNumber> arguments = {}) noexcept;
 void to_dat(const Event& event, DAT_EVENT& out) noexcept;
+// attributes.cpp. Both fill the whole structure and leave nothing of the memory's earlier contents.
+void fill(const Ia& ia, DAT_IA_ATTR& attr);
+void fill(const Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr);
 DAT_HANDLE_TYPE to_dat(Kind kind) noexcept;
 
 inline DAT_RETURN to_dat(const Result<>& result, std::initializer_list<ArgumentNumber> arguments = {}) noexcept {

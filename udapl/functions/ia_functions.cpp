@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/functions/attributes.hpp"
+#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/provider.hpp"
 

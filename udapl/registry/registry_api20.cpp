@@ -8,7 +8,6 @@
 #include "udapl/registry/export.hpp"
 #include "udapl/registry/guarded.hpp"
 #include "udapl/registry/ia_table.hpp"
-#include "udapl/registry/is_name.hpp"
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/status.hpp"
 
