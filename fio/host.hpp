@@ -29,12 +29,12 @@ class Structure {
   template <typename T>
   [[nodiscard]] T get(std::uint32_t offset) const noexcept {
     T value;
-    std::memcpy(&value, at_ + offset, sizeof value);
+    std::memcpy(&value, at_ + offset, sizeof(T));
     return value;
   }
   template <typename T>
   void set(std::uint32_t offset, T value) const noexcept {
-    std::memcpy(at_ + offset, &value, sizeof value);
+    std::memcpy(at_ + offset, &value, sizeof(T));
   }
 
  private:
