@@ -4,15 +4,12 @@
 
 #include <errno.h>
 
+#include "provider/member/name_table.hpp"
+
 namespace dapple::soft {
 namespace {
 
-struct Name {
-  std::string_view name;
-  int value;
-};
-
-constexpr Name kErrors[] = {
+constexpr Named<int> kErrors[] = {
     {"EPERM", EPERM},
     {"ENOENT", ENOENT},
     {"EINTR", EINTR},
@@ -41,17 +38,11 @@ constexpr Name kErrors[] = {
 }  // namespace
 
 std::string_view errno_name(int error) {
-  for (const Name& candidate : kErrors) {
-    if (candidate.value == error) return candidate.name;
-  }
-  return {};
+  return name_in(kErrors, error, {});
 }
 
 int errno_of(std::string_view name) {
-  for (const Name& candidate : kErrors) {
-    if (candidate.name == name) return candidate.value;
-  }
-  return 0;
+  return value_in(kErrors, name, 0);
 }
 
 }  // namespace dapple::soft

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/faults/completion_names.hpp"
+#include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/progress/context.hpp"
 #include "roce/send_queue.hpp"
 

@@ -18,9 +18,8 @@
 #include "provider/member/errno_names.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/faults/call_site.hpp"
-#include "provider/soft/faults/completion_names.hpp"
-#include "provider/soft/faults/event_names.hpp"
 #include "provider/soft/faults/faults.hpp"
+#include "provider/soft/faults/verbs_names.hpp"
 
 namespace dapple::soft {
 namespace {

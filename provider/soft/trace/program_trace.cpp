@@ -4,8 +4,7 @@
 
 #include <errno.h>
 
-#include "provider/soft/faults/completion_names.hpp"
-#include "provider/soft/faults/event_names.hpp"
+#include "provider/soft/faults/verbs_names.hpp"
 
 namespace dapple::soft {
 namespace {

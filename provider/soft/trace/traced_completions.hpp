@@ -3,7 +3,7 @@
 #pragma once
 
 #include "provider/member/trace.hpp"
-#include "provider/soft/faults/completion_names.hpp"
+#include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/faults/completion_names.hpp"
+#include "provider/soft/faults/verbs_names.hpp"
+
+#include "provider/member/name_table.hpp"
 
 namespace dapple::soft {
 namespace {
 
-template <typename Value>
-struct Name {
-  std::string_view name;
-  Value value;
-};
-
-constexpr Name<roce::CompletionStatus> kStatuses[] = {
+constexpr Named<roce::CompletionStatus> kStatuses[] = {
     {"SUCCESS", roce::CompletionStatus::kSuccess},
     {"LOC_LEN_ERR", roce::CompletionStatus::kLocalLength},
     {"LOC_QP_OP_ERR", roce::CompletionStatus::kLocalQpOperation},
@@ -27,7 +23,7 @@ constexpr Name<roce::CompletionStatus> kStatuses[] = {
     {"RNR_RETRY_EXC_ERR", roce::CompletionStatus::kRnrRetryExceeded},
 };
 
-constexpr Name<roce::CompletionOpcode> kCompletionOpcodes[] = {
+constexpr Named<roce::CompletionOpcode> kCompletionOpcodes[] = {
     {"SEND", roce::CompletionOpcode::kSend},
     {"RDMA_WRITE", roce::CompletionOpcode::kWrite},
     {"RDMA_READ", roce::CompletionOpcode::kRead},
@@ -41,7 +37,7 @@ constexpr Name<roce::CompletionOpcode> kCompletionOpcodes[] = {
     {"RECV_RDMA_WITH_IMM", roce::CompletionOpcode::kReceiveWriteImmediate},
 };
 
-constexpr Name<roce::SendOpcode> kSendOpcodes[] = {
+constexpr Named<roce::SendOpcode> kSendOpcodes[] = {
     {"RDMA_WRITE", roce::SendOpcode::kWrite},
     {"RDMA_WRITE_WITH_IMM", roce::SendOpcode::kWriteImmediate},
     {"SEND", roce::SendOpcode::kSend},
@@ -56,33 +52,52 @@ constexpr Name<roce::SendOpcode> kSendOpcodes[] = {
     {"ATOMIC_WRITE", roce::SendOpcode::kAtomicWrite},
 };
 
-template <typename Value, size_t kCount>
-std::string_view name_in(const Name<Value> (&names)[kCount], Value value) {
-  for (const Name<Value>& candidate : names) {
-    if (candidate.value == value) return candidate.name;
-  }
-  return "unknown";
-}
+constexpr Named<int> kEvents[] = {
+    {"CQ_ERR", IBV_EVENT_CQ_ERR},
+    {"QP_FATAL", IBV_EVENT_QP_FATAL},
+    {"QP_REQ_ERR", IBV_EVENT_QP_REQ_ERR},
+    {"QP_ACCESS_ERR", IBV_EVENT_QP_ACCESS_ERR},
+    {"COMM_EST", IBV_EVENT_COMM_EST},
+    {"SQ_DRAINED", IBV_EVENT_SQ_DRAINED},
+    {"PATH_MIG", IBV_EVENT_PATH_MIG},
+    {"PATH_MIG_ERR", IBV_EVENT_PATH_MIG_ERR},
+    {"DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL},
+    {"PORT_ACTIVE", IBV_EVENT_PORT_ACTIVE},
+    {"PORT_ERR", IBV_EVENT_PORT_ERR},
+    {"LID_CHANGE", IBV_EVENT_LID_CHANGE},
+    {"PKEY_CHANGE", IBV_EVENT_PKEY_CHANGE},
+    {"SM_CHANGE", IBV_EVENT_SM_CHANGE},
+    {"SRQ_ERR", IBV_EVENT_SRQ_ERR},
+    {"SRQ_LIMIT_REACHED", IBV_EVENT_SRQ_LIMIT_REACHED},
+    {"QP_LAST_WQE_REACHED", IBV_EVENT_QP_LAST_WQE_REACHED},
+    {"CLIENT_REREGISTER", IBV_EVENT_CLIENT_REREGISTER},
+    {"GID_CHANGE", IBV_EVENT_GID_CHANGE},
+};
 
 }  // namespace
 
 std::string_view status_name(roce::CompletionStatus status) {
-  return name_in(kStatuses, status);
+  return name_in(kStatuses, status, "unknown");
 }
 
 roce::CompletionStatus status_of(std::string_view name) {
-  for (const auto& candidate : kStatuses) {
-    if (candidate.name == name) return candidate.value;
-  }
-  return roce::CompletionStatus::kSuccess;
+  return value_in(kStatuses, name, roce::CompletionStatus::kSuccess);
 }
 
 std::string_view opcode_name(roce::CompletionOpcode opcode) {
-  return name_in(kCompletionOpcodes, opcode);
+  return name_in(kCompletionOpcodes, opcode, "unknown");
 }
 
 std::string_view opcode_name(roce::SendOpcode opcode) {
-  return name_in(kSendOpcodes, opcode);
+  return name_in(kSendOpcodes, opcode, "unknown");
+}
+
+std::string_view event_name(ibv_event_type type) {
+  return name_in<int>(kEvents, type, "unknown");
+}
+
+int event_of(std::string_view name) {
+  return value_in(kEvents, name, -1);
 }
 
 }  // namespace dapple::soft

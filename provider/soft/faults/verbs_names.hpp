@@ -4,6 +4,8 @@
 // The names of libibverbs' constants, without their prefixes, for people who write DAPPLE_FAULTS and read traces.
 #pragma once
 
+#include <infiniband/verbs.h>
+
 #include <string_view>
 
 #include "roce/request.hpp"
@@ -18,5 +20,9 @@ roce::CompletionStatus status_of(std::string_view name);
 std::string_view opcode_name(roce::CompletionOpcode opcode);
 // IBV_WR_...
 std::string_view opcode_name(roce::SendOpcode opcode);
+// IBV_EVENT_...
+std::string_view event_name(ibv_event_type type);
+// -1 for a name that does not exist.
+int event_of(std::string_view name);
 
 }  // namespace dapple::soft
