@@ -14,7 +14,7 @@
 #include "provider/common/settings.hpp"
 #include "provider/member/errno_names.hpp"
 #include "provider/member/file_name.hpp"
-#include "provider/member/seed.hpp"
+#include "provider/member/random.hpp"
 
 namespace dapple::soft {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "provider/member/check_options.hpp"
-#include "provider/member/seed.hpp"
+#include "provider/member/random.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"

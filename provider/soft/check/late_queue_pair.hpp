@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "provider/soft/faults/random_sequence.hpp"
+#include "provider/member/random.hpp"
 #include "roce/queue_pair.hpp"
 
 namespace dapple::soft::check {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/seed.hpp"
+#include "provider/member/random.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 
 namespace dapple::soft {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "provider/member/problem.hpp"
-#include "provider/soft/faults/random_sequence.hpp"
+#include "provider/member/random.hpp"
 
 namespace dapple::soft {
 

@@ -4,7 +4,7 @@
 // order=random of DAPPLE_FAULTS: no program may rely on the order in which the bytes of an RDMA Write become visible.
 #pragma once
 
-#include "provider/soft/faults/random_sequence.hpp"
+#include "provider/member/random.hpp"
 #include "provider/soft/memory/memory_layer.hpp"
 
 namespace dapple::soft {

@@ -11,9 +11,9 @@
 #include <new>
 
 #include "provider/member/doors.hpp"
+#include "provider/member/random.hpp"
 #include "provider/member/undisturbed.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
-#include "provider/soft/faults/random_number.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 
 namespace dapple::soft {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "provider/member/doors.hpp"
+#include "provider/member/random.hpp"
 #include "provider/member/undisturbed.hpp"
-#include "provider/soft/faults/random_number.hpp"
 #include "provider/soft/links/delivery.hpp"
 #include "provider/soft/links/ring_post.hpp"
 #include "provider/soft/links/wanted.hpp"

@@ -9,8 +9,8 @@
 
 #include "provider/member/doors.hpp"
 #include "provider/member/owned_fd.hpp"
+#include "provider/member/random.hpp"
 #include "provider/member/undisturbed.hpp"
-#include "provider/soft/faults/random_number.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -18,7 +18,7 @@
 #include "provider/common/keep_errno.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/member/gid.hpp"
-#include "provider/member/seed.hpp"
+#include "provider/member/random.hpp"
 #include "provider/member/uncancelled.hpp"
 #include "provider/soft/wire/crc.hpp"
 #include "provider/soft/wire/ip_headers.hpp"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/seed.hpp"
+#include "provider/member/random.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A process reads its seed once, so each case is a child.
-#include "provider/soft/faults/random_number.hpp"
+#include "provider/member/random.hpp"
 
 #include <stdlib.h>
 #include <string.h>
