@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <algorithm>
 
@@ -31,12 +30,6 @@ constexpr Milliseconds kTidy = 200;
 constexpr Milliseconds kFarewell = 6000;
 
 }  // namespace
-
-Milliseconds now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<Milliseconds>(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
-}
 
 Server::Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milliseconds linger)
     : listener_(std::move(listener)),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "provider/common/clock.hpp"
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/slots.hpp"
@@ -23,7 +24,9 @@ namespace dapple::dappled {
 
 // Milliseconds of CLOCK_MONOTONIC.
 using Milliseconds = int64_t;
-Milliseconds now();
+inline Milliseconds now() {
+  return static_cast<Milliseconds>(now_ms());
+}
 
 class Server final : private GidUsers {
  public:

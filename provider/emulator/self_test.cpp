@@ -7,12 +7,14 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "provider/common/clock.hpp"
+
 namespace dapple::provider {
 namespace {
 
 constexpr size_t kPage = 4096;
 constexpr int kMaxGids = 16;
-constexpr int64_t kPatienceNs = 10'000'000'000;
+constexpr uint64_t kPatienceNs = 10'000'000'000;
 constexpr unsigned char kPattern = 0xa7;
 
 // Functions of the loaded libibverbs. This library is not linked with libibverbs.
@@ -49,12 +51,6 @@ struct Verbs {
     return library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
   }
 };
-
-int64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 bool is_zero(const ibv_gid& gid) {
   return gid.global.subnet_prefix == 0 && gid.global.interface_id == 0;
@@ -158,7 +154,7 @@ class IovaTest {
     request.wr.rdma.rkey = shadow_region_->rkey;
     ibv_send_wr* bad = nullptr;
     if (ibv_post_send(qp_, &request, &bad) != 0) return false;
-    const int64_t deadline_ns = now_ns() + kPatienceNs;
+    const uint64_t deadline_ns = now_ns() + kPatienceNs;
     while (now_ns() < deadline_ns) {
       ibv_wc completion;
       const int count = ibv_poll_cq(cq_, 1, &completion);

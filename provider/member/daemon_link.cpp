@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/common/clock.hpp"
 #include "provider/member/counters_file.hpp"
 #include "provider/member/daemon_start.hpp"
 #include "provider/member/name_holder.hpp"
@@ -25,14 +26,8 @@ namespace {
 constexpr int kTries = 32;
 constexpr timeval kAnswerTime = {10, 0};
 // A question that kills each dappled is not repeated without limit.
-constexpr time_t kPatience = 10;
+constexpr uint64_t kPatienceMs = 10'000;
 constexpr timespec kBusyPause = {0, 20'000'000};
-
-time_t seconds() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec;
-}
 
 constexpr uint16_t kRefusedConnection = static_cast<uint16_t>(MessageKind::kConnection) | kReplyBit;
 
@@ -285,7 +280,7 @@ bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descripto
                      std::span<const int> sent, bool* again) {
   const uint16_t number = static_cast<uint16_t>(kind);
   // Most questions are answered at once, and the clock may cost as much as a question.
-  time_t end = 0;
+  uint64_t end = 0;
   do {
     if (!connected(problem)) return false;
     problem.clear();
@@ -302,8 +297,8 @@ bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descripto
         if (again != nullptr) *again = true;
         break;
     }
-    if (end == 0) end = seconds() + kPatience;
-  } while (seconds() <= end);
+    if (end == 0) end = now_ms() + kPatienceMs;
+  } while (now_ms() <= end);
   return false;
 }
 

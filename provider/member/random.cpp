@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include <charconv>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/settings.hpp"
 
 namespace dapple::soft {
@@ -22,9 +22,7 @@ uint32_t kernels_number() {
   uint32_t number = 0;
   if (getrandom(&number, sizeof number, 0) == sizeof number) return number;
   static std::atomic<uint32_t> calls{0};
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint32_t>(time.tv_nsec) + calls.fetch_add(257, std::memory_order_relaxed);
+  return static_cast<uint32_t>(now_ns()) + calls.fetch_add(257, std::memory_order_relaxed);
 }
 
 }  // namespace

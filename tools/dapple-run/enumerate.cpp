@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/faults/fault_points.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
@@ -35,9 +36,7 @@ constexpr long kLook = 5'000'000;  // nanoseconds
 constexpr size_t kMostSaid = 100;
 
 double now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+  return static_cast<double>(now_ns()) / 1e9;
 }
 
 // A file in memory that disappears with this process.

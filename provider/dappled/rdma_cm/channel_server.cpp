@@ -7,13 +7,13 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <new>
 #include <utility>
 
+#include "provider/common/clock.hpp"
 #include "provider/dappled/rdma_cm/gid_place.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
@@ -66,10 +66,7 @@ bool is_channel(int socket) {
 }  // namespace
 
 Time ChannelServer::time() const {
-  if (turn_ != 0) return turn_;
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  turn_ = static_cast<Time>(now.tv_sec) * 1'000'000'000 + static_cast<Time>(now.tv_nsec);
+  if (turn_ == 0) turn_ = now_ns();
   return turn_;
 }
 

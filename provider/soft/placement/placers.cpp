@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "provider/common/clock.hpp"
 #include "provider/member/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -17,15 +18,8 @@ namespace {
 
 constexpr uint32_t kSpins = 1000;
 constexpr long kNapNs = 200'000;
-// Seconds.
-constexpr double kYielding = 0.001;
-constexpr double kSayEvery = 1;
-
-double seconds() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
+constexpr uint64_t kYieldingNs = 1'000'000;
+constexpr uint64_t kSayEveryNs = 1'000'000'000;
 
 bool uses(const Placer& placer, const AnnouncedEntry& entry) {
   const Announcement* words = placer.memory.control().announcements;
@@ -54,18 +48,18 @@ void await_end_of_use(const Placer& placer, const AnnouncedEntry& entry) {
   for (uint32_t spins = 0; spins < kSpins; spins++) {
     if (!uses(placer, entry)) return;
   }
-  const double begin = seconds();
-  double said = begin;
+  const uint64_t begin = now_ns();
+  uint64_t said = begin;
   while (uses(placer, entry) && !has_ended(placer)) {
-    const double time = seconds();
-    if (time - begin < kYielding) {
+    const uint64_t time = now_ns();
+    if (time - begin < kYieldingNs) {
       // The copying process may need this CPU.
       sched_yield();
       continue;
     }
     const timespec nap = {0, kNapNs};
     nanosleep(&nap, nullptr);
-    if (time - said < kSayEvery) continue;
+    if (time - said < kSayEveryNs) continue;
     said = time;
     say(placer);
   }

@@ -114,7 +114,7 @@ class Node final : public ArrivalSink {
   void arrived(const Arrival& arrival) override;
   void much_arrived() override { finish_touched(); }
 
-  static roce::Time now() { return read_clock(CLOCK_MONOTONIC); }
+  static roce::Time now() { return now_ns(); }
 
  private:
   static constexpr uint32_t kMaxTouched = 64;

@@ -10,11 +10,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 
 #include <algorithm>
 #include <new>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/keep_errno.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/member/gid.hpp"
@@ -65,18 +65,6 @@ bool acknowledges_behind_messages(const std::byte* bytes, size_t segment, size_t
 
 int set(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0 ? 0 : errno;
-}
-
-uint64_t nanoseconds() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-uint64_t coarse_milliseconds() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
 }
 
 template <class Value>
@@ -326,7 +314,7 @@ void UdpWire::pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sin
     return;
   }
   const auto meta = std::as_bytes(std::span<const Origin, 1>(&origin, 1));
-  const uint64_t due = nanoseconds() + fate.delay_ns;
+  const uint64_t due = now_ns() + fate.delay_ns;
   for (int copy = 0; copy < (fate.duplicated ? 2 : 1); copy++) {
     if (!delayed_->put(due, meta, packet)) counters_->fault_drops.add();
   }
@@ -339,7 +327,7 @@ void UdpWire::pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sin
 }
 
 void UdpWire::deliver_delayed(ArrivalSink& sink) {
-  const uint64_t now = nanoseconds();
+  const uint64_t now = now_ns();
   while (const DelayQueue::Packet* packet = delayed_->take(now)) {
     Origin origin;
     memcpy(&origin, packet->meta, sizeof origin);
@@ -400,7 +388,7 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
   if (identification > 0) {
     uint32_t peer;
     memcpy(&peer, addresses.source, sizeof peer);
-    if (!identifications_.plausible(peer, addresses.identification, coarse_milliseconds())) {
+    if (!identifications_.plausible(peer, addresses.identification, now_ms(CLOCK_MONOTONIC_COARSE))) {
       return counters_->identification.add();
     }
   } else if (origin.place == 0 && !addresses.ipv6) {

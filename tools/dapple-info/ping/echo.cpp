@@ -6,11 +6,12 @@
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <vector>
+
+#include "provider/common/clock.hpp"
 
 namespace dapple::info {
 namespace {
@@ -18,12 +19,6 @@ namespace {
 constexpr int kDontFragment = 3;  // IP_PMTUDISC_PROBE, IPV6_PMTUDISC_PROBE
 constexpr size_t kIpv4Header = 20, kIpv6Header = 40, kEchoHeader = 8;
 constexpr size_t kMost = 65536;
-
-int64_t milliseconds_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
-}
 
 uint16_t checksum(const std::vector<uint8_t>& bytes) {
   uint32_t sum = 0;
@@ -77,8 +72,8 @@ bool Echo::comes_back(unsigned int datagram_size, int milliseconds) {
 
 bool Echo::hear(uint16_t sequence, int milliseconds) {
   static uint8_t bytes[kMost];
-  const int64_t end = milliseconds_now() + milliseconds;
-  for (int64_t left = milliseconds; left >= 0; left = end - milliseconds_now()) {
+  const int64_t end = static_cast<int64_t>(now_ms()) + milliseconds;
+  for (int64_t left = milliseconds; left >= 0; left = end - static_cast<int64_t>(now_ms())) {
     pollfd waiting{fd_.get(), POLLIN, 0};
     if (poll(&waiting, 1, static_cast<int>(left)) <= 0) return false;
     Address from{};

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "provider/common/clock.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/port_owner.hpp"
 #include "tools/dapple-info/ping/asker.hpp"
@@ -33,9 +33,7 @@ constexpr unsigned int kSmallEcho = 84;
 constexpr unsigned int kHeaderRoom = 80;
 
 int64_t microseconds_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
+  return static_cast<int64_t>(now_ns() / 1000);
 }
 
 uint64_t random_number() {
