@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -50,7 +49,7 @@ int Server::prepare(soft::OwnedFd stop) {
   if (!stop_) return errno;
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return errno;
-  reserve_.reset(eventfd(0, EFD_CLOEXEC));
+  spare_.keep();
   // The watch begins before the first reading, so that no change is missed.
   const int error_of_watch = netdev_watch_.open();
   if (is_file_shortage(error_of_watch)) return error_of_watch;
@@ -123,7 +122,7 @@ bool Server::finished() {
 }
 
 void Server::accept_all() {
-  if (!reserve_) reserve_.reset(eventfd(0, EFD_CLOEXEC));
+  spare_.keep();
   for (int i = 0; i < 4 * kEventsAtOnce; i++) {
     soft::OwnedFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
@@ -133,19 +132,13 @@ void Server::accept_all() {
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EMFILE || errno == ENFILE) {
       // The connection stays in the queue, so the loop must not look there for a while.
-      if (!reserve_) return accept_later(true);
-      reserve_.reset();
-      soft::OwnedFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      // The kernel takes a descriptor before it looks into the queue, which may be empty.
-      const bool none = !refused && errno == EAGAIN;
-      if (refused) {
+      if (!spare_) return accept_later(true);
+      const int error = spare_.refuse_one(listener_.get(), [this](const soft::OwnedFd& refused) {
         soft::Problem problem;
         problem.set(EMFILE, "dappled has no file descriptor left");
         refuse_connection(refused, problem);
-      }
-      refused.reset();
-      reserve_.reset(eventfd(0, EFD_CLOEXEC));
-      if (none) return;
+      });
+      if (error == EAGAIN) return;
       continue;
     }
     return;

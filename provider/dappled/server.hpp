@@ -17,6 +17,7 @@
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/socket_process.hpp"
+#include "provider/member/spare_descriptor.hpp"
 #include "provider/member/unix_message.hpp"
 #include "provider/member/way_messages.hpp"
 
@@ -138,8 +139,8 @@ class Server final : private GidUsers {
   Milliseconds linger_;
   bool yielded_ = false;  // another dappled has the name
   soft::OwnedFd epoll_;
-  soft::OwnedFd reserve_;       // is closed to accept, and refuse, a connection when no descriptor is left
-  bool accepts_later_ = false;  // there is no reserve, either
+  soft::SpareDescriptor spare_;
+  bool accepts_later_ = false;  // there is no spare descriptor, either
   NetdevWatch netdev_watch_;
   Netdevs netdevs_;
   bool unread_ = true;  // the netdevs have changed since they were read

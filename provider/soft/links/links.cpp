@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -103,7 +102,7 @@ Way SameHostLinks::prepare(int lease) {
   epoll_.hide();
   pause_.hide();
   lease_ = lease;
-  make_reserve();
+  spare_.keep();
   watch(lease, kListener);
   watch(pause_.get(), kPauseOver);
   return Way::kSharedMemory;
@@ -333,22 +332,12 @@ void SameHostLinks::accept_all() {
 // Refuses a connection for lack of a descriptor. Otherwise the connection and its packets would wait; after the refusal
 // the peer uses UDP.
 void SameHostLinks::refuse_one() {
-  reserve_.reset();
-  OwnedFd refused(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  const bool none_left = !refused && (errno == EMFILE || errno == ENFILE);
-  if (refused) say_why(refused, Way::kPeerNoDescriptor);
-  refused.reset();
-  make_reserve();
-  if (none_left) begin_pause();
+  const int error = spare_.refuse_one(lease_, [](const OwnedFd& socket) { say_why(socket, Way::kPeerNoDescriptor); });
+  if (error == EMFILE || error == ENFILE) begin_pause();
 }
 
-void SameHostLinks::make_reserve() {
-  reserve_.reset(eventfd(0, EFD_CLOEXEC));
-  reserve_.hide();
-}
-
-// Another thread of the program has taken the reserve. Without a pause, the waiting connection would wake this process
-// all the time.
+// Another thread of the program has taken the spare descriptor. Without a pause, the waiting connection would wake this
+// process all the time.
 void SameHostLinks::begin_pause() {
   epoll_event nothing = {};
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lease_, &nothing);
@@ -358,7 +347,7 @@ void SameHostLinks::begin_pause() {
 void SameHostLinks::end_pause() {
   uint64_t count;
   [[maybe_unused]] const ssize_t got = read(pause_.get(), &count, sizeof count);
-  if (!reserve_) make_reserve();
+  spare_.keep();
   epoll_event event = {};
   event.events = EPOLLIN;
   event.data.u64 = kListener;
@@ -484,7 +473,7 @@ void SameHostLinks::drop(uint32_t index) {
 
 void SameHostLinks::close_in_child() {
   epoll_.reset();
-  reserve_.reset();
+  spare_.reset();
   pause_.reset();
   for (auto& from : from_) {
     if (from != nullptr) from->socket.reset();

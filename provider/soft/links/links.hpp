@@ -18,6 +18,7 @@
 
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
+#include "provider/member/spare_descriptor.hpp"
 #include "provider/member/unix_message.hpp"
 #include "provider/member/wire_counters.hpp"
 #include "provider/soft/links/link_message.hpp"
@@ -139,7 +140,6 @@ class SameHostLinks {
   void watch(int fd, uint64_t key);
   void accept_all();
   void refuse_one();
-  void make_reserve();
   void begin_pause();
   void end_pause();
   size_t receive_from(uint32_t index, ArrivalSink& sink);
@@ -166,8 +166,8 @@ class SameHostLinks {
   Way closed_ = Way::kNoMemory;  // the reason if there is no epoll_
   Publication* publication_ = nullptr;
   OwnedFd epoll_;
-  OwnedFd reserve_;  // closed to refuse a connection when no descriptor is left
-  OwnedFd pause_;    // a timer: until it ends, no connection is accepted, because the reserve is lost
+  SpareDescriptor spare_;
+  OwnedFd pause_;  // a timer: until it ends, no connection is accepted, because spare_ is lost
 
   std::mutex to_mutex_;
   RingTo* to_[kMaxSlots] = {};
