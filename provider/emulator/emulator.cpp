@@ -16,7 +16,6 @@
 #include "provider/emulator/ends.hpp"
 #include "provider/emulator/finding.hpp"
 #include "provider/emulator/say.hpp"
-#include "provider/emulator/signal_frames.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unwind.h>
 
 #include <initializer_list>
 
@@ -44,6 +45,15 @@ void handle(int number, struct sigaction action) {
   if (before.sa_handler == SIG_DFL) sigaction(number, &action, nullptr);
 }
 
+// The unwinder tells whether a frame's address is the next instruction of a frame that a signal has interrupted, or a
+// return address.
+_Unwind_Reason_Code look_at(_Unwind_Context* frame, void* found) {
+  int is_interrupted = 0;
+  _Unwind_GetIPInfo(frame, &is_interrupted);
+  if (is_interrupted != 0) *static_cast<bool*>(found) = true;
+  return _URC_NO_REASON;
+}
+
 __attribute__((destructor)) void report_at_exit() {
   report_all(Emulator::End::kExit);
 }
@@ -62,6 +72,12 @@ void report_before_the_end() {
   action.sa_sigaction = write_and_end;
   action.sa_flags = SA_SIGINFO;
   for (const int number : {SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGQUIT, SIGSEGV}) handle(number, action);
+}
+
+bool in_signal_handler() {
+  bool found = false;
+  _Unwind_Backtrace(look_at, &found);
+  return found;
 }
 
 }  // namespace dapple::provider

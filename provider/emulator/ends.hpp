@@ -9,4 +9,8 @@ namespace dapple::provider {
 // broken program. May be called again.
 void report_before_the_end();
 
+// True if a signal handler is among the callers. It may have interrupted any function, such as malloc(), and may
+// nevertheless call exit().
+bool in_signal_handler();
+
 }  // namespace dapple::provider
