@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/vfs.h>
 
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -20,13 +20,13 @@ constexpr int kMostTries = 1000;
 }  // namespace
 
 bool is_dmabuf(int fd) {
-  const KeepErrno keep;
+  const ErrnoGuard keep;
   struct statfs status;
   return fstatfs(fd, &status) == 0 && static_cast<unsigned long>(status.f_type) == kMagic;
 }
 
 int sync_dmabuf(int fd, SyncDirection direction) noexcept {
-  const KeepErrno keep;
+  const ErrnoGuard keep;
   dma_buf_sync request = {};
   // Both directions of the transfer, because the direction is not known here.
   request.flags = DMA_BUF_SYNC_RW | (direction == SyncDirection::kForDevice ? DMA_BUF_SYNC_END : DMA_BUF_SYNC_START);

@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/device/lines.hpp"
 #include "provider/device/memory_place.hpp"
 
@@ -213,7 +213,7 @@ dappledv_range_attr judge_mapping(const Mapping& mapping, const MappedFile& file
 
 int query_range(const Path& root, uintptr_t address, size_t length, dappledv_range_attr* attr) noexcept {
   if (attr == nullptr || length == 0 || length - 1 > UINTPTR_MAX - address) return EINVAL;
-  const KeepErrno keep;
+  const ErrnoGuard keep;
   Mapping mapping;
   if (const int error = find_mapping(root + "/proc/self/smaps", address, mapping)) return error;
   const MappedFile file = look_at_file(root, mapping);

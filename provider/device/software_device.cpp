@@ -12,7 +12,7 @@
 #include <iterator>
 
 #include "provider/common/driver_number.hpp"
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -46,7 +46,7 @@ bool query_port_as(int cmd_fd, uint32_t driver_id) {
 }  // namespace
 
 bool kernel_says_software_driver(int cmd_fd) {
-  const KeepErrno keep;
+  const ErrnoGuard keep;
   return query_port_as(cmd_fd, RDMA_DRIVER_RXE) || query_port_as(cmd_fd, RDMA_DRIVER_SIW) ||
          query_port_as(cmd_fd, kDappleDriver);
 }

@@ -14,8 +14,8 @@
 #include <atomic>
 #include <new>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
-#include "provider/emulator/quiet_lock.hpp"
 #include "provider/emulator/say.hpp"
 
 namespace dapple::provider {
@@ -180,7 +180,7 @@ void show_findings(void (*before_halt)()) {
     State state = State::kWaiting;
     if (!finding.state.compare_exchange_strong(state, State::kBeingShown)) continue;
     // A signal handler could end the process before the finding is shown completely.
-    const NoSignals quiet;
+    const SignalGuard quiet(SignalGuard::Except::kOwnFaults);
     findings->show({finding.kind.name, finding.text, finding.kind.remedy, finding.places, finding.num_places},
                    before_halt);
     finding.state.store(State::kFree, std::memory_order_release);

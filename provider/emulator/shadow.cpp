@@ -169,7 +169,7 @@ void Shadow::give_back_unused(Span places) {
 int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** added) {
   if (in_child()) return EOPNOTSUPP;
   const Stack registered = stack_here();
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   const Span pages = pages_of(address, length);
   open_pages(pages);
   if (!is_readable(owner_, pages.begin, pages.end)) return EFAULT;
@@ -234,7 +234,7 @@ void Shadow::discard(ShadowRegion* region) {
 
 void Shadow::remove(ShadowRegion* region) {
   if (in_child()) return;
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   const Span pages = pages_of(region->address, region->length);
   unwatch(*region);
   munmap(region->view - (region->address - pages.begin), pages.end - pages.begin);
@@ -259,22 +259,22 @@ void Shadow::remove(ShadowRegion* region) {
 }
 
 void Shadow::set_peers_read(ShadowRegion* region, bool peers_read) {
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   region->peers_read = peers_read;
 }
 
 ShadowTotals Shadow::totals() {
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   return totals_;
 }
 
 size_t Shadow::num_regions() {
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   return regions_.size();
 }
 
 size_t Shadow::num_pages() {
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   return pages_.num_used();
 }
 

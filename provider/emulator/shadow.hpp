@@ -15,8 +15,8 @@
 #include "provider/common/stack.hpp"
 #include "provider/emulator/claims.hpp"
 #include "provider/emulator/places.hpp"
-#include "provider/emulator/quiet_lock.hpp"
 #include "provider/emulator/shadow_pages.hpp"
+#include "provider/emulator/signal_safe_lock.hpp"
 
 namespace dapple::provider {
 
@@ -223,7 +223,7 @@ class Shadow {
   void close(uintptr_t page_address);
   void tell_stale_read(uintptr_t address, uintptr_t instruction);
 
-  QuietLock lock_;
+  SignalSafeLock lock_;
   int owner_ = 0;
   size_t page_size_ = kPage;
   Tell tell_ = nullptr;

@@ -84,7 +84,7 @@ void Shadow::tell(const ShadowFindings& findings) {
 
 void Shadow::tell_all() {
   if (in_child()) return;
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   for (const ShadowRegion* region : regions_) {
     open_pages(pages_of(region->address, region->length));
     tell(look_at(*region));

@@ -93,7 +93,7 @@ bool Shadow::sync_line(Chunk& chunk, uintptr_t line, uintptr_t place, bool inval
 
 void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
   if (length == 0 || in_child()) return;
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   const uintptr_t end = address + length < address ? UINTPTR_MAX : address + length;
   uintptr_t line = address & ~(kLine - 1);
   while (line < end) {
@@ -154,7 +154,7 @@ void Shadow::add_dirty(const unsigned char* baseline, Span part, Tally* dirty) c
 Tally Shadow::dirty_bytes(uintptr_t address, size_t length) {
   Tally dirty;
   if (length == 0 || in_child()) return dirty;
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   const uintptr_t end = address + length;
   while (address < end) {
     const uintptr_t page_address = ShadowPages::page_of(address);

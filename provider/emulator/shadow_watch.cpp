@@ -88,7 +88,8 @@ void on_fault(int number, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   const bool is_read = (registers[REG_ERR] & kFaultOfWrite) == 0;
   const auto instruction = static_cast<uintptr_t>(registers[REG_RIP]);
-  if (info->si_code != SEGV_ACCERR || QuietLock::is_held_here()) return pass_on(before_segv, number, info, context);
+  if (info->si_code != SEGV_ACCERR || SignalSafeLock::is_held_here())
+    return pass_on(before_segv, number, info, context);
   Shadow::Access access = Shadow::Access::kNotOurs;
   while (shadow != nullptr && access == Shadow::Access::kNotOurs) {
     access = shadow->on_access(address, is_read, instruction);
@@ -178,7 +179,7 @@ void Shadow::stop_watch() {
 
 bool Shadow::watch(ShadowRegion* region) {
   if (in_child() || watching.load(std::memory_order_acquire) != this) return true;
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   if (region->watched) return true;
   const uintptr_t begin = whole_pages_begin(*region);
   const uintptr_t end = whole_pages_end(*region);
@@ -222,7 +223,7 @@ void Shadow::open_pages(Span pages) {
 
 void Shadow::open_pages_of(uintptr_t address, size_t length) {
   if (in_child()) return;
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   open_pages(pages_of(address, length));
 }
 
@@ -250,7 +251,7 @@ void Shadow::close(uintptr_t page_address) {
 
 void Shadow::close_page(uintptr_t page_address) {
   if (in_child()) return;
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   close(page_address);
 }
 
@@ -261,7 +262,7 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
     if (chunk == nullptr || chunk->pages[ShadowPages::index_in(*chunk, address)].watched == 0) return Access::kNotOurs;
     return allow(ShadowPages::page_of(address), PROT_READ | PROT_WRITE) ? Access::kOpened : Access::kNotOurs;
   }
-  const QuietLock::Guard guard(lock_);
+  const SignalSafeLock::Guard guard(lock_);
   const uintptr_t page_address = ShadowPages::page_of(address);
   const Chunk* chunk = pages_.find(address);
   if (chunk == nullptr) return Access::kNotOurs;

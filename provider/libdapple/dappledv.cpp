@@ -12,7 +12,7 @@
 #include <cstddef>
 
 #include "coherence/cache.hpp"
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/device/override.hpp"
 #include "provider/device/range.hpp"
@@ -61,13 +61,13 @@ int dappledv_init_region(const dappledv_device_attr* device, dappledv_region_att
 }
 
 int dappledv_override_region(dappledv_region_attr* region, dappledv_coherence coherence) noexcept {
-  const dapple::provider::KeepErrno keep;
+  const dapple::ErrnoGuard keep;
   return dapple::provider::override_region(cpu_back_end().cpu, region, coherence);
 }
 
 int dappledv_persist_region(dappledv_region_attr* region, dappledv_persistence domain) noexcept {
   // The first call looks at the machine's files.
-  const dapple::provider::KeepErrno keep;
+  const dapple::ErrnoGuard keep;
   std::optional<dappledv_persistence> said;
   if (!dapple::provider::read_persistence(dapple::provider::Settings::of_environment().persistence, said))
     return EINVAL;

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/libdapple/emulation.hpp"
 #include "provider/libdapple/query.hpp"
 #include "provider/overlay/overlay.hpp"
@@ -41,7 +41,7 @@ int prepare_emulator(AttachRequest& request, const char** why) {
 }  // namespace
 
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
-  const KeepErrno keep;
+  const ErrnoGuard keep;
   AttachRequest request = {context, flags, {}, nullptr, {}};
   int error = EINVAL;
   if ((flags & ~kKnownFlags) == 0) {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/libdapple/plugin.hpp"
 
 namespace dapple::provider {
@@ -36,13 +36,13 @@ Function plugin_function(const char* name) {
 }  // namespace
 
 int fault_next(const char* verb, int error) {
-  const KeepErrno keep;
+  const ErrnoGuard keep;
   const auto function = plugin_function<FaultNext>(kFaultNext);
   return function == nullptr ? ENOSYS : function(verb, error);
 }
 
 int fault_clear() {
-  const KeepErrno keep;
+  const ErrnoGuard keep;
   const auto function = plugin_function<FaultClear>(kFaultClear);
   return function == nullptr ? ENOSYS : function();
 }

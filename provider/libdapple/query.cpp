@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/device/capabilities.hpp"
 #include "provider/device/device_place.hpp"
@@ -51,7 +51,7 @@ void describe(const Machine& machine, const Path& ibdev, const Overrides& overri
 int query_device(const Machine& machine, ibv_context* context, const char* parameter,
                  dappledv_device_attr* attr) noexcept {
   if (context == nullptr || context->device == nullptr || attr == nullptr) return EINVAL;
-  const KeepErrno keep;
+  const ErrnoGuard keep;
 
   Overrides overrides;
   if (machine.coherence != nullptr) {

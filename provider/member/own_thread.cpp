@@ -5,12 +5,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <cstddef>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -37,12 +36,8 @@ int start(pthread_t& thread, size_t stack_size, int detach_state, void* (*run)(v
   pthread_attr_setdetachstate(&attributes, detach_state);
   const size_t size = stack_size + thread_local_room(attributes);
   pthread_attr_setstacksize(&attributes, size);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalGuard quiet;  // the thread inherits the mask
   const int error = pthread_create(&thread, &attributes, run, argument);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   // The C library reports EAGAIN for a lack of memory, too.
   return error == EAGAIN && !has_memory_for(size) ? ENOMEM : error;
@@ -56,7 +51,7 @@ int start_own_thread(void* (*run)(void*), void* argument) {
 }
 
 void run_with_room(void* (*run)(void*), void* argument) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   pthread_t thread;
   if (start(thread, kRoomyStackSize, PTHREAD_CREATE_JOINABLE, run, argument) == 0) {
     pthread_join(thread, nullptr);

@@ -14,7 +14,7 @@
 #include <atomic>
 #include <cassert>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -74,7 +74,7 @@ int write_whole(int file, iovec* part, iovec* end) {
 void RecordFile::append(std::span<const iovec> parts) {
   assert(parts.size() <= kMostParts);
   if (std::atomic_ref(ended_).load(std::memory_order_relaxed)) return;
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   iovec rest[kMostParts];
   std::copy(parts.begin(), parts.end(), rest);
   if (const int error = write_whole(file_.get(), rest, rest + parts.size()); error != 0) end(error);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "provider/preload/doors/alone.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/preload/doors/link.hpp"
 
 namespace dapple::doors {
@@ -21,7 +21,8 @@ soft::DaemonLink* asked(soft::Problem& problem) {
 }  // namespace
 
 uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]) {
-  const Alone alone;
+  const CancelGuard whole;
+  const SignalGuard quiet;
   soft::Problem problem;
   soft::DaemonLink* link = asked(problem);
   if (link == nullptr) return 0;
@@ -37,7 +38,8 @@ uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]) {
 bool get_device(uint32_t index, soft::DeviceInfo& device) {
   soft::Problem problem;
   {
-    const Alone alone;
+    const CancelGuard whole;
+    const SignalGuard quiet;
     soft::DaemonLink* link = asked(problem);
     if (link != nullptr && link->device(index, device, problem)) return true;
     // A network interface may go at any time; anything else is worth a line.

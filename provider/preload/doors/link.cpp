@@ -12,8 +12,8 @@
 
 #include <atomic>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/own_thread.hpp"
-#include "provider/preload/doors/alone.hpp"
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
@@ -137,7 +137,8 @@ soft::DaemonLink* connection(soft::Problem& problem) {
 
 void watch_connection() {
   if (watch.load(std::memory_order_acquire) != Watch::kNone) return;
-  const Alone alone;
+  const CancelGuard whole;
+  const SignalGuard quiet;
   pthread_mutex_lock(&opening);
   // Without a thread the next command notices that dappled has died.
   if (watch == Watch::kNone && opened.load() != nullptr) {

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "provider/preload/doors/alone.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/program_memory.hpp"
@@ -240,7 +240,8 @@ void await_lines() {
 
 // Takes an event that waits. 0, or the errno for the program; EAGAIN: there is none.
 int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
-  const Alone alone;
+  const CancelGuard whole;
+  const SignalGuard quiet;
   Message message;
   bool is_whole = false;
   int error = 0;
@@ -345,7 +346,8 @@ int rdma_cm_open(int flags) {
   int fd = -1;
   int error;
   {
-    const Alone alone;
+    const CancelGuard whole;
+    const SignalGuard quiet;
     error = open_channel(flags, fd);
   }
   if (error != 0) return refuse(error);
@@ -378,7 +380,8 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
     error = get_event(fd, command, request);
     if (error == kNoDoor) return kNoDoor;
   } else {
-    const Alone alone;
+    const CancelGuard whole;
+    const SignalGuard quiet;
     const bool removes = command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID ||
                          command.header.cmd == RDMA_USER_CM_CMD_LEAVE_MCAST ||
                          command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;

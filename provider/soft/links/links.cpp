@@ -16,7 +16,7 @@
 #include <span>
 #include <utility>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/member/unix_message.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "roce/packet.hpp"
@@ -77,7 +77,7 @@ const RingReference* reference_behind(RingReader& reader, const RingPacket& foun
 void RingTo::published(uint32_t packets) {
   counters_.sent_packets.add_and_fence(packets);
   if (!writer_.must_wake()) return;
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   const char byte = 0;
   // EAGAIN: bytes wait there already.
   if (send(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) broken_.store(true);
@@ -195,7 +195,7 @@ RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
 
 void SameHostLinks::release(RingFrom& from) {
   if (!from.reader.release()) return;
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   wake(from.socket);
 }
 

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/soft/locks/spin_pause.hpp"
 
 namespace dapple::soft {
@@ -42,7 +42,7 @@ void BriefMutex::lock_as_others() {
 }
 
 void BriefMutex::await_others() {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   for (int tries = 0; taken_.load(std::memory_order_relaxed) || taken_.exchange(true, std::memory_order_acquire);
        ++tries) {
     pause(tries);
@@ -60,7 +60,7 @@ bool BriefMutex::try_as_others() {
 
 // The favourite may still hold the lock, or look whether it may take it.
 void BriefMutex::await_favourite() {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   for (int tries = 0; favourite_holds_.load(std::memory_order_acquire); ++tries) pause(tries);
 }
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -24,13 +24,13 @@ bool membarrier(int command) {
 constinit std::atomic<bool> heavy_barriers_work{false};
 
 void prepare_heavy_barriers() {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   // Threads may count on them from the first success on; heavy_barrier() finds another way if the kernel refuses later.
   if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) heavy_barriers_work.store(true, std::memory_order_relaxed);
 }
 
 void heavy_barrier() {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   // The program may have installed a filter since that forbids the call.

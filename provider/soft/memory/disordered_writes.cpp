@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -18,7 +18,7 @@ constexpr uint64_t kWord = sizeof(uint64_t);
 constexpr timespec kPause = {0, 50'000};
 
 void pause_between_pieces() {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   nanosleep(&kPause, nullptr);
 }
 

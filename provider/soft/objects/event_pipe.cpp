@@ -12,9 +12,9 @@
 #include <new>
 #include <utility>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/owned_fd.hpp"
-#include "provider/member/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -65,7 +65,7 @@ bool EventPipes::grow(int writer) {
 }
 
 void EventPipes::write(const int& writer, const void* message, size_t size, EventCount& count) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   const std::lock_guard lock(mutex_);
   while (::write(writer, message, size) != static_cast<ssize_t>(size)) {
     if (errno != EAGAIN || !grow(writer)) return;
@@ -74,7 +74,7 @@ void EventPipes::write(const int& writer, const void* message, size_t size, Even
 }
 
 void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, EventCount& count) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   const std::lock_guard lock(mutex_);
   if (count.written == 0) return;
   unsigned char message[kMaxMessage];
@@ -94,7 +94,7 @@ void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, Ev
 }
 
 void EventPipes::close(int& writer) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   const std::lock_guard lock(mutex_);
   close_own(writer);
   writer = -1;
@@ -102,7 +102,7 @@ void EventPipes::close(int& writer) {
 
 void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& condition, const uint32_t& acknowledged,
                                const EventCount& count) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   pthread_mutex_lock(&mutex);
   while (acknowledged != count.written) pthread_cond_wait(&condition, &mutex);
   pthread_mutex_unlock(&mutex);

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "provider/common/clock.hpp"
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -99,7 +99,7 @@ Placer* Placers::take_user(uint32_t& place, const AnnouncedEntry& entry) {
 void Placers::await_end_of(const AnnouncedEntry& entry) {
   uint32_t place = 0;
   while (Placer* placer = take_user(place, entry)) {
-    const Undisturbed undisturbed;
+    const CancelGuard whole;
     await_end_of_use(*placer, entry);
     placer->let_go();
   }

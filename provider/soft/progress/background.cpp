@@ -20,9 +20,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/own_thread.hpp"
-#include "provider/member/undisturbed.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/progress/context.hpp"
 #include "provider/soft/progress/node.hpp"
@@ -94,7 +94,7 @@ void* Node::run_background(void* node) {
 
 void Node::wake() {
   if (is_background) return;
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   const uint64_t one = 1;
   // EAGAIN: it is awake already.
   [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <new>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/random.hpp"
-#include "provider/member/undisturbed.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 
@@ -39,7 +39,7 @@ int refused(int error) {
 }
 
 int Context::refresh(DeviceInfo& info) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   Problem problem;
   const uint32_t removals = node.gid_uses().removals();
   const bool known = node.link().device(device_index, info, problem);
@@ -210,7 +210,7 @@ void free_context(Context* context) {
   const InsidePlugin inside;
   // A child of fork() has only a copy of the parent's node, in whatever state its locks were.
   if (context->generation == Node::generation()) {
-    const Undisturbed undisturbed;
+    const CancelGuard whole;
     // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
     if (context->live_queue_pairs.load() != 0) context->node.remove_all(*context);
     // The background thread may write events at any time, and the descriptor's number may belong to another file soon.

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -22,7 +22,7 @@ uint64_t number_of_taken(ReceiveQueue& receives) {
 
 bool FetchedBytes::copy(uint64_t offset, std::byte* to, size_t size) const {
   if (peer_ == nullptr || !peer_->usable() || peer_->nonce() != reference_.owner) return false;
-  const provider::KeepErrno keep;
+  const ErrnoGuard keep;
   const bool is_whole = ahead_ != nullptr && offset == 0 && size == reference_.length;
   const bool is_copied = is_whole && (is_there(to) || copy_with_next(to));
   if (!is_copied && !copy_parts(offset, to, size)) return false;

@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/progress/context.hpp"
 #include "provider/soft/progress/node.hpp"
@@ -130,7 +130,7 @@ void Node::send_held(Owes least) {
 
 void Node::leave() {
   if (held_count_.load() == 0) return;
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   // A handler of a signal may have called exit() within a verb, and this thread has the verb's locks. So the background
   // thread sends, and if it needs one of these locks, the acknowledgements stay unsent.
   expect_no_polls();

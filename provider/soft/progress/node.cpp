@@ -9,9 +9,9 @@
 #include <new>
 #include <utility>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/random.hpp"
-#include "provider/member/undisturbed.hpp"
 #include "provider/soft/links/delivery.hpp"
 #include "provider/soft/links/ring_post.hpp"
 #include "provider/soft/links/wanted.hpp"
@@ -52,7 +52,7 @@ Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, s
       counters_(*slot.counters) {}
 
 Node* Node::get(Problem& problem) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   pthread_mutex_lock(&node_mutex);
   if (the_node == nullptr) {
     prepare_heavy_barriers();

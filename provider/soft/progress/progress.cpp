@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-#include "provider/member/undisturbed.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/soft/locks/spin_pause.hpp"
 #include "provider/soft/memory/careful_stores.hpp"
 #include "provider/soft/placement/place.hpp"
@@ -227,7 +227,7 @@ bool Node::run_ready() {
 bool Node::attend_links() {
   if (!links_due_.load(std::memory_order_relaxed)) return false;
   links_due_.store(false, std::memory_order_relaxed);
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   links_.attend();
   return true;
 }

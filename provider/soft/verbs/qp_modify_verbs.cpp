@@ -7,8 +7,8 @@
 
 #include <utility>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/port_mtu.hpp"
-#include "provider/member/undisturbed.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/context.hpp"
 #include "provider/soft/progress/post.hpp"
@@ -127,7 +127,7 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
 
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   if (!usable(ibv->context)) return ENODEV;
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   Qp& qp = *ours<Qp>(ibv);
   const auto mask = static_cast<uint32_t>(attr_mask);
   if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) return EINVAL;

@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/port_mtu.hpp"
-#include "provider/member/undisturbed.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
@@ -201,7 +201,7 @@ int destroy_qp(ibv_qp* ibv) {
   if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
   const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
   {
-    const Undisturbed undisturbed;
+    const CancelGuard whole;
     // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
     if (has_outstanding_sends(*qp)) qp->node->catch_up();
     qp->node->remove(*qp);

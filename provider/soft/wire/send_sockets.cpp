@@ -7,10 +7,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/random.hpp"
-#include "provider/member/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -86,7 +86,7 @@ int SendSockets::get(bool ipv6, uint8_t slot, PacketClass first, SendSocket& soc
   std::atomic<uint64_t>& entry = sockets_[ipv6 ? 1 : 0][slot];
   uint64_t value = entry.load(std::memory_order_acquire);
   if (value == 0) {
-    const Undisturbed undisturbed;
+    const CancelGuard whole;
     std::lock_guard lock(mutex_);
     value = entry.load(std::memory_order_acquire);
     if (value == 0) {

@@ -7,11 +7,10 @@
 #include <poll.h>
 #include <string.h>
 
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/uncancelled.hpp"
-#include "provider/member/undisturbed.hpp"
 #include "provider/soft/wire/crc.hpp"
 #include "roce/packet.hpp"
 
@@ -187,7 +186,7 @@ void UdpBatch::note(const Run& run) {
 
 // The kernel does not segment at all, or not this run. Then each packet is sent by itself, with identification 0.
 bool UdpBatch::send_singly(Run& run, bool& full) {
-  const Undisturbed undisturbed;
+  const CancelGuard whole;
   forget_prefixes();
   bool any = false;
   for (uint32_t i = 0; i < run.count; i++) {
@@ -257,7 +256,7 @@ bool UdpBatch::send_all() {
       const bool wait = !waited && errno == EAGAIN;
       waited = true;
       if (wait) {
-        const Undisturbed undisturbed;
+        const CancelGuard whole;
         if (poll(&waiting, 1, kFullMilliseconds) > 0) continue;
       }
       full = true;
@@ -279,7 +278,7 @@ bool UdpBatch::send_all() {
 
 bool UdpBatch::flush() {
   if (run_count_ == 0) return true;
-  const provider::KeepErrno keep;
+  const ErrnoGuard keep;
   if (side_.tap != nullptr) {
     for (uint32_t i = 0; i < run_count_; i++) note(runs_[i]);
   }

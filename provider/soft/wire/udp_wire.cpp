@@ -15,7 +15,7 @@
 #include <new>
 
 #include "provider/common/clock.hpp"
-#include "provider/common/keep_errno.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/member/random.hpp"
@@ -212,7 +212,7 @@ int UdpWire::receive_fd() const {
 }
 
 size_t UdpWire::receive(ArrivalSink& sink) {
-  const provider::KeepErrno keep;
+  const ErrnoGuard keep;
   Room& room = *room_;
   delivered_ = delivered_bytes_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);

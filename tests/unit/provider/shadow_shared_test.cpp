@@ -343,7 +343,7 @@ void sync__handler_leaves_it_and_the_lock_is_free(void**) {
     left = true;
   }
   assert_true(left);
-  assert_false(QuietLock::is_held_here());
+  assert_false(SignalSafeLock::is_held_here());
   alarm(60);
   by_there->view[0] = 8;
   pthread_t other;

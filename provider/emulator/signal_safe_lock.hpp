@@ -5,31 +5,20 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <optional>
 
+#include "provider/common/host_guards.hpp"
+
 namespace dapple::provider {
 
-// While it lives, its thread gets no signals except those of its own faults.
-class NoSignals {
- public:
-  NoSignals();
-  ~NoSignals();
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-class QuietLock {
+class SignalSafeLock {
  public:
   // In a handler for a fault of a thread that holds the lock, this does nothing: the handler may read the data, but
   // must not rely on its consistency. If the handler leaves by longjmp(), the lock is free again.
   class Guard {
    public:
-    explicit Guard(QuietLock& lock);
+    explicit Guard(SignalSafeLock& lock);
     ~Guard();
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
@@ -37,12 +26,12 @@ class QuietLock {
    private:
     void unlock();
 
-    QuietLock* lock_;
-    std::optional<NoSignals> quiet_;
+    SignalSafeLock* lock_;
+    std::optional<SignalGuard> quiet_;
     struct _pthread_cleanup_buffer at_longjmp_;
   };
 
-  // True if this thread holds any QuietLock.
+  // True if this thread holds any SignalSafeLock.
   static bool is_held_here();
 
  private:
