@@ -19,20 +19,20 @@ constexpr uint32_t kChunkBytes = 32 * 1024;
 // Bytes of one packet with a reference, at most: the peer does nothing else while it fetches them.
 constexpr uint32_t kReferredBytes = 1024 * 1024;
 // PSNs in flight, at most, for another reference. Half of all PSNs would be too many to tell old from new.
-constexpr int32_t kMostReferredPsns = 1 << 22;
+constexpr int32_t kMaxReferredPsns = 1 << 22;
 
 // Packets in flight if none can be lost. With the PSNs above they are less than half of all.
-constexpr uint32_t kMostWithoutLoss = 1 << 20;
+constexpr uint32_t kMaxWithoutLoss = 1 << 20;
 // The packets of a part then: the acknowledgements of a long message show that the peer takes it.
 constexpr uint32_t kPartWithoutLoss = 60;
 
 // Messages without a completion that ask for no acknowledgement.
-constexpr uint32_t kMostUnasked = 32;
+constexpr uint32_t kMaxUnasked = 32;
 // With a shorter timeout every message asks.
-constexpr Time kLeastTimeoutUnasked = 30'000'000;
+constexpr Time kMinTimeoutUnasked = 30'000'000;
 
 // The timer grows to at most four times its value.
-constexpr uint8_t kMostPatience = 2;
+constexpr uint8_t kMaxPatience = 2;
 // From this time on the rough clock is exact enough: the timer is late by a third at most.
 constexpr Time kLongWait = 3 * kRoughError;
 
@@ -100,7 +100,7 @@ uint32_t Requester::in_flight() const {
 
 // A sink that loses nothing has a limit of its own. A part is a third of the window.
 void Requester::set_most_in_flight(bool may_lose_packets) {
-  most_in_flight_ = may_lose_packets ? window_.packets() : kMostWithoutLoss;
+  most_in_flight_ = may_lose_packets ? window_.packets() : kMaxWithoutLoss;
   part_ = std::min(std::max<uint32_t>(most_in_flight_ / 3, 1), kPartWithoutLoss);
 }
 
@@ -194,7 +194,7 @@ bool Requester::window_allows(const SendEntry& entry) const {
   if (!wants_response(entry.request.opcode)) return flying < most_in_flight_;
   if (chunk_tail_ - chunk_head_ >= core_.values.max_rd_atomic) return false;
   // The peer may have another way to this end than this end has to the peer, so responses always have the window.
-  const bool is_alone = flying == 0 || (most_in_flight_ == kMostWithoutLoss && chunk_tail_ == chunk_head_);
+  const bool is_alone = flying == 0 || (most_in_flight_ == kMaxWithoutLoss && chunk_tail_ == chunk_head_);
   return is_alone || flying + (chunk_end(entry) - cursor_packet_) <= window_.packets();
 }
 
@@ -269,7 +269,7 @@ bool Requester::send_reference(SendEntry& entry, PacketSink& sink) {
   if (!refers_ || count == 1 || entry.inline_bytes != nullptr || psn_before(psn, highest_psn_)) return false;
   if (opcode != SendOpcode::kSend && opcode != SendOpcode::kSendImmediate && opcode != SendOpcode::kSendInvalidate)
     return false;
-  if (psn_distance(psn_add(psn, count), oldest_psn_) > kMostReferredPsns) return false;
+  if (psn_distance(psn_add(psn, count), oldest_psn_) > kMaxReferredPsns) return false;
   const DataPacket packet = {
       .ack_request = true, .number = cursor_packet_, .count = count, .destination_qpn = core_.values.destination_qpn};
   if (!emit_reference(core_, entry, packet, sink)) return false;
@@ -394,11 +394,11 @@ bool Requester::may_send_at_once(bool may_lose_packets) {
 // A request without a completion needs an acknowledgement only so that its place in the queue becomes free, or a
 // request behind it can be done. The peer may hold it for a few milliseconds.
 bool Requester::wants_acknowledgement(uint8_t flags) const {
-  return short_timer_ || core_.has_completion(flags) || unasked_ + 1 >= kMostUnasked || core_.sends.is_half_full();
+  return short_timer_ || core_.has_completion(flags) || unasked_ + 1 >= kMaxUnasked || core_.sends.is_half_full();
 }
 
 void Requester::take_timeout() {
-  short_timer_ = ack_time(core_.values.timeout) < kLeastTimeoutUnasked;
+  short_timer_ = ack_time(core_.values.timeout) < kMinTimeoutUnasked;
 }
 
 void Requester::set_timer(Now now) {
@@ -621,7 +621,7 @@ void Requester::expire(Now now) {
   SendEntry& entry = core_.sends.front();
   if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
   retries_left_--;
-  if (patience_ < kMostPatience) patience_++;
+  if (patience_ < kMaxPatience) patience_++;
   lost_seen_ = false;
   window_.timed_out();
   move_cursor(oldest_psn_);

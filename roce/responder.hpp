@@ -87,7 +87,7 @@ class Responder {
   enum class Reply : uint8_t { kNone, kAck, kNak };
 
   // The peer gets an acknowledgement of that many messages, even if it asks for none.
-  static constexpr uint32_t kMostUnacknowledged = 16;
+  static constexpr uint32_t kMaxUnacknowledged = 16;
 
   Core& core_;
   Inbound inbound_;
@@ -125,7 +125,7 @@ inline void Responder::executed(uint32_t packets, bool ends, bool is_asked) {
   if (reply_ == Reply::kNak) reply_ = Reply::kNone;
   if (ends) msn_ = psn_add(msn_, 1);
   if (ends) unacknowledged_++;
-  is_urgent_ = is_urgent_ || is_asked || unacknowledged_ >= kMostUnacknowledged;
+  is_urgent_ = is_urgent_ || is_asked || unacknowledged_ >= kMaxUnacknowledged;
   if (reply_ == Reply::kNone && !ends && !is_urgent_) return;
   reply_ = Reply::kAck;
   syndrome_ = kAckSyndrome;

@@ -17,7 +17,7 @@ class CongestionWindow {
   // The default socket buffer of Linux, 212,992 bytes, holds 25 packets of 4,120 bytes or 92 of 1,084. Ours holds twice
   // as many, or more if the system's limit allows; several senders share it.
   void reset(uint32_t mtu) {
-    most_ = std::clamp<uint32_t>(kMostBytes / mtu, 16, kMostPackets);
+    most_ = std::clamp<uint32_t>(kMaxBytes / mtu, 16, kMaxPackets);
     threshold_ = most_;
     packets_ = std::clamp<uint32_t>(kFirstBytes / mtu, 8, most_);
     credit_ = 0;
@@ -26,7 +26,7 @@ class CongestionWindow {
   uint32_t packets() const { return packets_; }
 
   void acknowledged(uint32_t count) {
-    assert(kLeast <= packets_ && packets_ <= most_);
+    assert(kMin <= packets_ && packets_ <= most_);
     if (packets_ < threshold_) {
       packets_ = std::min(packets_ + count, most_);
       return;
@@ -38,23 +38,23 @@ class CongestionWindow {
   }
 
   void lost() {
-    threshold_ = std::max(packets_ / 2, kLeast);
+    threshold_ = std::max(packets_ / 2, kMin);
     packets_ = threshold_;
     credit_ = 0;
   }
 
   // No packet came back.
   void timed_out() {
-    threshold_ = std::max(packets_ / 2, kLeast);
-    packets_ = kLeast;
+    threshold_ = std::max(packets_ / 2, kMin);
+    packets_ = kMin;
     credit_ = 0;
   }
 
  private:
-  static constexpr uint32_t kMostBytes = 192 * 1024;
-  static constexpr uint32_t kMostPackets = 180;
+  static constexpr uint32_t kMaxBytes = 192 * 1024;
+  static constexpr uint32_t kMaxPackets = 180;
   static constexpr uint32_t kFirstBytes = 32 * 1024;
-  static constexpr uint32_t kLeast = 2;
+  static constexpr uint32_t kMin = 2;
 
   uint32_t most_ = 16;
   uint32_t threshold_ = 16;

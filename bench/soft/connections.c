@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kResolveMs = 5000, kBacklog = 256, kPatience = 60, kMostFailures = 20, kProgress = 100 };
+enum { kResolveMs = 5000, kBacklog = 256, kPatience = 60, kMaxFailures = 20, kProgress = 100 };
 
 static struct rdma_event_channel* channel;
 static struct ibv_cq* cq;
@@ -71,7 +71,7 @@ static int got(const struct rdma_cm_id* of, enum rdma_cm_event_type wanted) {
   } while (id != of);
   if (type == wanted) return 1;
   fprintf(stderr, "bench-soft-connections: %s in place of %s\n", rdma_event_str(type), rdma_event_str(wanted));
-  if (++failures == kMostFailures) exit(1);
+  if (++failures == kMaxFailures) exit(1);
   return 0;
 }
 

@@ -18,13 +18,13 @@
 
 #include "bench/common/queue_pairs.h"
 
-enum { kMost = 1000, kWrites = 2000, kDepth = 16, kSize = 8, kTimeout = 20 };
+enum { kMax = 1000, kWrites = 2000, kDepth = 16, kSize = 8, kTimeout = 20 };
 
 static struct ibv_cq* cq;
 static struct ibv_mr* mr;
 static uint64_t memory[2];
-static struct ibv_qp* from[kMost];
-static struct ibv_qp* to[kMost];
+static struct ibv_qp* from[kMax];
+static struct ibv_qp* to[kMax];
 
 static void check(bool good, const char* call) {
   if (good) return;
@@ -122,11 +122,11 @@ int main(int argc, char** argv) {
   open_with_queue();
   if (argc == 2 && strcmp(argv[1], "calls") == 0) return count_calls();
   unsigned made = 0;
-  for (unsigned count = 1; count <= kMost; count *= 10) {
+  for (unsigned count = 1; count <= kMax; count *= 10) {
     const long before = resident_kib();
     make_pairs(made, count);
     for (unsigned i = 0; i < count; i++) write_once(from[i]);
-    if (count == kMost) {
+    if (count == kMax) {
       const long taken = resident_kib() - before;
       printf("%.1f KiB for each queue pair, its rings of %d included\n", (double)taken / (2.0 * (count - made)),
              kDepth);

@@ -32,8 +32,8 @@ using namespace dapple;
 using bench::Arena;
 using bench::kLineBytes;
 
-constexpr double kLeastRatio = 0.95;
-constexpr size_t kLeastArena = size_t{1} << 20;
+constexpr double kMinRatio = 0.95;
+constexpr size_t kMinArena = size_t{1} << 20;
 constexpr size_t kLargest = size_t{64} << 20;
 constexpr int kMeasurements = 4;
 
@@ -137,10 +137,10 @@ void measure(const Arena& arena, size_t length, bool dirty, Fence fence, int cou
 
 // True if we are fast enough.
 bool row(size_t length, bool dirty, Fence fence) {
-  const Arena arena(std::max(length, kLeastArena));
+  const Arena arena(std::max(length, kMinArena));
   const int count = rounds_wanted != 0 ? rounds_wanted : length >= size_t{16} << 20 ? 15 : 101;
   Rounds rounds;
-  for (int i = 0; i < kMeasurements && (i == 0 || median(rounds.ratios) < kLeastRatio); ++i) {
+  for (int i = 0; i < kMeasurements && (i == 0 || median(rounds.ratios) < kMinRatio); ++i) {
     measure(arena, length, dirty, fence, count, rounds);
   }
   const double lines = static_cast<double>(arena.size()) / kLineBytes;
@@ -149,9 +149,9 @@ bool row(size_t length, bool dirty, Fence fence) {
   printf("| %8zu | %-5s | %-6s | %7.3f | %7.3f | %7.2f | %4.2f | %7.3f |%s\n", length, dirty ? "dirty" : "clean",
          fence == Fence::kSfence ? "sfence" : "mfence", ours_ns / lines, median(rounds.theirs_ns) / lines,
          static_cast<double>(arena.size()) / ours_ns, ratio, median(rounds.alone_ns) / lines,
-         ratio < kLeastRatio ? " too slow" : "");
+         ratio < kMinRatio ? " too slow" : "");
   fflush(stdout);
-  return ratio >= kLeastRatio;
+  return ratio >= kMinRatio;
 }
 
 int usage() {

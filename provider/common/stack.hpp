@@ -8,14 +8,14 @@ namespace dapple::provider {
 
 // The callers of a verb, as return addresses: innermost first, dapple's own functions included.
 struct Stack {
-  static constexpr int kMost = 24;
-  void* callers[kMost];
+  static constexpr int kMax = 24;
+  void* callers[kMax];
   int count = 0;
 
   // Takes microseconds.
   static Stack here() {
     Stack stack;
-    stack.count = backtrace(stack.callers, kMost);
+    stack.count = backtrace(stack.callers, kMax);
     return stack;
   }
 };

@@ -15,7 +15,7 @@ namespace {
 // The magic number of the file system of dma-bufs, a part of the kernel's ABI. Not all headers have DMA_BUF_MAGIC.
 constexpr unsigned long kMagic = 0x444d4142;
 // The kernel asks for another try after a signal.
-constexpr int kMostTries = 1000;
+constexpr int kMaxTries = 1000;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ int sync_dmabuf(int fd, SyncDirection direction) noexcept {
   // Both directions of the transfer, because the direction is not known here.
   request.flags = DMA_BUF_SYNC_RW | (direction == SyncDirection::kForDevice ? DMA_BUF_SYNC_END : DMA_BUF_SYNC_START);
   int error = 0;
-  for (int tries = 0; tries < kMostTries; ++tries) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
     if (ioctl(fd, DMA_BUF_IOCTL_SYNC, &request) == 0) return 0;
     error = errno;
     if (error != EINTR && error != EAGAIN) break;

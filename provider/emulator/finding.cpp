@@ -22,28 +22,28 @@ namespace dapple::provider {
 namespace {
 
 constexpr int kPatienceMs = 2000;
-constexpr int kMostWaiting = 64;
+constexpr int kMaxWaiting = 64;
 
 enum class State { kFree, kBeingMade, kWaiting, kBeingShown };
 
 struct Finding {
   FindingKind kind = {};
   char text[768] = "";
-  Place places[kMostPlaces] = {};
+  Place places[kMaxPlaces] = {};
   int num_places = 0;
   std::atomic<State> state = State::kFree;
 };
 
 // The findings under dapple-run --check. Never freed, because threads may still run when the process ends.
 struct Findings {
-  static constexpr size_t kMostKnown = 1024;
+  static constexpr size_t kMaxKnown = 1024;
 
   pid_t process = getpid();
   ShowFinding show = nullptr;
   std::atomic<int> num_waiting = 0;  // includes findings that are being shown
   std::atomic<bool> is_full = false;
-  std::atomic<uint64_t> known[kMostKnown] = {};  // hashes of findings; 0: an unused slot
-  Finding list[kMostWaiting];
+  std::atomic<uint64_t> known[kMaxKnown] = {};  // hashes of findings; 0: an unused slot
+  Finding list[kMaxWaiting];
 };
 
 // Null without dapple-run --check.
@@ -71,8 +71,8 @@ uint64_t hash_of(const FindingKind& kind, std::initializer_list<Place> places) {
 
 // False if the finding is known. If the table is full, every further finding counts as new.
 bool is_new(Findings& findings, uint64_t hash) {
-  for (size_t i = 0; i < Findings::kMostKnown; ++i) {
-    std::atomic<uint64_t>& slot = findings.known[(hash + i) % Findings::kMostKnown];
+  for (size_t i = 0; i < Findings::kMaxKnown; ++i) {
+    std::atomic<uint64_t>& slot = findings.known[(hash + i) % Findings::kMaxKnown];
     uint64_t found = 0;
     if (slot.compare_exchange_strong(found, hash)) return true;
     if (found == hash) return false;
@@ -159,14 +159,14 @@ void report(const FindingKind& kind, std::initializer_list<Place> places, const 
   if (!is_new(*findings, hash_of(kind, places))) return;
   Finding* finding = make_room(*findings);
   if (finding == nullptr) {
-    if (!findings->is_full.exchange(true)) say("more than %d findings at once are not shown", kMostWaiting);
+    if (!findings->is_full.exchange(true)) say("more than %d findings at once are not shown", kMaxWaiting);
     return;
   }
   finding->kind = kind;
   snprintf(finding->text, sizeof finding->text, "%s.", text);
   finding->num_places = 0;
   for (const Place& place : places) {
-    if (place.stack.count > 0 && finding->num_places < kMostPlaces) finding->places[finding->num_places++] = place;
+    if (place.stack.count > 0 && finding->num_places < kMaxPlaces) finding->places[finding->num_places++] = place;
   }
   // The count comes first: write_findings() in a signal handler looks at the list only if the count is not 0.
   ++findings->num_waiting;

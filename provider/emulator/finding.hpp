@@ -35,9 +35,9 @@ bool is_checked();
 // The stack of the caller; empty without --check, which alone shows stacks.
 Stack stack_here();
 
-// Reports a mistake, with at most kMostPlaces places. Under the check, a repetition of the same kind at the same places
+// Reports a mistake, with at most kMaxPlaces places. Under the check, a repetition of the same kind at the same places
 // is dropped. Any thread and any signal handler may call it.
-inline constexpr int kMostPlaces = 2;
+inline constexpr int kMaxPlaces = 2;
 [[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<Place> places,
                                           const char* format, ...);
 

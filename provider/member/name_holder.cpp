@@ -21,7 +21,7 @@ namespace {
 // From <linux/unix_diag.h> of Linux 5.3.
 constexpr uint32_t kShowUid = 0x40;
 constexpr unsigned short kUid = 7;
-constexpr int kMostMessages = 1 << 16;
+constexpr int kMaxMessages = 1 << 16;
 
 struct Request {
   nlmsghdr header = {};
@@ -70,7 +70,7 @@ bool take(nlmsghdr* message, const char* name, size_t name_size, int type, NameH
 
 bool search(int socket, const char* name, size_t name_size, int type, NameHolder& holder, unsigned long& inode) {
   alignas(nlmsghdr) char room[16384];
-  for (int i = 0; i < kMostMessages; i++) {
+  for (int i = 0; i < kMaxMessages; i++) {
     const ssize_t size = recv(socket, room, sizeof room, 0);
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return false;

@@ -72,10 +72,10 @@ int write_whole(int file, iovec* part, iovec* end) {
 }  // namespace
 
 void RecordFile::append(std::span<const iovec> parts) {
-  assert(parts.size() <= kMostParts);
+  assert(parts.size() <= kMaxParts);
   if (std::atomic_ref(ended_).load(std::memory_order_relaxed)) return;
   const CancelGuard whole;
-  iovec rest[kMostParts];
+  iovec rest[kMaxParts];
   std::copy(parts.begin(), parts.end(), rest);
   if (const int error = write_whole(file_.get(), rest, rest + parts.size()); error != 0) end(error);
 }

@@ -22,12 +22,12 @@ class RecordFile {
   explicit operator bool() const { return static_cast<bool>(file_); }
   OwnedFd& descriptor() { return file_; }
 
-  // Appends one record, of at most kMostParts parts. If the file takes no more, because the disk is full for example,
+  // Appends one record, of at most kMaxParts parts. If the file takes no more, because the disk is full for example,
   // one line on standard error says so, and further records are dropped: behind a record that was cut, no reader would
   // find them. The program gets no signal.
   void append(std::span<const iovec> parts);
 
-  static constexpr size_t kMostParts = 3;
+  static constexpr size_t kMaxParts = 3;
 
  private:
   void end(int error);

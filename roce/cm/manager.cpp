@@ -52,7 +52,7 @@ Time Manager::deadline() const {
 }
 
 void Manager::advance(Time now) {
-  // Each round ends a record's wait or begins one of kLeastWait at least, so this ends.
+  // Each round ends a record's wait or begins one of kMinWait at least, so this ends.
   for (Record* record = table_.timers().first(); record != nullptr && record->deadline <= now;
        record = table_.timers().first())
     expire(now, *record);

@@ -71,12 +71,12 @@ void Manager::received_req(Time now, const Path& path, const MadView& view) {
   record->remote_qpn = req.qpn;
   record->lifetime = wait_of(req.ack_timeout);
   const Time asked = record->lifetime + wait_of(req.local_response_timeout);
-  record->period = std::clamp(asked, kLeastWaitForPeer, kMostWaitForPeer);
+  record->period = std::clamp(asked, kMinWaitForPeer, kMaxWaitForPeer);
   // A peer that asks for fewer and longer waits gets its time by more of them, within the field's width.
   const Time waits = asked * (req.max_cm_retries + Time{1}) / record->period;
   record->max_retries = std::max<uint8_t>(req.max_cm_retries, static_cast<uint8_t>(std::clamp<Time>(waits, 1, 16) - 1));
   // Twice the time after which the peer repeats its REQ.
-  record->hold = std::min(2 * (record->lifetime + wait_of(req.remote_response_timeout)), kMostHold);
+  record->hold = std::min(2 * (record->lifetime + wait_of(req.remote_response_timeout)), kMaxHold);
   table_.enter(*record, kByRemoteId);
   table_.enter(*record, kByRemoteQpn);
   change(*record, State::kReqReceived);

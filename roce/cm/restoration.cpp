@@ -79,9 +79,9 @@ Status Manager::restore(Time now, uint64_t user, const Saved& saved, Id& id) {
   record->remote_qpn = saved.remote_qpn & 0xFFFFFF;
   record->transaction = saved.transaction;
   record->max_retries = saved.max_retries & 0xF;
-  record->lifetime = std::clamp(saved.lifetime, kLeastWait, kMostWait);
-  record->period = std::clamp(saved.period, kLeastWait, 2 * kMostWait);
-  record->hold = std::clamp(saved.hold, kLeastWait, 4 * kMostWait);
+  record->lifetime = std::clamp(saved.lifetime, kMinWait, kMaxWait);
+  record->period = std::clamp(saved.period, kMinWait, 2 * kMaxWait);
+  record->hold = std::clamp(saved.hold, kMinWait, 4 * kMaxWait);
   table_.enter(*record, kByLocalId);
   if (peer) table_.enter(*record, kByRemoteId);
   if (peer && saved.state != State::kTimewait) table_.enter(*record, kByRemoteQpn);

@@ -23,7 +23,7 @@ constexpr size_t kSize = 16384;
 constexpr uint32_t kKey = 0x77;
 constexpr uint32_t kDepth = 8;
 constexpr uint32_t kMtu = 256;
-constexpr size_t kMostPackets = 512;  // limit of one transmit(): the window and the responses are bounded
+constexpr size_t kMaxPackets = 512;  // limit of one transmit(): the window and the responses are bounded
 
 void require(bool promise) {
   if (!promise) std::abort();
@@ -279,7 +279,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     require((to != nullptr) == (type_ == QpType::kUd));
     Packet packet;
     require(parse(packet_, packet) == ParseError::kNone);
-    require(++sent_now_ <= kMostPackets);
+    require(++sent_now_ <= kMaxPackets);
     if (packets.size() < 1024) packets.push_back(packet_);
   }
 

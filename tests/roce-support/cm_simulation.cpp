@@ -15,7 +15,7 @@ namespace {
 constexpr Time kMillisecond = 1'000'000;
 constexpr Time kSecond = 1'000'000'000;
 // Less than a packet's lifetime of 2^16 * 4.096 µs, on which time wait depends.
-constexpr Time kMostDelay = 250 * kMillisecond;
+constexpr Time kMaxDelay = 250 * kMillisecond;
 constexpr Time kActivity = 60 * kSecond;
 constexpr uint16_t kPort = 7174;
 
@@ -113,7 +113,7 @@ void Simulation::drain(Place& place) {
     const bool dark = now_ >= blackout_begin_ && now_ < blackout_end_;
     if (faults_ && (dark || chance(loss_))) continue;
     const unsigned copies = faults_ && chance(repetition_) ? 2 : 1;
-    for (unsigned i = 0; i < copies; ++i) after(1 + random(kMostDelay), [this, datagram] { deliver(datagram); });
+    for (unsigned i = 0; i < copies; ++i) after(1 + random(kMaxDelay), [this, datagram] { deliver(datagram); });
   }
 }
 

@@ -23,7 +23,7 @@ constexpr char kUsage[] =
     "  --pcap FILE       and every packet that is sent, for wireshark\n"
     "  --seeds A..B      all of these, until some have failed\n";
 
-constexpr int kMostFailures = 5;
+constexpr int kMaxFailures = 5;
 
 struct Outcome {
   std::string reason;
@@ -64,7 +64,7 @@ int run_many(uint64_t first, uint64_t last) {
     std::printf("seed %" PRIu64 " FAILED: %s\nreplay: scripts/sim --seed %" PRIu64 "\n", seed, outcome.reason.c_str(),
                 seed);
     std::fflush(stdout);
-    if (failures == kMostFailures) break;
+    if (failures == kMaxFailures) break;
   }
   if (failures > 0) return 1;
   std::printf("seeds %" PRIu64 "..%" PRIu64 ": all rules kept, traces %016" PRIx64 "\n", first, last, all);

@@ -12,9 +12,9 @@ constexpr uint32_t kMessageBits = 12;
 
 Side plan_side(Random& random, size_t part, bool atomics) {
   Side side;
-  side.count = random.below(kMostTransfers + 1);
+  side.count = random.below(kMaxTransfers + 1);
   // Each transfer has its own slice of the destination.
-  const size_t slice = part / kMostTransfers;
+  const size_t slice = part / kMaxTransfers;
   for (uint32_t i = 0; i < side.count; i++) {
     Transfer& transfer = side.transfers[i];
     transfer.operation = static_cast<Operation>(random.below(atomics ? 4 : 3));

@@ -11,7 +11,7 @@
 
 namespace dapple::soak {
 
-inline constexpr uint32_t kMostTransfers = 16;
+inline constexpr uint32_t kMaxTransfers = 16;
 inline constexpr uint32_t kMessageSize = 8192;
 
 enum class Operation { kSend, kWrite, kRead, kAtomic };
@@ -26,7 +26,7 @@ struct Transfer {
 
 struct Side {
   uint32_t count = 0;
-  Transfer transfers[kMostTransfers];
+  Transfer transfers[kMaxTransfers];
 };
 
 struct Batch {
@@ -50,7 +50,7 @@ struct Layout {
   size_t read_into() const { return 3 * part; }
   size_t word() const { return 4 * part; }  // of the peer's atomic operations
   size_t result(uint32_t i) const { return word() + 8 * (size_t{i} + 1); }
-  size_t size() const { return result(kMostTransfers); }
+  size_t size() const { return result(kMaxTransfers); }
 };
 
 }  // namespace dapple::soak

@@ -15,13 +15,13 @@ namespace {
 constexpr uint64_t kMagic = 0x6B616F73656C7070;
 constexpr uint64_t kProbeMs = 3000;      // silence after which a side looks whether the other lives
 constexpr uint64_t kPatienceMs = 90000;  // silence that is a hang
-constexpr uint32_t kMostBatches = 12;
+constexpr uint32_t kMaxBatches = 12;
 constexpr uint32_t kSmallestPartBits = 12, kPartBits = 8;
 
 // The slots of messages to be sent, after those of receives.
 constexpr uint32_t kControlSlot = kReceives, kDoneSlot = kReceives + 1, kProbeSlot = kReceives + 2;
 constexpr uint32_t kDataSlot = kReceives + 3;
-constexpr uint32_t kSlots = kDataSlot + kMostTransfers;
+constexpr uint32_t kSlots = kDataSlot + kMaxTransfers;
 
 // Parts of a side's memory, as Batch::bytes numbers them.
 constexpr uint32_t kBlank = 0, kWriteSource = 1, kReadSource = 2, kReadBlank = 3, kWord = 4, kSendBytes = 5;
@@ -50,7 +50,7 @@ bool Exchange::run() {
   connected_ = true;
   greet();
   Random random(seed_);
-  const uint32_t batches = 1 + random.below(kMostBatches);
+  const uint32_t batches = 1 + random.below(kMaxBatches);
   for (uint64_t number = 1; number <= batches; number++) {
     if (number == 1 || random.one_in(4)) {
       layout_.part = size_t{1} << (kSmallestPartBits + random.below(kPartBits));

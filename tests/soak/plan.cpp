@@ -11,7 +11,7 @@
 namespace dapple::soak {
 namespace {
 
-constexpr uint32_t kMostKills = 3;
+constexpr uint32_t kMaxKills = 3;
 // dappled is killed in the first half of each such number of rounds. In the other half it lives long enough to be
 // measured.
 constexpr uint64_t kSeason = 100;
@@ -58,7 +58,7 @@ Round plan_round(uint64_t seed, uint64_t number, const std::vector<PairPlan>& pa
   for (uint32_t i = 0; i < pairs.size(); i++) {
     if (pairs[i].group == Group::kKilled || pairs[i].group == Group::kFaults) mortal.push_back(i);
   }
-  for (uint32_t i = random.below(kMostKills + 1); i > 0; i--) {
+  for (uint32_t i = random.below(kMaxKills + 1); i > 0; i--) {
     Kill kill;
     kill.after_ms = random.below(round.length_ms);
     kill.dappled = random.one_in(5);

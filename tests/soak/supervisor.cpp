@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kMostFailures = 5;
+constexpr uint32_t kMaxFailures = 5;
 constexpr double kEndPatience = 180;  // seconds
 constexpr uint64_t kTickMs = 10, kLongestTickMs = 1000;
 constexpr uint64_t kSampleMs = 1000, kNewsMs = 10000;
@@ -74,7 +74,7 @@ class Supervisor {
   }
 
  private:
-  static bool is_hopeless() { return tests::failures() >= kMostFailures; }
+  static bool is_hopeless() { return tests::failures() >= kMaxFailures; }
 
   void play_round(uint64_t number, uint64_t end) {
     const Round round = plan_round(settings_.seed, number, plans_);

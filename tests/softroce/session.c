@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kAsyncQueue = 8, kMostProviders = 128, kQueue = 4 };
+enum { kAsyncQueue = 8, kMaxProviders = 128, kQueue = 4 };
 
 static const char* speaking_role = "test";
 
@@ -37,13 +37,13 @@ void must(DAT_RETURN result, const char* call) {
 }
 
 static void open_first_ia(struct session* session) {
-  static DAT_PROVIDER_INFO infos[kMostProviders];
-  DAT_PROVIDER_INFO* list[kMostProviders];
+  static DAT_PROVIDER_INFO infos[kMaxProviders];
+  DAT_PROVIDER_INFO* list[kMaxProviders];
   DAT_COUNT listed = 0;
-  for (int i = 0; i < kMostProviders; i++) {
+  for (int i = 0; i < kMaxProviders; i++) {
     list[i] = &infos[i];
   }
-  must(dat_registry_list_providers(kMostProviders, &listed, list), "dat_registry_list_providers");
+  must(dat_registry_list_providers(kMaxProviders, &listed, list), "dat_registry_list_providers");
   for (DAT_COUNT i = 0; i < listed; i++) {
     if (infos[i].dapl_version_major != DAT_VERSION_MAJOR || infos[i].is_thread_safe) {
       continue;

@@ -28,12 +28,12 @@ namespace {
 
 using soft::FaultPoint;
 using soft::kFaultPointsSize;
-using soft::kMostFaultPoints;
+using soft::kMaxFaultPoints;
 
 constexpr double kFactor = 5;
 constexpr double kAtLeast = 5;     // seconds
 constexpr long kLook = 5'000'000;  // nanoseconds
-constexpr size_t kMostSaid = 100;
+constexpr size_t kMaxSaid = 100;
 
 double now() {
   return static_cast<double>(now_ns()) / 1e9;
@@ -68,7 +68,7 @@ class Points {
   }
   std::string path() const { return file_.path(); }
   const FaultPoint* begin() const { return points_; }
-  const FaultPoint* end() const { return points_ + kMostFaultPoints; }
+  const FaultPoint* end() const { return points_ + kMaxFaultPoints; }
 
  private:
   File file_;
@@ -99,7 +99,7 @@ std::string last_line(int fd) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   text.remove_prefix(text.rfind('\n') + 1);
   std::string line;
-  for (const char letter : text.substr(0, kMostSaid)) line += letter >= ' ' && letter <= '~' ? letter : ' ';
+  for (const char letter : text.substr(0, kMaxSaid)) line += letter >= ' ' && letter <= '~' ? letter : ' ';
   return line;
 }
 

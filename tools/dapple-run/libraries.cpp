@@ -27,7 +27,7 @@ struct Place {
 constexpr Place kPlaces[] = {{"../lib/dapple", "../$LIB/dapple"}, {DAPPLE_PRELOAD_FOLDER, DAPPLE_PRELOAD_BY_LOADER}};
 
 // ThreadSanitizer's own limit on x86-64 and arm64.
-constexpr int kMostRandomBits = 28;
+constexpr int kMaxRandomBits = 28;
 
 std::string resolved(const std::string& path) {
   char bytes[PATH_MAX];
@@ -175,10 +175,10 @@ void fix_addresses(const std::string& program) {
   if (now != -1 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) != -1) return;
   int bits = 0;
   const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/sys/vm/mmap_rnd_bits", "re"), fclose);
-  if (file == nullptr || fscanf(file.get(), "%d", &bits) != 1 || bits <= kMostRandomBits) return;
+  if (file == nullptr || fscanf(file.get(), "%d", &bits) != 1 || bits <= kMaxRandomBits) return;
   say("%s is built with ThreadSanitizer, which may fail with this machine's random addresses, and the system does not "
       "let dapple-run turn address randomization off: sysctl vm.mmap_rnd_bits=%d helps",
-      program.c_str(), kMostRandomBits);
+      program.c_str(), kMaxRandomBits);
 }
 
 }  // namespace dapple::run

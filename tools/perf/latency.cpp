@@ -8,11 +8,11 @@
 namespace dapple::perf {
 namespace {
 
-constexpr uint64_t kMostWarmUps = 100;
+constexpr uint64_t kMaxWarmUps = 100;
 
 // Rounds that are not measured, which warm up pages and connections.
 uint64_t warm_ups(const Parameters& parameters) {
-  return std::min(parameters.iterations, kMostWarmUps);
+  return std::min(parameters.iterations, kMaxWarmUps);
 }
 
 // A ping-pong over memory: the last byte of a message shows that the message has arrived. Messages are numbered over

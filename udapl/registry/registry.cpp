@@ -15,7 +15,7 @@
 namespace dapple::registry {
 namespace {
 
-constexpr std::size_t kMostTold = 8;
+constexpr std::size_t kMaxTold = 8;
 
 bool same(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
   return std::strcmp(a.ia_name, b.ia_name) == 0 && a.dapl_version_major == b.dapl_version_major &&
@@ -214,9 +214,9 @@ void Registry::tell_names(const char* missing) noexcept {
     std::string line = "no provider for " + quoted(missing);
     if (names.empty())
       line += "; no name exists here, because no RDMA port is usable; dapple-run PROGRAM gives it software devices";
-    for (std::size_t i = 0; i < names.size() && i < kMostTold; ++i)
+    for (std::size_t i = 0; i < names.size() && i < kMaxTold; ++i)
       line += (i == 0 ? "; the names here are " : ", ") + quoted(names[i]);
-    if (names.size() > kMostTold) line += " and " + std::to_string(names.size() - kMostTold) + " more";
+    if (names.size() > kMaxTold) line += " and " + std::to_string(names.size() - kMaxTold) + " more";
     log(LogType::kError, line);
   } catch (const std::bad_alloc&) {
   }

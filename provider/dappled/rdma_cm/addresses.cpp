@@ -58,7 +58,7 @@ int Service::resolve_ip(Call& call) {
   if (!read_address(command.dst_addr, destination)) return EINVAL;
   CmId* id = nullptr;
   if (const int error = find(call, command.id, id); error != 0) return error;
-  if (call.channel.events.size() >= kMostUnread) return ENOMEM;
+  if (call.channel.events.size() >= kMaxUnread) return ENOMEM;
   if (id->state != State::kBound) {
     if (!with_source) {
       source = any_address(destination.family);

@@ -14,7 +14,7 @@ int Captures::add(uint32_t owner, soft::OwnedFd file) {
   const int flags = fcntl(file.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_APPEND) == 0) return EINVAL;
   remove(owner);
-  if (count_ == kMost) return ENFILE;
+  if (count_ == kMax) return ENFILE;
   captures_[count_++] = {owner, status.st_dev, status.st_ino, soft::PcapWriter(std::move(file))};
   return 0;
 }

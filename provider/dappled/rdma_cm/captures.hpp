@@ -13,7 +13,7 @@ namespace dapple::dappled::rdma_cm {
 
 class Captures final : public soft::PacketTap {
  public:
-  static constexpr uint32_t kMost = 64;
+  static constexpr uint32_t kMax = 64;
 
   // Replaces the owner's earlier file. Returns 0; ENFILE; or EINVAL if it is not a regular file that is open for
   // appending: a write to another file could wait, or overwrite data.
@@ -36,7 +36,7 @@ class Captures final : public soft::PacketTap {
   bool is_first(uint32_t place) const;
 
   uint32_t count_ = 0;
-  Capture captures_[kMost];
+  Capture captures_[kMax];
 };
 
 }  // namespace dapple::dappled::rdma_cm

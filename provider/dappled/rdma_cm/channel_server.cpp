@@ -85,7 +85,7 @@ int ChannelServer::have_service() {
   Settings settings;
   ephemeral_ports(settings.first_port, settings.last_port);
   settings.privileged = geteuid() == 0;
-  if (places_ == nullptr) places_.reset(new (std::nothrow) std::unique_ptr<Place>[kMostChannels]);
+  if (places_ == nullptr) places_.reset(new (std::nothrow) std::unique_ptr<Place>[kMaxChannels]);
   if (places_ != nullptr) service_ = Service::create(*this, settings);
   return service_ != nullptr ? 0 : ENOMEM;
 }
@@ -146,8 +146,8 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
 
 int ChannelServer::add(std::unique_ptr<Place> place) {
   if (!place->end || !is_channel(place->end.get())) return EINVAL;
-  if (list_.size() == kMostChannels) return ENFILE;
-  while (places_[next_] != nullptr) next_ = (next_ + 1) % kMostChannels;
+  if (list_.size() == kMaxChannels) return ENFILE;
+  while (places_[next_] != nullptr) next_ = (next_ + 1) % kMaxChannels;
   place->number = next_;
   epoll_event event = {};
   event.data.u64 = place->number;
@@ -157,7 +157,7 @@ int ChannelServer::add(std::unique_ptr<Place> place) {
   bucket = place.get();
   list_.add(*place);
   places_[next_] = std::move(place);
-  next_ = (next_ + 1) % kMostChannels;
+  next_ = (next_ + 1) % kMaxChannels;
   return 0;
 }
 
@@ -208,7 +208,7 @@ Restoration ChannelServer::read_journal(Place& place) {
   // The service writes an entry that it restores to the same place or to an earlier one, so no unread entry is lost.
   std::array<std::byte, kJournalEntrySize> entry;
   Restoration outcome;
-  for (uint32_t i = 0; i < IdTable::kMost && outcome.error == 0 && place.journal.read(i, entry); i++) {
+  for (uint32_t i = 0; i < IdTable::kMax && outcome.error == 0 && place.journal.read(i, entry); i++) {
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
     service_->restore(time(), place, entry, outcome);
   }
@@ -347,10 +347,10 @@ void ChannelServer::send(const cm::Path& path, const cm::Mad& mad) {
 
 // False if the datagram must take its way through the kernel: it is captured there, or lo is down.
 bool ChannelServer::keep_own(const cm::Path& path, const cm::Mad& mad) {
-  if (own_count_ == kMostOwn || captures_.count() > 0 || counters_ == nullptr || !same_host_) return false;
+  if (own_count_ == kMaxOwn || captures_.count() > 0 || counters_ == nullptr || !same_host_) return false;
   // The receiver finds a link-local address only with its netdev, which own_ does not keep.
   if (soft::is_link_local(path.remote.data()) || !loopback_is_up(devices_)) return false;
-  own_[(own_first_ + own_count_++) % kMostOwn] = {path.remote, path.local, mad};
+  own_[(own_first_ + own_count_++) % kMaxOwn] = {path.remote, path.local, mad};
   counters_->same_host.sent_packets.add();
   return true;
 }
@@ -358,7 +358,7 @@ bool ChannelServer::keep_own(const cm::Path& path, const cm::Mad& mad) {
 void ChannelServer::receive_own() {
   for (int i = 0; i < kOwnInTurn && own_count_ > 0; i++) {
     const OwnDatagram datagram = own_[own_first_];
-    own_first_ = (own_first_ + 1) % kMostOwn;
+    own_first_ = (own_first_ + 1) % kMaxOwn;
     own_count_--;
     counters_->same_host.received_packets.add();
     counters_->same_host.received_bytes.add(datagram.mad.size());

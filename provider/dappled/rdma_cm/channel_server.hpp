@@ -22,7 +22,7 @@ namespace dapple::dappled::rdma_cm {
 
 class ChannelServer final : private World, private MadWire::Sink, private soft::PacketTap {
  public:
-  static constexpr uint32_t kMostChannels = 8192;
+  static constexpr uint32_t kMaxChannels = 8192;
 
   // `devices` is up to date at each call.
   explicit ChannelServer(const DeviceTable& devices) : devices_(devices) {}
@@ -134,10 +134,10 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
     Gid local, remote;  // the receiver's view
     cm::Mad mad;
   };
-  static constexpr uint32_t kMostOwn = 256;
+  static constexpr uint32_t kMaxOwn = 256;
   bool same_host_ = true;
   soft::SlotCounters* counters_ = nullptr;
-  OwnDatagram own_[kMostOwn];
+  OwnDatagram own_[kMaxOwn];
   uint32_t own_first_ = 0;
   uint32_t own_count_ = 0;
   bool sent_to_own_ = false;   // datagrams to an address of this host, not yet received

@@ -10,7 +10,7 @@
 namespace dapple::dappled::rdma_cm {
 namespace {
 
-constexpr uint8_t kMostRetries = 7;
+constexpr uint8_t kMaxQpRetries = 7;
 constexpr uint8_t kConsumerReason = static_cast<uint8_t>(cm::RejectReason::kConsumer);
 constexpr uint8_t kVendorOptionReason = 35;
 // The commands of libraries older than ECE end here.
@@ -88,8 +88,8 @@ int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& p
   req.max_cm_retries = kMaxRetries;
   req.service = id.qp_type == IBV_QPT_UC ? cm::Service::kUnreliable : cm::Service::kReliable;
   req.flow_control = parameters.flow_control != 0;
-  req.retry_count = std::min(parameters.retry_count, kMostRetries);
-  req.rnr_retry_count = std::min(parameters.rnr_retry_count, kMostRetries);
+  req.retry_count = std::min(parameters.retry_count, kMaxQpRetries);
+  req.rnr_retry_count = std::min(parameters.rnr_retry_count, kMaxQpRetries);
   req.mtu = id.route.mtu;
   req.srq = id.srq;
   req.local_gid = id.source.gid;
@@ -133,7 +133,7 @@ int Service::listen(Call& call) {
   if (id->state != State::kBound) {
     if (const int error = bind(*id, any_address(AF_INET)); error != 0) return error;
   }
-  id->backlog = command.backlog == 0 ? kMostBacklog : std::min(command.backlog, kMostBacklog);
+  id->backlog = command.backlog == 0 ? kMaxBacklog : std::min(command.backlog, kMaxBacklog);
   return start_listening(*id);
 }
 
@@ -201,7 +201,7 @@ int Service::accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& par
   rep.initiator_depth = parameters.initiator_depth;
   rep.target_ack_delay = kAckDelay;
   rep.flow_control = parameters.flow_control != 0;
-  rep.rnr_retry_count = std::min(parameters.rnr_retry_count, kMostRetries);
+  rep.rnr_retry_count = std::min(parameters.rnr_retry_count, kMaxQpRetries);
   rep.srq = id.srq;
   if (!fill(rep.private_data, 0, private_data_of(parameters))) return EINVAL;
   if (const auto status = manager_->accept(call.now, id.connection, rep); status != cm::Status::kOk) {

@@ -9,7 +9,7 @@ namespace dapple::dappled::rdma_cm {
 namespace {
 
 // The limit of unread events that are sent in messages. More of them would fill the socket.
-constexpr uint32_t kMostHanded = 16;
+constexpr uint32_t kMaxHanded = 16;
 
 // False for events whose id the next dappled would not know, and for events of a group.
 bool is_plain(EventKind kind) {
@@ -28,7 +28,7 @@ Event* Service::add_event(CmId& id, EventKind kind, int status) {
   event->response.id = id.number;
   event->response.event = static_cast<uint32_t>(kind);
   event->response.status = static_cast<uint32_t>(status);
-  if (is_plain(kind) && id.unread_count < IdState::kMostUnread) {
+  if (is_plain(kind) && id.unread_count < IdState::kMaxUnread) {
     event->ticket = next_ticket(*id.channel);
     id.unread[id.unread_count++] = {static_cast<uint8_t>(kind), static_cast<int16_t>(status), event->ticket};
     note(id);
@@ -45,7 +45,7 @@ void Service::append(Channel& channel, Event& event) {
 }
 
 uint32_t Service::next_ticket(Channel& channel) {
-  if (!channel.hands_events || channel.events.size() >= kMostHanded) return 0;
+  if (!channel.hands_events || channel.events.size() >= kMaxHanded) return 0;
   if (++channel.last_ticket == 0) ++channel.last_ticket;
   return channel.last_ticket;
 }
@@ -54,8 +54,8 @@ void Service::take(Channel& channel, uint32_t ticket) {
   if (ticket == channel.taken) return;
   channel.taken = ticket;
   Event* event = channel.events.first();
-  // An event with a ticket had fewer than kMostHanded events before it.
-  for (uint32_t i = 0; event != nullptr && i < kMostHanded; i++) {
+  // An event with a ticket had fewer than kMaxHanded events before it.
+  for (uint32_t i = 0; event != nullptr && i < kMaxHanded; i++) {
     Event* next = event->newer;
     if (event->ticket != 0 && event->sent && is_taken(event->ticket, ticket)) {
       event->id->events_reported++;

@@ -150,9 +150,9 @@ struct IdState {
   UnreadEvent handed;
 
   // Unread events, without connection requests and events of groups.
-  static constexpr uint32_t kMostUnread = 6;
+  static constexpr uint32_t kMaxUnread = 6;
   uint8_t unread_count = 0;
-  UnreadEvent unread[kMostUnread];
+  UnreadEvent unread[kMaxUnread];
 
   bool is_datagram() const;
 };

@@ -20,7 +20,7 @@ void IdTable::keep_away(uint32_t number) {
 }
 
 bool IdTable::add(CmId& id) {
-  if (size_ == kMost || find(*id.channel, id.number) != nullptr) return false;
+  if (size_ == kMax || find(*id.channel, id.number) != nullptr) return false;
   id.key = ++added_ * kNumbers + id.number;
   CmId*& bucket = buckets_[id.number % kBuckets];
   id.same_bucket = bucket;

@@ -16,7 +16,7 @@ namespace dapple::dappled::rdma_cm {
 
 class IdTable {
  public:
-  static constexpr uint32_t kMost = 32768;
+  static constexpr uint32_t kMax = 32768;
 
   static constexpr uint32_t kNumbers = 65536;
 

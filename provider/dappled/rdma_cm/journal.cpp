@@ -57,7 +57,7 @@ void Service::write(CmId& id) {
   entry.id = id;
   if (id.state != State::kListen && !id.is_datagram()) manager_->save(id.connection, entry.connection);
   for (const Membership* membership = id.memberships.first();
-       membership != nullptr && entry.membership_count < JournalEntry::kMostMemberships;
+       membership != nullptr && entry.membership_count < JournalEntry::kMaxMemberships;
        membership = membership->newer) {
     entry.memberships[entry.membership_count++] = {.uid = membership->uid,
                                                    .number = membership->number,

@@ -28,13 +28,13 @@ struct SavedMembership {
 };
 
 struct JournalEntry {
-  static constexpr uint32_t kMostMemberships = 4;  // further ones are forgotten
+  static constexpr uint32_t kMaxMemberships = 4;  // further ones are forgotten
 
   uint64_t mark = 0;  // 0: the end
   IdState id;
   cm::Saved connection;
   uint32_t membership_count = 0;
-  SavedMembership memberships[kMostMemberships];
+  SavedMembership memberships[kMaxMemberships];
 };
 
 static_assert(sizeof(JournalEntry) <= kJournalEntrySize && std::is_trivially_copyable_v<JournalEntry>);

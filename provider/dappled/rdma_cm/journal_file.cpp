@@ -57,7 +57,7 @@ int JournalFile::map(size_t size) {
   if (bytes == MAP_FAILED) return errno;
   bytes_ = static_cast<std::byte*>(bytes);
   size_ = size;
-  room_ = static_cast<uint32_t>(std::min<size_t>((size - kHeaderRoom) / sizeof(Slot), IdTable::kMost));
+  room_ = static_cast<uint32_t>(std::min<size_t>((size - kHeaderRoom) / sizeof(Slot), IdTable::kMax));
   return 0;
 }
 
@@ -78,7 +78,7 @@ int JournalFile::open(soft::OwnedFd file, soft::CmChannelName& name) {
   struct stat status;
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(file.get(), &status) != 0) return EINVAL;
   const auto size = static_cast<size_t>(status.st_size);
-  if (size < kSmallest || size > kHeaderRoom + (size_t{IdTable::kMost} + 1) * 2 * sizeof(Slot)) return EINVAL;
+  if (size < kSmallest || size > kHeaderRoom + (size_t{IdTable::kMax} + 1) * 2 * sizeof(Slot)) return EINVAL;
   if (fallocate(file.get(), 0, 0, status.st_size) != 0) return errno;
   file_ = std::move(file);
   if (const int error = map(size); error != 0) return error;
@@ -88,7 +88,7 @@ int JournalFile::open(soft::OwnedFd file, soft::CmChannelName& name) {
 
 bool JournalFile::make_room(uint32_t count) {
   if (count <= room_) return true;
-  if (count > IdTable::kMost) return false;
+  if (count > IdTable::kMax) return false;
   const size_t size = 2 * size_;
   if (fallocate(file_.get(), 0, 0, static_cast<off_t>(size)) != 0) return false;
   return map(size) == 0;

@@ -34,7 +34,7 @@ int Service::join_ip_mcast(Call& call) {
   if ((id->state != State::kBound && id->state != State::kAddressResolved) || !id->is_datagram() || group.is_any()) {
     return EINVAL;
   }
-  if (membership_count_ == kMostMemberships || call.channel.events.size() >= kMostUnread) return ENOMEM;
+  if (membership_count_ == kMaxMemberships || call.channel.events.size() >= kMaxUnread) return ENOMEM;
   Membership* membership = add_membership(*id, next_membership_, command.uid, group);
   if (membership == nullptr) return ENOMEM;
   next_membership_++;

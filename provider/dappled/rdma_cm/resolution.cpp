@@ -13,7 +13,7 @@ constexpr Time kMillisecond = 1'000'000;
 // The kernel gives a neighbour up after some seconds; this asks again.
 constexpr Time kLookAgain = 1000 * kMillisecond;
 // The most looks in one call of advance(), so that other work gets its turn.
-constexpr uint32_t kMostLooks = 64;
+constexpr uint32_t kMaxLooks = 64;
 
 }  // namespace
 
@@ -111,7 +111,7 @@ Time Service::deadline() const {
 
 void Service::advance(Time now) {
   manager_->advance(now);
-  for (uint32_t i = 0; i < kMostLooks; i++) {
+  for (uint32_t i = 0; i < kMaxLooks; i++) {
     CmId* id = resolving_.first();
     if (id == nullptr || id->deadline > now) break;
     look_again(now, *id);

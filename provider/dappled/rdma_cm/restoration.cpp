@@ -40,7 +40,7 @@ bool Service::is_possible(const IdState& id) const {
   if (id.number >= IdTable::kNumbers || id.state > State::kRemoved || id.exchange > Exchange::kOver) return false;
   const bool bound = id.state != State::kIdle;
   if (!is_family(id.source, !bound) || !is_family(id.destination, !bound)) return false;
-  if (id.gid_index >= soft::kMaxGids || id.unread_count > IdState::kMostUnread) return false;
+  if (id.gid_index >= soft::kMaxGids || id.unread_count > IdState::kMaxUnread) return false;
   if (id.has_port != 0 && (!bound || id.source.port == 0)) return false;
   if (!is_event(id.handed)) return false;
   for (uint8_t i = 0; i < id.unread_count; i++) {
@@ -82,7 +82,7 @@ bool Service::tell(CmId& id, EventKind kind, int status) {
 }
 
 bool Service::resume(Time now, CmId& id, const cm::Saved& saved, Restoration& outcome) {
-  UnreadEvent unread[IdState::kMostUnread];
+  UnreadEvent unread[IdState::kMaxUnread];
   const uint8_t unread_count = id.unread_count;
   std::copy_n(id.unread, unread_count, unread);
   id.unread_count = 0;
@@ -143,7 +143,7 @@ bool Service::resume_events(CmId& id, std::span<const UnreadEvent> unread) {
 bool Service::resume_listening(CmId& id, Restoration& outcome) {
   id.state = State::kBound;
   // Requests that no program had read were lost with the dappled that died.
-  id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMostBacklog);
+  id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMaxBacklog);
   const int error = start_listening(id);
   if (error == 0) return true;
   outcome.lost_listeners++;
@@ -154,7 +154,7 @@ bool Service::resume_listening(CmId& id, Restoration& outcome) {
 }
 
 bool Service::resume_memberships(CmId& id, const JournalEntry& entry) {
-  const uint32_t count = std::min(entry.membership_count, JournalEntry::kMostMemberships);
+  const uint32_t count = std::min(entry.membership_count, JournalEntry::kMaxMemberships);
   for (uint32_t i = 0; i < count; i++) {
     const SavedMembership& saved = entry.memberships[i];
     Address group;
@@ -162,7 +162,7 @@ bool Service::resume_memberships(CmId& id, const JournalEntry& entry) {
     group.gid = saved.group;
     if (!is_family(group, false)) continue;
     Membership* membership =
-        membership_count_ < kMostMemberships ? add_membership(id, saved.number, saved.uid, group) : nullptr;
+        membership_count_ < kMaxMemberships ? add_membership(id, saved.number, saved.uid, group) : nullptr;
     if (membership == nullptr) return false;
     membership->events_reported = saved.events_reported;
     membership->token = saved.token;

@@ -12,7 +12,7 @@ std::unique_ptr<Service> Service::create(World& world, const Settings& settings)
   std::unique_ptr<Service> service(new (std::nothrow) Service(world, settings));
   if (service == nullptr) return nullptr;
   service->manager_ = cm::Manager::create({}, *service);
-  if (service->manager_ == nullptr || !service->resolving_.create(IdTable::kMost)) return nullptr;
+  if (service->manager_ == nullptr || !service->resolving_.create(IdTable::kMax)) return nullptr;
   return service;
 }
 

@@ -44,9 +44,9 @@ struct Restoration {
 class Service final : private cm::Host {
  public:
   // The limit of unread events: a program may cause events again and again without reading them.
-  static constexpr uint32_t kMostUnread = 65536;
-  static constexpr uint32_t kMostMemberships = 4096;
-  static constexpr uint32_t kMostBacklog = 1024;
+  static constexpr uint32_t kMaxUnread = 65536;
+  static constexpr uint32_t kMaxMemberships = 4096;
+  static constexpr uint32_t kMaxBacklog = 1024;
 
   // nullptr without memory. The world outlives the service.
   static std::unique_ptr<Service> create(World& world, const Settings& settings);

@@ -12,7 +12,7 @@ namespace dapple::doors {
 namespace {
 
 // Ids that are between an event and the command that follows it.
-constexpr uint32_t kMostIds = 64;
+constexpr uint32_t kMaxIds = 64;
 constexpr size_t kRoom = 1024;
 
 struct Answers {
@@ -77,7 +77,7 @@ class Place {
 
 constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit uint32_t age = 0;
-constinit Place kept[kMostIds] = {};
+constinit Place kept[kMaxIds] = {};
 
 class Locked {
  public:
@@ -88,7 +88,7 @@ class Locked {
 };
 
 Place& place_of(uint32_t id) {
-  return kept[id % kMostIds];
+  return kept[id % kMaxIds];
 }
 
 void clear(Place& place) {

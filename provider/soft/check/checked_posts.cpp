@@ -52,7 +52,7 @@ class Copy final : public MemoryTable::Borrower {
 
 std::vector<std::byte> copy_of(Qp& qp, std::span<const roce::Segment> segments) {
   const uint64_t length = roce::length_of(segments);
-  if (length == 0 || PostedSends::copied_bytes.load() + length > PostedSends::kMostCopiedBytes) return {};
+  if (length == 0 || PostedSends::copied_bytes.load() + length > PostedSends::kMaxCopiedBytes) return {};
   Copy copy(segments, length);
   const roce::Fault fault = qp.context->memory.lend({qp.pd->number, qp.qpn}, segments, 0, length, false, copy);
   return fault == roce::Fault::kNone ? copy.take() : std::vector<std::byte>();

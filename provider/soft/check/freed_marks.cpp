@@ -89,7 +89,7 @@ void FreedMarks::mark(const void* memory, size_t size, How how, const Stack& sta
   for_each_region(begin, begin + size, [&](Region& region) {
     const uintptr_t first = std::max(begin, region.begin), end = std::min(begin + size, region.end);
     cut(region, first, end, true);
-    if (count_ >= kMost) return;
+    if (count_ >= kMax) return;
     region.pieces.emplace(first, Piece{end, how, kept});
     count_++;
   });

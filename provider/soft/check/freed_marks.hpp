@@ -48,7 +48,7 @@ class FreedMarks {
 
   // True if a part of the memory is registered.
   bool is_registered(const void* memory, size_t size);
-  // Marks the registered parts of the memory. Does nothing if there are kMost marks.
+  // Marks the registered parts of the memory. Does nothing if there are kMax marks.
   void mark(const void* memory, size_t size, How how, const Stack& stack);
   // The allocator has handed the memory out again, so it no longer counts as freed.
   void take(const void* memory, size_t size);
@@ -63,7 +63,7 @@ class FreedMarks {
 
   std::mutex& mutex() { return mutex_; }
 
-  static constexpr size_t kMost = 1 << 15;
+  static constexpr size_t kMax = 1 << 15;
 
  private:
   struct Piece {

@@ -15,7 +15,7 @@ void Keys::remove(const void* device, uint32_t key) {
   if (found == registrations_.end()) return;
   found->second.deregistered = Stack::here();
   deregistered_.push_back(found->first);
-  if (deregistered_.size() <= kMostDeregistered) return;
+  if (deregistered_.size() <= kMaxDeregistered) return;
   const auto oldest = registrations_.find(deregistered_.front());
   if (oldest != registrations_.end() && oldest->second.deregistered) registrations_.erase(oldest);
   deregistered_.pop_front();

@@ -39,7 +39,7 @@ class Keys {
 
  private:
   using Key = std::pair<const void*, uint32_t>;
-  static constexpr size_t kMostDeregistered = 65536;
+  static constexpr size_t kMaxDeregistered = 65536;
 
   std::mutex mutex_;
   std::map<Key, Registration> registrations_;

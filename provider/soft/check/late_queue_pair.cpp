@@ -19,7 +19,7 @@ constexpr roce::Time kLongest = 1'000'000;
 constexpr roce::Time kPartOfTimeout = 8;
 
 constexpr timespec kLook = {0, 200'000};
-constexpr int kMostLooks = 50;
+constexpr int kMaxLooks = 50;
 
 // The queue pairs that wait.
 constinit std::atomic<uint32_t> waiting{0};
@@ -31,7 +31,7 @@ LateQueuePair::~LateQueuePair() {
 }
 
 void LateQueuePair::let_all_begin() {
-  for (int i = 0; i < kMostLooks && waiting.load() != 0; i++) nanosleep(&kLook, nullptr);
+  for (int i = 0; i < kMaxLooks && waiting.load() != 0; i++) nanosleep(&kLook, nullptr);
 }
 
 roce::PostError LateQueuePair::post_send(const roce::SendRequest& request) {

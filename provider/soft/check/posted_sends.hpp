@@ -58,7 +58,7 @@ class PostedSends {
 
   // The bytes of copies that this process has. A request that would exceed the limit gets none.
   static inline std::atomic<size_t> copied_bytes{0};
-  static constexpr size_t kMostCopiedBytes = size_t{256} << 20;
+  static constexpr size_t kMaxCopiedBytes = size_t{256} << 20;
 
   std::mutex& mutex() { return mutex_; }
 

@@ -18,7 +18,7 @@ std::optional<RecentWrites::Write> RecentWrites::add(const Write& write) {
   if (same != nullptr) {
     same->end = write.end;
   } else {
-    if (writes_.size() == kMost) writes_.pop_front();
+    if (writes_.size() == kMax) writes_.pop_front();
     writes_.push_back(write);
   }
   return other;

@@ -32,7 +32,7 @@ class RecentWrites {
   std::mutex& mutex() { return mutex_; }
 
   // If there are more, the oldest are forgotten.
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
 
  private:
   std::mutex mutex_;

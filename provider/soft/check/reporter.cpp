@@ -66,14 +66,14 @@ bool Reporter::is_new(const Report& report) {
   for (const Place& place : report.places)
     key.append(reinterpret_cast<const char*>(place.stack.callers),
                sizeof place.stack.callers[0] * static_cast<size_t>(place.stack.count));
-  return known_.size() < kMostKnown && known_.insert(key).second;
+  return known_.size() < kMaxKnown && known_.insert(key).second;
 }
 
 void Reporter::show(const Report& report, void (*before_halt)()) {
   if (report.level == Level::kNote && !options_.notes) return;
   const int saved = errno;
   const std::lock_guard lock(mutex_);
-  if (shown_ == kMostShown || !is_new(report)) return;
+  if (shown_ == kMaxShown || !is_new(report)) return;
   const std::vector<NamedPlace> places = named(report.places);
   if (suppressions_.match(report, places)) return;
   record(as_json(report, places));

@@ -31,8 +31,8 @@ class Reporter {
   std::mutex& mutex() { return mutex_; }
 
  private:
-  static constexpr size_t kMostShown = 200;
-  static constexpr size_t kMostKnown = 10000;
+  static constexpr size_t kMaxShown = 200;
+  static constexpr size_t kMaxKnown = 10000;
 
   bool is_new(const Report& report);
   void record(const std::string& line) const;

@@ -59,7 +59,7 @@ bool number_of(std::string_view text, Number& number, int base = 10) {
 // The result SIGKILL, in the place of an errno or a status.
 constexpr int kDies = -1;
 
-constexpr int kMostErrno = 4095;  // the kernel's limit
+constexpr int kMaxErrno = 4095;  // the kernel's limit
 
 // The number of an errno, a status or an event.
 bool is_result(size_t of, int number) {
@@ -69,7 +69,7 @@ bool is_result(size_t of, int number) {
   if (of == kCompletion) {
     return static_cast<int>(status_of(status_name(static_cast<roce::CompletionStatus>(number)))) == number;
   }
-  return number <= kMostErrno;
+  return number <= kMaxErrno;
 }
 
 int result_of(size_t of, std::string_view text) {
@@ -85,7 +85,7 @@ int result_of(size_t of, std::string_view text) {
   }
   if (const int error = errno_of(text); error != 0) return error;
   int number = 0;
-  return number_of(text, number) && number <= kMostErrno ? number : 0;
+  return number_of(text, number) && number <= kMaxErrno ? number : 0;
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ bool FaultPlan::add(std::string_view entry) {
   if (fault.lasts) number.remove_suffix(1);
   fault.result = result_of(fault.of, entry.substr(equals + 1));
   if (fault.result == 0 || !number_of(number, fault.number)) return false;
-  if (count_ == kMost) {
+  if (count_ == kMax) {
     is_overfull_ = true;
     return false;
   }
@@ -191,7 +191,7 @@ void FaultPlan::note(size_t verb, const CallSite& site) {
     if (candidate.value == static_cast<int>(verb)) name = candidate.name.data();
   }
   const auto process = static_cast<uint32_t>(getpid());
-  for (size_t i = 0; i < kMostFaultPoints; i++) {
+  for (size_t i = 0; i < kMaxFaultPoints; i++) {
     FaultPoint& point = points_[i];
     PointState state = PointState::kFree;
     if (point.state.compare_exchange_strong(state, PointState::kTaken)) {

@@ -47,7 +47,7 @@ enum class PlannedCommand : size_t {
 // Threads may count at the same time.
 class FaultPlan {
  public:
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
 
   // "NAME@N=RESULT": the N-th one fails; "NAME@N+=RESULT": it and all later ones. NAME is a verb, and RESULT an errno
   // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_; or
@@ -55,9 +55,9 @@ class FaultPlan {
   // Or NAME is "link", and RESULT a time such as "20ms": the port goes down for this time.
   // If RESULT is "SIGKILL", the process dies. "registered=BYTES" limits the memory that is registered at a time.
   // "NAME#HEX" counts only the verb's calls from the call site with this stack, or the completions with the opcode
-  // HEX - 1. False if it is malformed, or if kMost are planned.
+  // HEX - 1. False if it is malformed, or if kMax are planned.
   bool add(std::string_view entry);
-  // True after add() has refused a well-formed entry because kMost are planned.
+  // True after add() has refused a well-formed entry because kMax are planned.
   bool is_overfull() const { return is_overfull_; }
   // Plans one fault, for the next call or completion: NAME, and a number for RESULT, as above. A second fault for the
   // same name replaces the first until that has come. False if the name or the number is unknown.
@@ -99,7 +99,7 @@ class FaultPlan {
   int next(size_t of, uint64_t stack);
   void note(size_t verb, const CallSite& site);
 
-  Fault faults_[kMost];
+  Fault faults_[kMax];
   size_t count_ = 0;
   bool plans_calls_ = false;
   bool plans_completions_ = false;
@@ -109,7 +109,7 @@ class FaultPlan {
   uint64_t most_registered_ = UINT64_MAX;
   std::atomic<uint64_t> registered_{0};
   std::atomic<uint64_t> passed_[static_cast<size_t>(PlannedCommand::kCount)] = {};
-  std::atomic<uint64_t> passed_there_[kMost] = {};  // of faults with a stack
+  std::atomic<uint64_t> passed_there_[kMax] = {};  // of faults with a stack
   std::atomic<uint64_t> last_outage_us_{0};
   std::atomic<int> next_[kEvent + 1] = {};
   FaultPoint* points_ = nullptr;

@@ -24,7 +24,7 @@ struct FaultPoint {
   char place[64] = {};  // of the call, for people
 };
 
-inline constexpr size_t kMostFaultPoints = 1024;
-inline constexpr size_t kFaultPointsSize = kMostFaultPoints * sizeof(FaultPoint);
+inline constexpr size_t kMaxFaultPoints = 1024;
+inline constexpr size_t kFaultPointsSize = kMaxFaultPoints * sizeof(FaultPoint);
 
 }  // namespace dapple::soft

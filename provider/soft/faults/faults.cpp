@@ -92,7 +92,7 @@ bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
     const std::string_view entry = rest.substr(0, comma);
     if (!parse_one(entry, settings) && !plan->add(entry)) {
       if (plan->is_overfull()) {
-        problem.set(EINVAL, "DAPPLE_FAULTS: more than %zu calls, completions and events are planned", FaultPlan::kMost);
+        problem.set(EINVAL, "DAPPLE_FAULTS: more than %zu calls, completions and events are planned", FaultPlan::kMax);
         return false;
       }
       problem.set(EINVAL,

@@ -314,9 +314,9 @@ void SameHostLinks::accept_all() {
     pid_t process = 0;
     if (!same_user(socket.get(), &process)) continue;
     uint32_t index = 0;
-    while (index < kMostFrom && from_[index] != nullptr) index++;
-    if (index < kMostFrom) from_[index].reset(new (std::nothrow) RingFrom);
-    if (index == kMostFrom || from_[index] == nullptr) {
+    while (index < kMaxFrom && from_[index] != nullptr) index++;
+    if (index < kMaxFrom) from_[index].reset(new (std::nothrow) RingFrom);
+    if (index == kMaxFrom || from_[index] == nullptr) {
       say_why(socket, Way::kPeerNoMemory);
       continue;
     }

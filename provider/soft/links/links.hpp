@@ -134,7 +134,7 @@ class SameHostLinks {
   struct LetGo {
     void operator()(RingFrom* from) const { from->let_go(); }
   };
-  static constexpr uint32_t kMostFrom = kMaxSlots;
+  static constexpr uint32_t kMaxFrom = kMaxSlots;
 
   Way prepare(int lease);
   void watch(int fd, uint64_t key);
@@ -175,7 +175,7 @@ class SameHostLinks {
   std::atomic<uint64_t> bytes_{0};  // in rings, until the last user of a broken ring is gone; grows under to_mutex_
   uint32_t rings_made_ = 0;
 
-  std::unique_ptr<RingFrom, LetGo> from_[kMostFrom];
+  std::unique_ptr<RingFrom, LetGo> from_[kMaxFrom];
   uint32_t from_end_ = 0;  // places in use are below
   std::atomic<uint32_t> rings_{0};
 };

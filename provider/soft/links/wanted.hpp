@@ -23,18 +23,18 @@ inline Way same_host_way(bool instrumented) {
   return provider::settings().pcap != nullptr ? Way::kCapture : Way::kFaults;
 }
 
-inline constexpr uint64_t kMostRingBytes = uint64_t{256} << 20;
+inline constexpr uint64_t kMaxRingBytes = uint64_t{256} << 20;
 
 // The cap of a process' rings. False if DAPPLE_SAME_HOST_MIB is not a number of MiB.
 inline bool most_ring_bytes(uint64_t& bytes) {
-  bytes = kMostRingBytes;
+  bytes = kMaxRingBytes;
   const char* wish = provider::settings().same_host_mib;
   if (wish == nullptr) return true;
-  constexpr uint64_t kMostMib = uint64_t{1} << 30;
+  constexpr uint64_t kMaxMib = uint64_t{1} << 30;
   uint64_t mib = 0;
-  for (; *wish >= '0' && *wish <= '9' && mib <= kMostMib; wish++) mib = 10 * mib + static_cast<uint64_t>(*wish - '0');
+  for (; *wish >= '0' && *wish <= '9' && mib <= kMaxMib; wish++) mib = 10 * mib + static_cast<uint64_t>(*wish - '0');
   bytes = mib << 20;
-  return *wish == '\0' && mib <= kMostMib;
+  return *wish == '\0' && mib <= kMaxMib;
 }
 
 }  // namespace dapple::soft

@@ -68,7 +68,7 @@ void BriefMutex::await_favourite() {
 // sees that the favourite holds the lock.
 void BriefMutex::end_privilege() {
   privileged_.store(false, std::memory_order_relaxed);
-  if (times_needed_ < kMostTimesInARow) times_needed_ *= 2;
+  if (times_needed_ < kMaxTimesInARow) times_needed_ *= 2;
   heavy_barrier();
 }
 

@@ -39,7 +39,7 @@ class BriefMutex {
   friend class BriefLock;
   using Thread = uintptr_t;
   static constexpr uint32_t kFirstTimesInARow = 128;
-  static constexpr uint32_t kMostTimesInARow = 1 << 16;
+  static constexpr uint32_t kMaxTimesInARow = 1 << 16;
 
   static Thread this_thread() {
     [[gnu::tls_model("initial-exec")]] static thread_local constinit char mark = 0;

@@ -32,7 +32,7 @@ DisorderedWrites::Pieces DisorderedWrites::cut(const roce::RemoteRange& range) {
   if (places == 0) return pieces;
   // The last word is a piece, so that a program that polls it is found.
   size_t* const cuts = pieces.begin + 1;
-  size_t count = std::min<size_t>(places, kMostPieces - 1);
+  size_t count = std::min<size_t>(places, kMaxPieces - 1);
   for (size_t i = 0; i < count; i++) {
     const uint64_t place = i == 0 ? places - 1 : random_.below(places);
     cuts[i] = to_first + place * kWord;

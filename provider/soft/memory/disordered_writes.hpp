@@ -14,7 +14,7 @@ namespace dapple::soft {
 // of eight bytes stay whole, because programs also use such a word alone. Any thread.
 class DisorderedWrites final : public MemoryLayer {
  public:
-  static constexpr size_t kMostPieces = 4;
+  static constexpr size_t kMaxPieces = 4;
 
   DisorderedWrites(roce::Memory& below, uint64_t seed) : MemoryLayer(below), random_(seed) {}
 
@@ -23,8 +23,8 @@ class DisorderedWrites final : public MemoryLayer {
  private:
   // A piece ends where the next one begins; both are offsets.
   struct Pieces {
-    size_t begin[kMostPieces + 1];
-    size_t order[kMostPieces];
+    size_t begin[kMaxPieces + 1];
+    size_t order[kMaxPieces];
     size_t count = 0;
   };
   Pieces cut(const roce::RemoteRange& range);

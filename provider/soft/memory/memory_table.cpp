@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kIndexMask = 0xFFFFFF;
 constexpr uint32_t kTagMask = 0xFF;
 constexpr uint32_t kSlotMask = kMaxMemoryEntries - 1;
-constexpr uint32_t kLeastReach = 4096;
+constexpr uint32_t kMinReach = 4096;
 constexpr int kSpinsBeforeYield = 64;
 
 // kLocalWrite has no meaning for a window. Programs give it all the same, because other devices ignore it.
@@ -41,7 +41,7 @@ uint32_t next_random(uint32_t& state) {
 }  // namespace
 
 MemoryTable::MemoryTable(uint32_t random)
-    : reach_(kLeastReach), next_place_(random % kLeastReach), turn_(random / kLeastReach), random_(random) {}
+    : reach_(kMinReach), next_place_(random % kMinReach), turn_(random / kMinReach), random_(random) {}
 
 MemoryTable::~MemoryTable() {
   for (std::atomic<Entry*>& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);

@@ -21,7 +21,7 @@ namespace dapple::soft {
 enum class ObjectKind : uint8_t { kPd, kRegion, kWindow, kCq, kSrq, kQp, kAddressHandle };
 inline constexpr size_t kObjectKinds = 7;
 
-inline constexpr uint32_t kMostObjects[kObjectKinds] = {
+inline constexpr uint32_t kMaxObjects[kObjectKinds] = {
     1 << 16,                // protection domains
     kMaxMemoryEntries / 2,  // regions
     kMaxMemoryEntries / 2,  // windows
@@ -31,7 +31,7 @@ inline constexpr uint32_t kMostObjects[kObjectKinds] = {
     1 << 20,                // address handles
 };
 constexpr uint32_t most_objects(ObjectKind kind) {
-  return kMostObjects[static_cast<size_t>(kind)];
+  return kMaxObjects[static_cast<size_t>(kind)];
 }
 
 // The objects of a device in this process.

@@ -33,7 +33,7 @@ class Parts {
     return {reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
   }
 
-  iovec parts_[1 + GuardedProcess::kMostPieces];
+  iovec parts_[1 + GuardedProcess::kMaxPieces];
   size_t count_ = 1;
 };
 
@@ -92,7 +92,7 @@ bool GuardedProcess::write(uint64_t address, const std::byte* from, size_t size)
 bool GuardedProcess::read(std::span<const Piece> pieces) {
   const pid_t process = process_.load(std::memory_order_relaxed);
   if (process == 0) return false;
-  assert(pieces.size() <= kMostPieces);
+  assert(pieces.size() <= kMaxPieces);
   uint64_t nonce = 0;
   Parts targets(address_of(&nonce)), sources(guard_.address);
   size_t size = 0;

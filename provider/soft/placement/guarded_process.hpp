@@ -20,7 +20,7 @@ namespace dapple::soft {
 class GuardedProcess {
  public:
   // The file of the process' memory copies fewer bytes more quickly: the guard page costs as much as some kilobytes.
-  static constexpr size_t kLeast = 8 * 1024;
+  static constexpr size_t kMin = 8 * 1024;
 
   // `process`: its number in this process' PID namespace, or 0. The object stays unusable if there is no guard page, if
   // another program could have something at its address, or if the system does not let this process reach the other
@@ -32,13 +32,13 @@ class GuardedProcess {
   // False if not all was copied. `size` is not 0. The bytes of the last word (size_of_last_word()) become visible last.
   bool write(uint64_t address, const std::byte* from, size_t size);
 
-  static constexpr size_t kMostPieces = 2;
+  static constexpr size_t kMaxPieces = 2;
   struct Piece {
     uint64_t address;
     std::byte* to;
     size_t size;  // not 0
   };
-  // Copies at most kMostPieces pieces with one system call. False if not all was copied.
+  // Copies at most kMaxPieces pieces with one system call. False if not all was copied.
   bool read(std::span<const Piece> pieces);
 
  private:

@@ -39,7 +39,7 @@ class PeerMemory {
   // False before open(), after stop(), and after the peer's end.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
   // Tells whether the kernel copies that many bytes once only, and not twice. While it is usable.
-  bool copies_once(uint64_t size) const { return size >= GuardedProcess::kLeast && process_.usable(); }
+  bool copies_once(uint64_t size) const { return size >= GuardedProcess::kMin && process_.usable(); }
 
   // The bytes that one grant should serve: a peer that takes memory back waits no longer than for the copy of them,
   // some dozens of microseconds. The kernel looks at the guard page for each copy that it makes once, so those are

@@ -14,7 +14,7 @@
 namespace dapple::soft {
 
 // Shorter parts of messages are copied through the ring.
-inline constexpr uint64_t kLeastReferred = GuardedProcess::kLeast;
+inline constexpr uint64_t kMinReferred = GuardedProcess::kMin;
 
 // The bytes that a packet refers to, in the memory of the peer that has sent it.
 class FetchedBytes final : public roce::Loan {

@@ -68,7 +68,7 @@ bool Node::expects_answer(Qp& qp) {
 
 bool Node::hold(Qp& qp) {
   const uint32_t count = held_count_.load(std::memory_order_relaxed);
-  if (worker_ != Worker::kPoller || qp.dying || count == kMostHeld) return false;
+  if (worker_ != Worker::kPoller || qp.dying || count == kMaxHeld) return false;
   if (!steps_aside_.load(std::memory_order_relaxed)) return false;
   if (qp.held) return true;
   if (count == 0) held_polls_ = 0;

@@ -212,8 +212,8 @@ class Node final : public ArrivalSink {
   std::atomic<bool> links_due_{false};     // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait. remove() sees to it that they go in time.
-  static constexpr uint32_t kMostHeld = 64;
-  Qp* held_[kMostHeld];
+  static constexpr uint32_t kMaxHeld = 64;
+  Qp* held_[kMaxHeld];
   std::atomic<uint32_t> held_count_{0};
   uint32_t held_polls_ = 0;    // since the first of them was held
   uint32_t answer_polls_ = 0;  // since an answer was expected last

@@ -21,7 +21,7 @@ namespace dapple::soft {
 namespace {
 
 // The most queue pairs, or rounds, of one call, so that packets and deadlines get their turn, too.
-constexpr uint32_t kMostAtOnce = 64;
+constexpr uint32_t kMaxAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
 // A peer on this host answers within that many polls, which cost little then.
 constexpr uint32_t kSameHostTurns = 256;
@@ -175,7 +175,7 @@ bool Node::expire_due() {
   const roce::Time earliest = timers_.earliest();
   if (earliest == roce::kNever || earliest > clock_.rough() + roce::kRoughError) return false;
   bool any = false;
-  for (uint32_t i = 0; i < kMostAtOnce; ++i) {
+  for (uint32_t i = 0; i < kMaxAtOnce; ++i) {
     Qp* qp = timers_.pop_due(clock_.exact());
     if (qp == nullptr) break;
     any = true;
@@ -195,7 +195,7 @@ bool Node::run_ready() {
   if (!any_ready_.load()) return false;
   Qp* last = nullptr;
   bool any = false;
-  for (uint32_t i = 0; i < kMostAtOnce; ++i) {
+  for (uint32_t i = 0; i < kMaxAtOnce; ++i) {
     Qp* qp = nullptr;
     {
       const std::lock_guard lock(ready_mutex_);
@@ -288,7 +288,7 @@ void Node::progress() {
 
 void Node::catch_up() {
   const BriefLock lock(receive_mutex_);
-  for (uint32_t i = 0; i < kMostAtOnce && work(Worker::kOther); ++i) {
+  for (uint32_t i = 0; i < kMaxAtOnce && work(Worker::kOther); ++i) {
   }
 }
 

@@ -65,7 +65,7 @@ bool RingTurn::describe(const roce::Reference& reference, RingReference& made) c
     }
     const uint64_t address = segment.address + offset;
     const auto length = static_cast<uint32_t>(std::min(segment.length - offset, left));
-    if (made.source_count == RingReference::kMostSources ||
+    if (made.source_count == RingReference::kMaxSources ||
         !publication.shows(segment.lkey, reference.who.domain, address, length))
       return false;
     made.sources[made.source_count++] = {address, length, segment.lkey};
@@ -78,7 +78,7 @@ bool RingTurn::describe(const roce::Reference& reference, RingReference& made) c
 
 std::byte* RingTurn::refer(const roce::Reference& reference, size_t headers) {
   RingReference made;
-  if (reference.length < kLeastReferred || !describe(reference, made)) return nullptr;
+  if (reference.length < kMinReferred || !describe(reference, made)) return nullptr;
   std::byte* room = reserve(kReferringPacket, EntryKind::kReference);
   if (room == nullptr) return nullptr;
   made.headers = static_cast<uint32_t>(headers);

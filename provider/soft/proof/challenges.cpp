@@ -70,8 +70,8 @@ Secret* Challenges::secret(uint32_t number) const {
 
 uint32_t Challenges::make(const Parties& parties, Challenge& challenge) {
   assert(page_.address() != 0);
-  bool* const free = std::find(taken_, taken_ + kMost, false);
-  if (free == taken_ + kMost) return 0;
+  bool* const free = std::find(taken_, taken_ + kMax, false);
+  if (free == taken_ + kMax) return 0;
   const auto number = static_cast<uint32_t>(free - taken_) + 1;
   Secret* const made = secret(number);
   if (getrandom(made, sizeof *made, 0) != sizeof *made) return 0;

@@ -60,13 +60,13 @@ class Challenges {
   bool end(uint32_t number, const Secret& answer);
 
  private:
-  static constexpr uint32_t kMost = 255;  // secrets in a page
+  static constexpr uint32_t kMax = 255;  // secrets in a page
 
   Secret* secret(uint32_t number) const;
 
   RandomPage page_;
   bool hidden_ = false;
-  bool taken_[kMost] = {};
+  bool taken_[kMax] = {};
 };
 
 }  // namespace dapple::soft

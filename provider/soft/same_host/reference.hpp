@@ -15,7 +15,7 @@
 namespace dapple::soft {
 
 struct RingReference {
-  static constexpr uint32_t kMostSources = 4;
+  static constexpr uint32_t kMaxSources = 4;
   struct Source {
     uint64_t address;
     uint32_t length;
@@ -27,7 +27,7 @@ struct RingReference {
   uint32_t packets;  // that it stands for
   uint32_t headers;  // bytes of the packet's headers
   uint32_t source_count;
-  Source sources[kMostSources];
+  Source sources[kMaxSources];
 };
 
 inline constexpr size_t kReferenceOffset = 64;
@@ -36,11 +36,11 @@ static_assert(kReferenceOffset >= roce::kMaxHeaderSize);
 
 // The reference of a packet that its writer may still change. False if no writer of ours has made it.
 inline bool take_reference(std::span<const std::byte> packet, RingReference& reference) {
-  constexpr uint32_t kMostPackets = 1 << 22;
+  constexpr uint32_t kMaxPackets = 1 << 22;
   if (packet.size() != kReferringPacket) return false;
   memcpy(&reference, packet.data() + kReferenceOffset, sizeof reference);
   if (reference.headers < roce::kBthSize || reference.headers > roce::kMaxHeaderSize) return false;
-  if (reference.source_count > RingReference::kMostSources || reference.packets > kMostPackets) return false;
+  if (reference.source_count > RingReference::kMaxSources || reference.packets > kMaxPackets) return false;
   uint64_t length = 0;
   for (uint32_t i = 0; i < reference.source_count; i++) length += reference.sources[i].length;
   return length == reference.length;

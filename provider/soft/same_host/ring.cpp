@@ -24,7 +24,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr uint64_t kKept = kRingBytes / 8;
 
 // A writer publishes its entries at the latest when they have that many bytes, so that long packets do not wait.
-constexpr uint64_t kMostUnpublished = 4 * kLine;
+constexpr uint64_t kMaxUnpublished = 4 * kLine;
 
 constexpr size_t bytes_before(uint8_t front) {
   return sizeof(RingEntry) + ((front & kAddresses) != 0 ? sizeof(Addresses) : 0) +
@@ -45,9 +45,9 @@ constexpr uint16_t in_units(size_t bytes) {
 // The most that fill_line() adds.
 constexpr size_t kBehind = kLine;
 // A packet, the unused end before it, and what is behind it.
-constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket, kLongestFront) + kBehind;
-static_assert(kMostNeeded + kKept <= kRingBytes);
-static_assert(kMostNeeded / sizeof(RingEntry) <= UINT16_MAX);
+constexpr size_t kMaxNeeded = 2 * entry_bytes(kLongestRingPacket, kLongestFront) + kBehind;
+static_assert(kMaxNeeded + kKept <= kRingBytes);
+static_assert(kMaxNeeded / sizeof(RingEntry) <= UINT16_MAX);
 static_assert(sizeof(RingMemory::Control) <= RingMemory::kControlBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint64_t>::is_always_lock_free);
 
@@ -180,7 +180,7 @@ inline RingEntry RingWriter::take_reserved() {
 
 void RingWriter::commit() {
   append(take_reserved());
-  if (written_ - first_place_ >= kMostUnpublished) publish();
+  if (written_ - first_place_ >= kMaxUnpublished) publish();
 }
 
 // The entry that ends at written_ gets the rest of its line.
@@ -228,7 +228,7 @@ bool RingWriter::wait_for_room() {
   memory_.control().waiting.store(1, std::memory_order_relaxed);
   // RingReader::release() has the counterpart.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return written_ - memory_.control().read.load(std::memory_order_acquire) > kRingBytes - kMostNeeded;
+  return written_ - memory_.control().read.load(std::memory_order_acquire) > kRingBytes - kMaxNeeded;
 }
 
 RingReader::Next RingReader::next(RingPacket& packet) {

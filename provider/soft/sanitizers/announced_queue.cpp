@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kLanes = 256;  // gcc's sanitizer needs 0.8 MB for each fiber
 constexpr uint32_t kTokens = 64;  // of a lane; a request that comes later shares one, and its completion covers more
-constexpr size_t kMostBytes = 1 << 20;  // of a request: the sanitizer's time is limited, too
+constexpr size_t kMaxBytes = 1 << 20;  // of a request: the sanitizer's time is limited, too
 constexpr int kFrames = 24;
 
 // A fiber and the queues that use it.
@@ -124,7 +124,7 @@ uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool devi
   sanitizer.acquire(&lane.posted);
   if (peers != nullptr) peers->begin_device_access();
   Use use(sanitizer, device_writes, callers.innermost());
-  memory_.lend(who_, segments, 0, std::min<uint64_t>(size, kMostBytes), device_writes, use);
+  memory_.lend(who_, segments, 0, std::min<uint64_t>(size, kMaxBytes), device_writes, use);
   if (peers != nullptr) peers->end_device_access();
   sanitizer.release(&lane.done[token]);
   return static_cast<uint16_t>(1 + lane_ * kTokens + token);

@@ -29,7 +29,7 @@ void Outages::begin(const DeviceInfo& device, roce::Time until) {
   Outage* place =
       std::find_if(outages_, end, [&](const Outage& outage) { return outage.device.index == device.index; });
   if (place == end) {
-    if (count_ == kMost) return;
+    if (count_ == kMax) return;
     count_++;
   }
   place->device = device;

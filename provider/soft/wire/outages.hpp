@@ -29,7 +29,7 @@ class Outages {
 
  private:
   // The number of devices that can be down at a time.
-  static constexpr uint32_t kMost = 8;
+  static constexpr uint32_t kMax = 8;
   struct Outage {
     DeviceInfo device;
     roce::Time until = 0;
@@ -38,7 +38,7 @@ class Outages {
   bool any(Condition condition) const;
 
   mutable std::mutex mutex_;
-  Outage outages_[kMost];
+  Outage outages_[kMax];
   uint32_t count_ = 0;
 };
 

@@ -342,7 +342,7 @@ void UdpWire::deliver_delayed(ArrivalSink& sink) {
 }
 
 int32_t UdpWire::identification_of(uint32_t received, uint32_t expected, size_t transport_size, uint32_t place) {
-  Explained& last = explained_[place % kMostMerged];
+  Explained& last = explained_[place % kMaxMerged];
   if (last.difference != (received ^ expected) || last.transport_size != transport_size) {
     last.difference = received ^ expected;
     last.transport_size = transport_size;

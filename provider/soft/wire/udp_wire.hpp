@@ -73,8 +73,8 @@ class UdpWire final : public Wire {
     int32_t identification = 0;
     size_t transport_size = 0;
   };
-  static constexpr uint32_t kMostMerged = 64;
-  Explained explained_[kMostMerged];
+  static constexpr uint32_t kMaxMerged = 64;
+  Explained explained_[kMaxMerged];
   // ICRC prefixes of the last packets of some sizes.
   struct Prefix {
     roce::IcrcAddresses addresses;

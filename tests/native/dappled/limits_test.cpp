@@ -32,7 +32,7 @@ namespace {
 
 constexpr rlim_t kFew = 48;
 constexpr rlim_t kMany = 1024;
-constexpr int kMost = 40;
+constexpr int kMax = 40;
 
 struct Outcome {
   int error = 0;
@@ -95,8 +95,8 @@ struct Program {
   }
 };
 
-Program programs[kMost];
-Outcome outcomes[kMost];
+Program programs[kMax];
+Outcome outcomes[kMax];
 std::unique_ptr<DaemonLink> link;  // the test's own
 
 int end_all(void**) {
@@ -112,7 +112,7 @@ rlim_t limit_of_dappled() {
 }
 
 void dappled__started_by_a_limited_program__is_replaced(void**) {
-  for (int i = 0; i < kMost; i++) {
+  for (int i = 0; i < kMax; i++) {
     assert_true(programs[i].start(i == 0 ? kFew : kMany, outcomes[i]));
     if (outcomes[i].error != 0) fprintf(stderr, "%d: %s\n", i, outcomes[i].line);
     assert_int_equal(outcomes[i].error, 0);
@@ -124,13 +124,13 @@ void dappled__started_by_a_limited_program__is_replaced(void**) {
   link = DaemonLink::open(problem, DaemonLink::Start::kNever);
   assert_non_null(link.get());
   assert_int_equal(limit_of_dappled(), kMany);
-  for (int i = 0; i < 1000 && status_of(*link).slots_in_use < kMost; i++) usleep(10000);
-  assert_int_equal(status_of(*link).slots_in_use, kMost);
+  for (int i = 0; i < 1000 && status_of(*link).slots_in_use < kMax; i++) usleep(10000);
+  assert_int_equal(status_of(*link).slots_in_use, kMax);
 }
 
 void dappled__all_programs_are_limited__the_line_names_the_limit(void**) {
   int refused = -1;
-  for (int i = 0; i < kMost && refused < 0; i++) {
+  for (int i = 0; i < kMax && refused < 0; i++) {
     assert_true(programs[i].start(kFew, outcomes[i]));
     if (outcomes[i].error != 0) refused = i;
   }

@@ -35,7 +35,7 @@ constexpr uint32_t kOwnSlot = 0x77;
 constexpr uint32_t kFirstPsn = 0xFFFFF0;
 constexpr auto kRound = std::chrono::milliseconds(100);
 constexpr int kPatienceMs = 30000;
-constexpr size_t kMostRings = 16;  // of the victim's that stay open, unanswered
+constexpr size_t kMaxRings = 16;  // of the victim's that stay open, unanswered
 constexpr Addresses kPair = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1},
                              {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1}};
 
@@ -54,7 +54,7 @@ class RawRing {
  public:
   explicit RawRing(const RingMemory& memory) : memory_(memory) {}
 
-  bool has_room() const { return written_ + kMostBytes - memory_.control().read.load() <= kRingBytes; }
+  bool has_room() const { return written_ + kMaxBytes - memory_.control().read.load() <= kRingBytes; }
   size_t room_before_end() const { return kRingBytes - written_ % kRingBytes; }
 
   // `front`: the bytes between the entry and the packet. `bends` changes the entry, which is right before.
@@ -76,7 +76,7 @@ class RawRing {
   }
 
  private:
-  static constexpr size_t kMostBytes = 20000;
+  static constexpr size_t kMaxBytes = 20000;
   static uint16_t units(size_t bytes) { return static_cast<uint16_t>(bytes / sizeof(RingEntry)); }
   std::byte* place() const { return memory_.data() + written_ % kRingBytes; }
   // The reader looks behind the entry for the next one.
@@ -283,8 +283,8 @@ class Peer {
     to[0] = manner_ == Manner::kHonest ? 0x04 : static_cast<uint8_t>(below(6));
     RingReference made = {};
     made.owner = random_();
-    made.source_count = spoils(10) ? any32() : static_cast<uint32_t>(1 + below(RingReference::kMostSources));
-    for (uint32_t i = 0; i < made.source_count && i < RingReference::kMostSources; i++) {
+    made.source_count = spoils(10) ? any32() : static_cast<uint32_t>(1 + below(RingReference::kMaxSources));
+    for (uint32_t i = 0; i < made.source_count && i < RingReference::kMaxSources; i++) {
       made.sources[i] = {random_(), spoils(6) ? any32() : static_cast<uint32_t>(below(1000)), any32()};
       made.length += made.sources[i].length;
     }
@@ -385,7 +385,7 @@ class Peer {
       }
       if (how != 3 || memory == MAP_FAILED) continue;
       rings_.push_back({std::move(socket), static_cast<std::byte*>(memory)});
-      if (rings_.size() <= kMostRings) continue;
+      if (rings_.size() <= kMaxRings) continue;
       munmap(rings_.front().memory, RingMemory::kFileBytes);
       rings_.erase(rings_.begin());
     }

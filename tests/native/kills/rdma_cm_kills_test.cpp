@@ -30,8 +30,8 @@ constexpr uint32_t kParties = 6;
 constexpr uint16_t kFirstPort = 7180;
 constexpr double kPatience = 60;  // seconds
 // Seconds for which dappled remembers a connection whose programs were both killed between REP and RTU, at most.
-constexpr double kMemory = double{16 * roce::cm::kMostWaitForPeer + roce::cm::kMostHold} / 1e9;
-constexpr uint32_t kMostPauseMs = 100;
+constexpr double kMemory = double{16 * roce::cm::kMaxWaitForPeer + roce::cm::kMaxHold} / 1e9;
+constexpr uint32_t kMaxPauseMs = 100;
 
 struct Process {
   pid_t id = 0;  // 0: it has ended
@@ -66,7 +66,7 @@ void start(uint32_t number) {
   PartyWays ways;
   ways.port = static_cast<uint16_t>(kFirstPort + number % kServers);
   ways.calm = false;
-  ways.most_pause_ms = kMostPauseMs;
+  ways.most_pause_ms = kMaxPauseMs;
   ways.reject_one_in = 16;
   processes[number] = {};
   processes[number].moved = now();

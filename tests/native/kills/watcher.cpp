@@ -13,11 +13,11 @@ namespace dapple::tests {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr long kMostKib = 256 * 1024;
+constexpr long kMaxKib = 256 * 1024;
 #else
-constexpr long kMostKib = 16 * 1024;
+constexpr long kMaxKib = 16 * 1024;
 #endif
-constexpr long kMostDescriptors = 200;
+constexpr long kMaxDescriptors = 200;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ bool Watcher::kill_dappled() {
 
 bool Watcher::report() const {
   printf("dappled: %ld KiB and %ld descriptors at most\n", most_kib_, most_descriptors_);
-  return most_kib_ <= kMostKib && most_descriptors_ <= kMostDescriptors;
+  return most_kib_ <= kMaxKib && most_descriptors_ <= kMaxDescriptors;
 }
 
 }  // namespace dapple::tests

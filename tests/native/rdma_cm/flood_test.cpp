@@ -31,10 +31,10 @@ namespace {
 constexpr uint16_t kPort = 7174, kFloodedPort = 7175, kFirstOfMany = 21000;
 constexpr uint32_t kRequests = 6000;
 constexpr uint64_t kSharing = 10;  // connections with the flooded server, after the flood has reached its limit
-constexpr uint64_t kMostHalfOpen = 1024 + 64;  // of one listener: not confirmed, and in the backlog
+constexpr uint64_t kMaxHalfOpen = 1024 + 64;  // of one listener: not confirmed, and in the backlog
 constexpr int kMany = 1000;
-constexpr unsigned long kMostQueued = 128 << 10;  // bytes as the kernel counts them, of 416 KiB at least
-constexpr double kPatience = 60;                  // seconds
+constexpr unsigned long kMaxQueued = 128 << 10;  // bytes as the kernel counts them, of 416 KiB at least
+constexpr double kPatience = 60;                 // seconds
 
 struct Shared {
   PartyOrders orders;
@@ -123,7 +123,7 @@ unsigned long queued() {
 // does.
 bool let_it_follow() {
   const double end = now() + kPatience;
-  while (queued() > kMostQueued) {
+  while (queued() > kMaxQueued) {
     if (now() > end) return false;
     usleep(200);
   }
@@ -172,7 +172,7 @@ void flood() {
       static_cast<unsigned long long>(count.evicted), static_cast<unsigned long long>(count.over_backlog),
       static_cast<unsigned long long>(count.duplicates), static_cast<unsigned long long>(count.malformed));
   // The client's own handshake counts, too.
-  if (most_half_open > kMostHalfOpen + 2) failed("too many are half open");
+  if (most_half_open > kMaxHalfOpen + 2) failed("too many are half open");
   if (count.malformed == 0 || count.duplicates == 0) failed("not everything is counted");
   if (!reached) failed("the flood does not reach the limit");
   if (shared->sharing.done < sharing_before + kSharing) failed("the flooded server is deaf", shared->sharing.problem);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMissing = 10;
 // A busy machine stops the program at the wrong moments in most of them.
-constexpr int kMostRounds = 2000;
+constexpr int kMaxRounds = 2000;
 
 // True if bytes were missing when the last one was there.
 bool write_and_look(PlacementEnd& sender, size_t size, char value) {
@@ -40,8 +40,7 @@ void look_at_the_last_byte(PlacementEnd& sender) {
   // The last one has several packets.
   for (const size_t size : {16, 100, 1024, 5000}) {
     int missing = 0;
-    for (int i = 0; i < kMostRounds && missing < kMissing; i++)
-      missing += write_and_look(sender, size, ++value) ? 1 : 0;
+    for (int i = 0; i < kMaxRounds && missing < kMissing; i++) missing += write_and_look(sender, size, ++value) ? 1 : 0;
     if (missing < kMissing) failed("bytes came in their order");
   }
   if (placed() != 0) failed("a Write went without packets");

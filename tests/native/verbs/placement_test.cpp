@@ -144,8 +144,8 @@ void write_behind_a_send(PlacementEnd& sender) {
   if (!await_placement(sender)) return failed("nothing is placed afterwards");
 }
 
-constexpr size_t kLeastFetched = 8192;
-constexpr size_t kSendSizes[] = {1, kLeastFetched - 1, kLeastFetched, 65541, 1024 * 1024, 3 * 1024 * 1024 + 7};
+constexpr size_t kMinFetched = 8192;
+constexpr size_t kSendSizes[] = {1, kMinFetched - 1, kMinFetched, 65541, 1024 * 1024, 3 * 1024 * 1024 + 7};
 
 void send_all_sizes(PlacementEnd& sender, bool fetches) {
   for (const size_t size : kSendSizes) {
@@ -158,7 +158,7 @@ void send_all_sizes(PlacementEnd& sender, bool fetches) {
       if (memcmp(reached(), sender.buffer + offset, size) != 0) failed("a Send", "wrong bytes");
       if (reached()[size] != 0) failed("a Send", "a byte behind it");
       const bool is_fetched = fetched() > before;
-      if (is_fetched != (fetches && size >= kLeastFetched)) failed("a Send", is_fetched ? "fetched" : "not fetched");
+      if (is_fetched != (fetches && size >= kMinFetched)) failed("a Send", is_fetched ? "fetched" : "not fetched");
     }
   }
 }
@@ -172,7 +172,7 @@ void sends(PlacementEnd& sender) {
 void two_sends_at_once(PlacementEnd& sender) {
   if (!await_fetch(sender)) return failed("nothing is fetched");
   const uint64_t before = fetched_ahead();
-  for (const uint32_t size : {uint32_t{kLeastFetched}, 65541u, 512 * 1024u}) {
+  for (const uint32_t size : {uint32_t{kMinFetched}, 65541u, 512 * 1024u}) {
     fill(sender.buffer, kReached, size);
     memset(reached(), 0, kReached);
     if (!order(Order::kReceiveHalves)) return failed("no receives");

@@ -24,9 +24,9 @@ using namespace dapple::tests;
 namespace {
 
 // Less than the time for which a question waits, and than the next attempt to connect.
-constexpr int kMostDelay = 6000;            // ms
+constexpr int kMaxDelay = 6000;             // ms
 constexpr double kAfterwards = 4;           // seconds
-constexpr double kMostOfAQuestion = 25;     // seconds: that of this thread, and another thread's attempt to connect
+constexpr double kMaxOfAQuestion = 25;      // seconds: that of this thread, and another thread's attempt to connect
 constexpr useconds_t kBetween = 5000;       // µs
 constexpr useconds_t kNoticed = 1'000'000;  // µs; dappled has seen what happened while it was stopped
 
@@ -40,7 +40,7 @@ bool exchange(uint64_t id) {
   if (post_send(pair->a, id, IBV_WR_SEND, 0, 8) != 0) return false;
   // No thread polls.
   pollfd waiting = {pair->channel->fd, POLLIN, 0};
-  if (poll(&waiting, 1, kMostDelay) != 1 || ibv_get_cq_event(pair->channel, &cq, &argument) != 0) return false;
+  if (poll(&waiting, 1, kMaxDelay) != 1 || ibv_get_cq_event(pair->channel, &cq, &argument) != 0) return false;
   ibv_ack_cq_events(cq, 1);
   return ibv_poll_cq(cq, 1, &completion) == 1 && completion.wr_id == id && wait_for(pair->a.cq, completion) &&
          completion.status == IBV_WC_SUCCESS;
@@ -73,7 +73,7 @@ void run() {
   ibv_port_attr attr;
   const double begin = now();
   const int second = ibv_query_port(pair->context, 1, &attr);
-  if (second == 0 || now() - begin > kMostOfAQuestion) failed("the second question");
+  if (second == 0 || now() - begin > kMaxOfAQuestion) failed("the second question");
   kill(dappled, SIGCONT);
   if (end != 0 && answer != ETIMEDOUT) failed("the question", strerror(answer));
   usleep(kNoticed);

@@ -27,7 +27,7 @@ constexpr uint32_t kPairs = 16;
 constexpr uint32_t kWrites = 8;  // of each queue pair, kBufferSize bytes each
 constexpr double kPatience = 60;
 constexpr double kStopped = 2;
-constexpr double kMostCpu = 0.2;  // of the time that the peer is stopped
+constexpr double kMaxCpu = 0.2;  // of the time that the peer is stopped
 constexpr uint8_t kAckTimeout = 20;
 
 struct Shared {
@@ -116,7 +116,7 @@ int send_to_stopped(pid_t peer) {
   usleep(static_cast<useconds_t>(kStopped * 1e6));
   const double used = cpu_seconds() - before;
   kill(peer, SIGCONT);
-  if (used > kMostCpu * kStopped) {
+  if (used > kMaxCpu * kStopped) {
     char text[32];
     snprintf(text, sizeof text, "%.2f s of %.0f s", used, kStopped);
     failed("the sender uses its CPU while it waits", text);

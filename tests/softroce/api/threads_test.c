@@ -308,7 +308,7 @@ static void* post_without_end(void* argument) {
 }
 
 /* Runs rounds until that time, but no fewer than these: a busy machine has few switches between threads in a second. */
-enum { kSecondsOfRounds = 15, kLeastRounds = 30 };
+enum { kSecondsOfRounds = 15, kMinRounds = 30 };
 
 static double seconds_now(void) {
   struct timespec now;
@@ -326,7 +326,7 @@ static void ep_reset__beside_posts(void** state) {
   make_end(&s.f, &s.f.active, NULL);
   assert_int_equal(pthread_create(&poster, NULL, post_without_end, &s), 0);
   const double end = seconds_now() + kSecondsOfRounds;
-  for (int round = 0; round < 2 * ROUNDS && (round < kLeastRounds || seconds_now() < end); ++round) {
+  for (int round = 0; round < 2 * ROUNDS && (round < kMinRounds || seconds_now() < end); ++round) {
     DAT_EVENT event;
     const int before = __atomic_load_n(&s.sent, __ATOMIC_SEQ_CST);
     /* Nobody listens there. */

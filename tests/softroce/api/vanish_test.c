@@ -20,7 +20,7 @@
 #include "tests/softroce/api/api.h"
 
 /* The message takes 0.1 to 0.5 ms in a guest; in some of each hundred rounds the connection is rejected in this way. */
-enum { kRounds = 1000, kLongest_ns = 500000, kSilence_us = 20000000, kMostDropped = 10 };
+enum { kRounds = 1000, kLongest_ns = 500000, kSilence_us = 20000000, kMaxDropped = 10 };
 
 struct server {
   struct rdma_event_channel* channel;
@@ -98,7 +98,7 @@ static void vanished_server__is_heard_of(void** state) {
   }
   pthread_join(thread, NULL);
   if (dropped > 0) print_message("%d of %d rejections were dropped\n", dropped, kRounds);
-  assert_true(dropped <= (on_software_device() ? 0 : kMostDropped));
+  assert_true(dropped <= (on_software_device() ? 0 : kMaxDropped));
   rdma_destroy_id(s.listener);
   rdma_destroy_event_channel(s.channel);
 }

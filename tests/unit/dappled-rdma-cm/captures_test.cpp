@@ -113,8 +113,8 @@ void add__other_kinds__are_refused(void** state) {
 
 void add__too_many__is_refused(void** state) {
   Files& files = files_of(state);
-  for (uint32_t i = 0; i < Captures::kMost; i++) assert_int_equal(files.captures.add(i, files.open(0)), 0);
-  assert_int_equal(files.captures.add(Captures::kMost, files.open(0)), ENFILE);
+  for (uint32_t i = 0; i < Captures::kMax; i++) assert_int_equal(files.captures.add(i, files.open(0)), 0);
+  assert_int_equal(files.captures.add(Captures::kMax, files.open(0)), ENFILE);
   assert_int_equal(files.captures.add(0, files.open(1)), 0);
   files.write();
   assert_int_equal(files.size(0), kRecord);

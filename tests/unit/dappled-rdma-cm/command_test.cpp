@@ -217,17 +217,17 @@ void unread_events__too_many__stop_their_maker(void** state) {
   self.sin6_addr.s6_addr[15] = 1;
   int error = 0;
   uint32_t made = 0;
-  while (error == 0 && made <= Service::kMostUnread) {
+  while (error == 0 && made <= Service::kMaxUnread) {
     error = pair.client.resolve(pair.active, id, self);
     made++;
   }
   assert_int_equal(error, ENOMEM);
-  assert_int_equal(pair.active.events.size(), Service::kMostUnread);
+  assert_int_equal(pair.active.events.size(), Service::kMaxUnread);
 }
 
 void ids__too_many__are_refused(void** state) {
   Pair& pair = pair_of(state);
-  for (uint32_t i = 0; i < IdTable::kMost; i++) pair.client.create(pair.active, RDMA_PS_TCP, 1);
+  for (uint32_t i = 0; i < IdTable::kMax; i++) pair.client.create(pair.active, RDMA_PS_TCP, 1);
   rdma_ucm_create_id command = {};
   command.ps = RDMA_PS_TCP;
   rdma_ucm_create_id_resp response = {};

@@ -171,7 +171,7 @@ void restore__too_many_ids__reports_an_error(void** state) {
   pair.listen();
   const Host::Journal journal = server.replace(pair.passive);
   Channel newcomer;
-  for (uint32_t i = 0; i < IdTable::kMost; i++) server.create(newcomer, RDMA_PS_TCP, 5);
+  for (uint32_t i = 0; i < IdTable::kMax; i++) server.create(newcomer, RDMA_PS_TCP, 5);
   assert_int_equal(server.restore(pair.passive, journal).error, ENOMEM);
   server.service->close(server.now, newcomer);
   assert_int_equal(server.service->ids(), 0);

@@ -159,14 +159,14 @@ void is_registered__long_region_before__is_found(void**) {
 void mark__too_many__adds_none(void**) {
   HeapInterest interest;
   FreedMarks marks(interest);
-  const std::vector<char> large(2 * (FreedMarks::kMost + 1));
+  const std::vector<char> large(2 * (FreedMarks::kMax + 1));
   marks.add(&device, kKey, large.data(), large.size(), 0);
-  for (size_t i = 0; i <= FreedMarks::kMost; i++) marks.mark(&large[2 * i], 1, How::kFreed, Stack());
-  assert_true(marks.find(&device, kKey, 2 * (FreedMarks::kMost - 1), 1).has_value());
-  assert_false(marks.find(&device, kKey, 2 * FreedMarks::kMost, 1).has_value());
+  for (size_t i = 0; i <= FreedMarks::kMax; i++) marks.mark(&large[2 * i], 1, How::kFreed, Stack());
+  assert_true(marks.find(&device, kKey, 2 * (FreedMarks::kMax - 1), 1).has_value());
+  assert_false(marks.find(&device, kKey, 2 * FreedMarks::kMax, 1).has_value());
   marks.take(&large[0], 1);
-  marks.mark(&large[2 * FreedMarks::kMost], 1, How::kFreed, Stack());
-  assert_true(marks.find(&device, kKey, 2 * FreedMarks::kMost, 1).has_value());
+  marks.mark(&large[2 * FreedMarks::kMax], 1, How::kFreed, Stack());
+  assert_true(marks.find(&device, kKey, 2 * FreedMarks::kMax, 1).has_value());
 }
 
 void remove__key_of_a_later_registration__keeps_it(void**) {

@@ -27,7 +27,7 @@ using namespace dapple::tests;
 namespace {
 
 constexpr uint32_t kMessages = 5000;
-constexpr double kMostSeconds = 5;
+constexpr double kMaxSeconds = 5;
 
 double seconds() {
   timespec time;
@@ -66,7 +66,7 @@ void open__files_are_limited__is_closed(void**) {
 
 template <typename Condition>
 bool is_soon(Condition condition) {
-  for (const double end = seconds() + kMostSeconds; !condition(); usleep(1000)) {
+  for (const double end = seconds() + kMaxSeconds; !condition(); usleep(1000)) {
     if (seconds() > end) return false;
   }
   return true;
@@ -100,8 +100,8 @@ void write_and_read__many_bytes__copy(void**) {
   for (const pid_t process : {getpid(), 0}) {
     rig->reopen(process);
     if (process == 0) assert_false(rig->peer->copies_once(kSize));
-    assert_false(rig->peer->copies_once(GuardedProcess::kLeast - 1));
-    for (const size_t size : {GuardedProcess::kLeast, kSize - 13, kSize - 9}) {
+    assert_false(rig->peer->copies_once(GuardedProcess::kMin - 1));
+    for (const size_t size : {GuardedProcess::kMin, kSize - 13, kSize - 9}) {
       memset(rig->memory, 0, kSize);
       assert_true(write(8, from, size));
       assert_memory_equal(rig->memory + 8, from, size);
@@ -367,7 +367,7 @@ void write__last_word_is_visible_last_and_at_once(void**) {
     const Sender sender(size);
     uint64_t seen = 0;
     uint32_t messages = 0;
-    for (const double end = seconds() + kMostSeconds; messages < kMessages && seconds() < end;) {
+    for (const double end = seconds() + kMaxSeconds; messages < kMessages && seconds() < end;) {
       const uint64_t last = words[size / 8 - 1];
       if (last == seen) continue;
       std::atomic_thread_fence(std::memory_order_acquire);

@@ -43,16 +43,16 @@ void add__same_queue_pair__finds_nothing(void**) {
 void add__packets_of_long_write__are_one(void**) {
   RecentWrites writes;
   writes.add(by_one(0, 1));
-  for (uintptr_t i = 0; i < 2 * RecentWrites::kMost; i++) writes.add(by_one(1000 + 10 * i, 1010 + 10 * i));
+  for (uintptr_t i = 0; i < 2 * RecentWrites::kMax; i++) writes.add(by_one(1000 + 10 * i, 1010 + 10 * i));
   assert_true(overlaps(writes, 0, 1));
   assert_true(overlaps(writes, 1000, 1001));
 }
 
 void add__too_many__forgets_the_oldest(void**) {
   RecentWrites writes;
-  for (uintptr_t i = 0; i <= RecentWrites::kMost; i++) writes.add(by_one(100 * i, 100 * i + 1));
+  for (uintptr_t i = 0; i <= RecentWrites::kMax; i++) writes.add(by_one(100 * i, 100 * i + 1));
   assert_false(overlaps(writes, 0, 1));
-  assert_true(overlaps(writes, 100 * RecentWrites::kMost, 100 * RecentWrites::kMost + 1));
+  assert_true(overlaps(writes, 100 * RecentWrites::kMax, 100 * RecentWrites::kMax + 1));
 }
 
 void clear__earlier_writes__are_forgotten(void**) {

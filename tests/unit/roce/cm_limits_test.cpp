@@ -305,7 +305,7 @@ void forged_req__at_most_16_reps_and_one_rej_not_faster_than_one_a_second(void**
     }
     assert_int_equal(reps + rejs, 17);
     if (!destroyed) assert_int_equal(rejs, 1);
-    assert_true(last >= 1'000'000'000 + 15 * kLeastWaitForPeer);
+    assert_true(last >= 1'000'000'000 + 15 * kMinWaitForPeer);
   }
   (void)state;
 }
@@ -324,11 +324,11 @@ void forged_req__longest_time_outs__forgotten_soon(void** state) {
   const Time before = pair.now;
   while (pair.server.events.empty()) pair.wait();
   pair.expect(pair.server, EventType::kUnreachable, true);
-  assert_true(pair.now - before <= 16 * kMostWaitForPeer);
+  assert_true(pair.now - before <= 16 * kMaxWaitForPeer);
   pair.server.cm->destroy(pair.now, pair.passive);
   pair.server.out.clear();
   while (pair.server.cm->deadline() != kNever) pair.wait();
-  assert_true(pair.now - before <= 16 * kMostWaitForPeer + kMostHold);
+  assert_true(pair.now - before <= 16 * kMaxWaitForPeer + kMaxHold);
   assert_int_equal(pair.server.cm->records(), 0);
   assert_true(pair.server.out.empty());
 }
@@ -347,7 +347,7 @@ void req__one_long_wait__gets_its_time_by_shorter_ones(void** state) {
   const Time before = pair.now;
   while (pair.server.events.empty()) pair.wait();
   pair.expect(pair.server, EventType::kUnreachable, true);
-  assert_int_equal(pair.now - before, 3 * kMostWaitForPeer);
+  assert_int_equal(pair.now - before, 3 * kMaxWaitForPeer);
 }
 
 void ignore__request__comes_again_as_a_new_one(void** state) {

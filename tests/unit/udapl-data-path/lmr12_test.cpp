@@ -43,16 +43,16 @@ void lmr_query__privileges_as_they_were_asked_for() {
 
 // As many regions as max_lmrs reports; the next has the specification's error, whichever way the device refuses it.
 void lmr_create__no_region_left() {
-  constexpr int kMost = 50;
+  constexpr int kMax = 50;
   for (const int error : {ENOMEM, ENOSPC, EINVAL}) {
     fake_device::reset();
-    fake_device::state.max_regions = kMost;
+    fake_device::state.max_regions = kMax;
     fake_device::state.refuses_region = error;
     fake_device::Ia ia(false);
     DAT_IA_ATTR attr{};
     CHECK_EQUAL(functions::ia_query(ia.get(), nullptr, DAT_IA_FIELD_ALL, &attr, 0, nullptr), DAT_RETURN{DAT_SUCCESS});
-    CHECK_EQUAL(attr.max_lmrs, kMost);
-    std::vector<DAT_LMR_HANDLE> lmrs(kMost);
+    CHECK_EQUAL(attr.max_lmrs, kMax);
+    std::vector<DAT_LMR_HANDLE> lmrs(kMax);
     for (DAT_LMR_HANDLE& lmr : lmrs) CHECK_EQUAL(create(ia, DAT_MEM_TYPE_VIRTUAL, 0x33, lmr), DAT_RETURN{DAT_SUCCESS});
     DAT_LMR_HANDLE more = DAT_HANDLE_NULL;
     CHECK_EQUAL(create(ia, DAT_MEM_TYPE_VIRTUAL, 0x33, more),

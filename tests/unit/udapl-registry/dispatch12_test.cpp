@@ -173,9 +173,9 @@ void ia_handle__many_opened_and_closed() {
 }
 
 void ia_handle__as_many_as_there_is_room_for() {
-  constexpr std::size_t kMost = 4096;
+  constexpr std::size_t kMax = 4096;
   std::vector<DAT_IA_HANDLE> open;
-  while (open.size() < kMost) open.push_back(open_ia());
+  while (open.size() < kMax) open.push_back(open_ia());
   DAT_EVD_HANDLE evd = nullptr;
   DAT_IA_HANDLE more = nullptr;
   CHECK_EQUAL(dat_ia_open(kIaName, 1, &evd, &more), (DAT_RETURN{DAT_CLASS_ERROR} | DAT_INSUFFICIENT_RESOURCES));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kDontFragment = 3;  // IP_PMTUDISC_PROBE, IPV6_PMTUDISC_PROBE
 constexpr size_t kIpv4Header = 20, kIpv6Header = 40, kEchoHeader = 8;
-constexpr size_t kMost = 65536;
+constexpr size_t kMax = 65536;
 
 uint16_t checksum(const std::vector<uint8_t>& bytes) {
   uint32_t sum = 0;
@@ -71,7 +71,7 @@ bool Echo::comes_back(unsigned int datagram_size, int milliseconds) {
 }
 
 bool Echo::hear(uint16_t sequence, int milliseconds) {
-  static uint8_t bytes[kMost];
+  static uint8_t bytes[kMax];
   const int64_t end = static_cast<int64_t>(now_ms()) + milliseconds;
   for (int64_t left = milliseconds; left >= 0; left = end - static_cast<int64_t>(now_ms())) {
     pollfd waiting{fd_.get(), POLLIN, 0};

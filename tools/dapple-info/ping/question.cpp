@@ -21,7 +21,7 @@ constexpr uint64_t kNobodysService = 0x02'64'61'70'70'6C'65'00;
 constexpr uint32_t kNobodysQpn = 0xFFFFFE;
 constexpr size_t kIpv4HeaderSize = 20, kIpv6HeaderSize = 40, kUdpHeaderSize = 8;
 // The identifications that a sender with "don't fragment" uses: 0, or a segment's index.
-constexpr int32_t kMostSegments = 127;
+constexpr int32_t kMaxSegments = 127;
 
 constexpr std::array<uint32_t, 256> crc_table() {
   std::array<uint32_t, 256> table{};
@@ -126,7 +126,7 @@ Reading read_answer(std::span<const std::byte> packet, const Ends& ends, const G
   if (!same && fits(received, ends.peer, ends.local, source_port, transport, 0xFFFF)) return Reading::kAddress;
   // With more tries, a wrong identification would fit by chance.
   for (uint32_t port = 0; port <= 0xFFFF; port++) {
-    if (fits(received, ends.peer, ends.local, static_cast<uint16_t>(port), transport, kMostSegments)) {
+    if (fits(received, ends.peer, ends.local, static_cast<uint16_t>(port), transport, kMaxSegments)) {
       return same ? Reading::kPort : Reading::kAddress;
     }
   }

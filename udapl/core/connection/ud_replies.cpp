@@ -14,8 +14,8 @@ constexpr int64_t kRememberedNs = 120'000'000'000;  // the peer's kernel repeats
 }  // namespace
 
 void UdReplies::remember(const UdReply& reply) noexcept {
-  if (replies_.size() == kMost) {
-    replies_[oldest_++ % kMost] = reply;
+  if (replies_.size() == kMax) {
+    replies_[oldest_++ % kMax] = reply;
     return;
   }
   try {

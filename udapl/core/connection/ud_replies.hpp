@@ -35,7 +35,7 @@ class UdReplies {
   void forget(uint32_t qp_num);
 
  private:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
   std::vector<UdReply> replies_;
   size_t oldest_ = 0;
 };

@@ -57,16 +57,16 @@ class LmrTable {
   }
   Lmr* find(uint32_t context) { return const_cast<Lmr*>(std::as_const(*this).find(context)); }
 
-  // Pins on up to kMost regions: they stay, without the guard too, as long as this object lives. It lies on the stack
+  // Pins on up to kMax regions: they stay, without the guard too, as long as this object lives. It lies on the stack
   // of its thread, and a longjmp() that leaves its frame ends the pins, too.
   class Pins {
    public:
-    static constexpr size_t kMost = 64;
+    static constexpr size_t kMax = 64;
 
     explicit Pins(LmrTable& table) : table_(table) {}
     // Finds and pins a region; null if there is none. The caller holds the guard.
     const Lmr* add(uint32_t context) {
-      assert(count_ < kMost);
+      assert(count_ < kMax);
       const auto found = table_.by_context_.find(context);
       if (found == table_.by_context_.end() || found->second.going) return nullptr;
       ++found->second.pins;
@@ -84,7 +84,7 @@ class LmrTable {
 
     LmrTable& table_;
     size_t count_ = 0;
-    Entry* entries_[kMost];  // a pinned entry keeps its place
+    Entry* entries_[kMax];  // a pinned entry keeps its place
     const FrameExit at_exit_{[](void* pins) { static_cast<Pins*>(pins)->end(); }, this};
   };
 

@@ -18,7 +18,7 @@ namespace dapple::udapl {
 using SyncFunction = int (*)(const dappledv_region_attr*, const iovec*, size_t);
 
 // A list is worked on in blocks.
-inline constexpr uint64_t kSegmentsOfBlock = LmrTable::Pins::kMost;
+inline constexpr uint64_t kSegmentsOfBlock = LmrTable::Pins::kMax;
 
 // Reads the consumer's memory of a block of segments, so that a list which is not mapped faults here, where no lock is
 // held: the program may leave the call from its signal handler.
