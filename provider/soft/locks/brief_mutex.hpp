@@ -54,7 +54,8 @@ class BriefMutex {
     light_barrier();
     if (privileged_.load(std::memory_order_relaxed)) [[likely]]
       return true;
-    favourite_holds_.store(false, std::memory_order_relaxed);
+    // Released, because another thread may read this instead of the store of the last unlock().
+    favourite_holds_.store(false, std::memory_order_release);
     return false;
   }
   void lock_as_others();
