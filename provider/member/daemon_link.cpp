@@ -157,6 +157,7 @@ bool DaemonLink::was_refused(Problem& problem) {
 template <class Reply>
 DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent,
                                         Reply& reply, Descriptors* descriptors, Problem& problem) {
+  assert_held(mutex_);
   answer_ = exchange_once(request, kind, sent, reply, descriptors, problem);
   return answer_;
 }
@@ -447,6 +448,7 @@ bool DaemonLink::capture_again(int file, Problem& problem) {
 }
 
 void DaemonLink::read_reports() {
+  assert_held(mutex_);
   if (!socket_) return;
   std::byte room[sizeof(HeaderOnly)];
   Descriptors none;

@@ -11,8 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/cm_messages.hpp"
 #include "provider/member/gid_use_rows.hpp"
 #include "provider/member/messages.hpp"
@@ -143,7 +143,7 @@ class DaemonLink {
                        Descriptors* descriptors, Problem& problem);
 
   std::atomic<bool> changed_{false};
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kDaemonLink};
   Start start_;
   Answer answer_ = Answer::kGood;  // the last one
   bool would_yield_ = false;       // dappled's limits are too low, and it would yield to one that this program starts

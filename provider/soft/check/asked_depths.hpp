@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
+
+#include "provider/common/mutex.hpp"
 
 namespace dapple::soft::check {
 
@@ -24,7 +25,7 @@ class AskedDepths {
   // The depth if the queue holds more than that: once for each queue.
   std::optional<size_t> exceeded(const void* queue, uint64_t held);
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
  private:
   struct Asked {
@@ -32,7 +33,7 @@ class AskedDepths {
     bool told;
   };
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kAskedDepths};
   std::map<const void*, Asked> queues_;
 };
 

@@ -68,6 +68,7 @@ void Checker::before_fork() {
   Checker& checker = *get();
   // Other libraries' handlers for forks may call malloc() while the marks are locked.
   pause_heap(true);
+  LockOrder::forks(true);
   checker.sends_mutex_.lock();
   for (PostedSends* sends : checker.sends_) sends->mutex().lock();
   checker.asked.mutex().lock();
@@ -92,6 +93,7 @@ void Checker::after_fork() {
   checker.asked.mutex().unlock();
   for (PostedSends* sends : checker.sends_) sends->mutex().unlock();
   checker.sends_mutex_.unlock();
+  LockOrder::forks(false);
   pause_heap(false);
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/check/asked_depths.hpp"
 #include "provider/soft/check/cq_loads.hpp"
 #include "provider/soft/check/freed_marks.hpp"
@@ -60,8 +61,8 @@ class Checker {
   static void after_fork();
 
   const pid_t process_ = getpid();
-  std::atomic<uint64_t> queue_pairs_{0};  // so far
-  std::mutex sends_mutex_;                // taken before the lock of each of them
+  std::atomic<uint64_t> queue_pairs_{0};        // so far
+  Mutex sends_mutex_{LockRank::kCheckedSends};  // taken before the lock of each of them
   std::set<PostedSends*> sends_;
 };
 

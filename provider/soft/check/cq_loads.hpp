@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
+
+#include "provider/common/mutex.hpp"
 
 namespace dapple::soft::check {
 
@@ -23,7 +24,7 @@ class CqLoads {
   // The load if it is more than `size`: once for each completion queue.
   std::optional<uint64_t> excess(const void* cq, size_t size);
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
  private:
   struct Queue {
@@ -36,7 +37,7 @@ class CqLoads {
     bool told = false;
   };
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kCqLoads};
   std::map<const void*, Load> loads_;
 };
 

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/heap.hpp"
 #include "provider/soft/check/stack.hpp"
 
@@ -61,7 +61,7 @@ class FreedMarks {
   // The first mark in the bytes that the key knows by these addresses.
   std::optional<Mark> find(const void* device, uint32_t key, uint64_t address, uint64_t length);
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
   static constexpr size_t kMax = 1 << 15;
 
@@ -87,7 +87,7 @@ class FreedMarks {
   void cut(Region& region, uintptr_t begin, uintptr_t end, bool unmapped_too);
   void publish();
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kFreedMarks};
   HeapInterest& interest_;
   std::map<Key, Region> regions_;
   std::multimap<uintptr_t, Region*> by_begin_;

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/check/stack.hpp"
 
 namespace dapple::soft::check {
@@ -35,13 +35,13 @@ class Keys {
   // A copy; none if the process never had the key, or deregistered it long ago.
   std::optional<Registration> find(const void* device, uint32_t key);
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
  private:
   using Key = std::pair<const void*, uint32_t>;
   static constexpr size_t kMaxDeregistered = 65536;
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kKeys};
   std::map<Key, Registration> registrations_;
   std::deque<Key> deregistered_;  // in order; a key may be registered again meanwhile
 };

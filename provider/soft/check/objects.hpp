@@ -5,9 +5,9 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/check/reporter.hpp"
 #include "provider/soft/check/stack.hpp"
 
@@ -26,10 +26,10 @@ class Objects {
   // A note for each one that is left.
   void report_all(Reporter& reporter);
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kCheckedObjects};
   std::map<const void*, Place> objects_;
 };
 

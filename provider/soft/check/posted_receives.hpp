@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/check/stack.hpp"
 #include "roce/request.hpp"
 
@@ -42,10 +42,10 @@ class PostedReceives {
   std::optional<Stack> with_key(const void* queue, uint32_t lkey);
   void forget(const void* queue);
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kPostedReceives};
   uint64_t next_number_ = 0;
   std::map<const void*, std::deque<PostedReceive>> queues_;
 };

@@ -8,11 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/check/stack.hpp"
 #include "roce/ports.hpp"
 
@@ -60,13 +60,13 @@ class PostedSends {
   static inline std::atomic<size_t> copied_bytes{0};
   static constexpr size_t kMaxCopiedBytes = size_t{256} << 20;
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
  private:
   PostedSend* waiting_at(std::span<const roce::Segment> segments, uint64_t offset);
   static void drop_copy(PostedSend& send);
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kPostedSends};
   const size_t most_;
   uint64_t next_number_ = 0;
   std::deque<PostedSend> sends_;

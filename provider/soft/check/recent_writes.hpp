@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
+
+#include "provider/common/mutex.hpp"
 
 namespace dapple::soft::check {
 
@@ -29,13 +30,13 @@ class RecentWrites {
   // Before the queue pair is destroyed.
   void forget(const void* qp);
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
   // If there are more, the oldest are forgotten.
   static constexpr size_t kMax = 64;
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kRecentWrites};
   std::deque<Write> writes_;
 };
 

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/check_options.hpp"
 #include "provider/soft/check/report.hpp"
 #include "provider/soft/check/suppressions.hpp"
@@ -28,7 +28,7 @@ class Reporter {
   void show(
       const Report& report, void (*before_halt)() = [] {});
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
 
  private:
   static constexpr size_t kMaxShown = 200;
@@ -38,7 +38,7 @@ class Reporter {
   void record(const std::string& line) const;
   void print(const std::string& text) const;
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kReporter};
   Options options_;
   Suppressions suppressions_;
   const std::string records_;

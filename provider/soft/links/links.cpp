@@ -139,6 +139,7 @@ RingTo* SameHostLinks::get(uint32_t slot, Way& way) {
 }
 
 void SameHostLinks::forget(uint32_t slot, Way why) {
+  assert_held(to_mutex_);
   RingTo* ring = std::exchange(to_[slot], nullptr);
   ring->end_.store(why, std::memory_order_relaxed);
   ring->broken_.store(true);
@@ -156,6 +157,7 @@ void SameHostLinks::put(RingTo* ring) {
 }
 
 RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
+  assert_held(to_mutex_);
   std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1, *counters_));
   OwnedFd file;
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -421,6 +423,7 @@ void SameHostLinks::attend_to(uint32_t slot) {
 }
 
 void SameHostLinks::answer(RingTo& ring, uint32_t slot) {
+  assert_held(to_mutex_);
   ProofWords& words = ring.memory_.control().proof;
   if (words.asked.load(std::memory_order_acquire) == 0) return;
   ring.answered_ = true;
@@ -432,6 +435,7 @@ void SameHostLinks::answer(RingTo& ring, uint32_t slot) {
 }
 
 void SameHostLinks::take_table(RingTo& ring, uint32_t slot, OwnedFd table) {
+  assert_held(to_mutex_);
   ring.peer_memory_.open(std::move(table), ring.memory_.control().announcements, own_slot_, ring.process_);
   for (uint32_t i = 0; i < from_end_; i++) {
     if (from_[i] != nullptr && from_[i]->greeted && from_[i]->slot == slot) invite(*from_[i], ring);

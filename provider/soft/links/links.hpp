@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/spare_descriptor.hpp"
@@ -61,7 +61,7 @@ class RingTo {
     return nonce != 0 && memory_.control().fetches.load(std::memory_order_acquire) == nonce;
   }
 
-  BriefMutex mutex;
+  BriefMutex mutex{LockRank::kRing};
   std::atomic<bool> full{false};  // a packet has found no room
 
  private:
@@ -152,7 +152,6 @@ class SameHostLinks {
   void ask(RingFrom& from);
   void note_right(RingFrom& from, Right right);
   void look_for_answer(RingFrom& from);
-  // Called under to_mutex_.
   void answer(RingTo& ring, uint32_t slot);
   void take_table(RingTo& ring, uint32_t slot, OwnedFd table);
   static void invite(const RingFrom& from, const RingTo& to);
@@ -169,7 +168,7 @@ class SameHostLinks {
   SpareDescriptor spare_;
   OwnedFd pause_;  // a timer: until it ends, no connection is accepted, because spare_ is lost
 
-  std::mutex to_mutex_;
+  Mutex to_mutex_{LockRank::kLinks};
   RingTo* to_[kMaxSlots] = {};
   uint64_t most_bytes_ = 0;
   std::atomic<uint64_t> bytes_{0};  // in rings, until the last user of a broken ring is gone; grows under to_mutex_

@@ -99,11 +99,13 @@ void WayTable::set_right(uint32_t slot, Right right) {
 }
 
 void WayTable::count_unlisted(uint64_t count) {
+  assert_held(mutex_);
   unlisted_ = count;
   if (shared_ != nullptr) shared_->unlisted_queue_pairs.set(count);
 }
 
 void WayTable::publish(uint32_t index) {
+  assert_held(mutex_);
   if (shared_ == nullptr) return;
   if (index >= shared_->end.load(std::memory_order_relaxed)) {
     shared_->end.store(index + 1, std::memory_order_release);

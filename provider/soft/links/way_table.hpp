@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/way_rows.hpp"
 
@@ -38,7 +38,7 @@ class WayTable {
   void publish(uint32_t index);
   void count_unlisted(uint64_t count);
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kWayTable};
   SlotWays* shared_ = nullptr;
   uint64_t ring_bytes_ = 0;
   uint64_t unlisted_ = 0;

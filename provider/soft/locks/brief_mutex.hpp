@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "provider/common/lock_order.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 
 namespace dapple::soft {
@@ -20,20 +21,31 @@ namespace dapple::soft {
 // must not take their place: it calls renounce_privileges().
 class BriefMutex {
  public:
+  constexpr explicit BriefMutex(LockRank rank) : order_(rank) {}
+
   // From now on the calling thread becomes no lock's favourite.
   static void renounce_privileges();
 
   void lock() {
+    order_.may_take();
     if (!lock_as_favourite()) lock_as_others();
+    order_.took();
   }
-  bool try_lock() { return lock_as_favourite() || try_as_others(); }
+  bool try_lock() {
+    order_.may_take();
+    if (!lock_as_favourite() && !try_as_others()) return false;
+    order_.took();
+    return true;
+  }
   void unlock() {
+    order_.lets_go();
     if (is_favourite() && favourite_holds_.load(std::memory_order_relaxed)) {
       favourite_holds_.store(false, std::memory_order_release);
     } else {
       unlock_as_others();
     }
   }
+  bool is_held_here() const { return order_.is_held_here(); }
 
  private:
   friend class BriefLock;
@@ -74,15 +86,21 @@ class BriefMutex {
   Thread last_owner_ = 0;
   uint32_t times_in_a_row_ = 0;
   uint32_t times_needed_ = kFirstTimesInARow;
+  [[no_unique_address]] LockOrder order_;
 };
+#ifdef NDEBUG
+static_assert(sizeof(uintptr_t) != 8 || sizeof(BriefMutex) == 32);
+#endif
 
 // As std::lock_guard. It remembers how it took the lock.
 class [[nodiscard]] BriefLock {
  public:
-  explicit BriefLock(BriefMutex& mutex) : mutex_(mutex), is_favourite_(mutex.lock_as_favourite()) {
+  explicit BriefLock(BriefMutex& mutex) : mutex_(mutex), is_favourite_(take(mutex)) {
     if (!is_favourite_) mutex_.lock_as_others();
+    mutex_.order_.took();
   }
   ~BriefLock() {
+    mutex_.order_.lets_go();
     if (is_favourite_) {
       mutex_.favourite_holds_.store(false, std::memory_order_release);
     } else {
@@ -93,6 +111,11 @@ class [[nodiscard]] BriefLock {
   BriefLock& operator=(const BriefLock&) = delete;
 
  private:
+  static bool take(BriefMutex& mutex) {
+    mutex.order_.may_take();
+    return mutex.lock_as_favourite();
+  }
+
   BriefMutex& mutex_;
   const bool is_favourite_;
 };

@@ -67,6 +67,7 @@ MemoryTable::Entry* MemoryTable::find_window(uint32_t key) {
 
 // Gives a free entry a key.
 MemoryTable::Entry* MemoryTable::allocate() {
+  assert_held(mutex_);
   if (used_ > reach_ / 2 && reach_ < kMaxMemoryEntries) reach_ *= 2;
   // Twice around, because place 0 is left out in some turns.
   for (uint32_t tried = 0; tried < 2 * reach_; ++tried) {
@@ -114,6 +115,7 @@ void MemoryTable::unbind(Entry& window) {
 }
 
 void MemoryTable::release(Entry& entry) {
+  assert_held(mutex_);
   assert(used_ > 0 && entry.kind != Kind::kFree && entry.valid_key.load() == 0 && entry.bound_windows == 0);
   used_--;
   entry.kind = Kind::kFree;
@@ -204,6 +206,7 @@ int MemoryTable::remove_window(uint32_t key) {
 // `region` stays null for an unbind.
 BindObstacle MemoryTable::bind_obstacle(roce::Accessor who, const roce::WindowBind& bind, Entry*& window,
                                         Entry*& region) {
+  assert_held(mutex_);
   region = nullptr;
   window = find_window(bind.window_rkey);
   if (window == nullptr) return BindObstacle::kNoWindow;

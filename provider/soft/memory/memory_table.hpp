@@ -24,9 +24,9 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
 
+#include "provider/common/mutex.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -193,7 +193,7 @@ class MemoryTable final : public roce::Memory {
   roce::Fault with_bytes(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size,
                          uint32_t access, Copy copy);
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kMemoryTable};
   uint32_t reach_;  // places that are taken in turn
   uint32_t used_ = 0;
   uint32_t next_place_;

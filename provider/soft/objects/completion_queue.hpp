@@ -69,7 +69,7 @@ class CompletionQueue final : public roce::CompletionSink {
  private:
   enum class Armed : uint8_t { kNo, kSolicited, kAny };
 
-  BriefMutex mutex_;
+  BriefMutex mutex_{LockRank::kCompletionQueue};
   std::unique_ptr<roce::Completion[]> ring_;
   uint32_t capacity_ = 0;  // of the ring: a power of two, at least size_
   uint32_t head_ = 0;

@@ -50,8 +50,9 @@ EventPipes::EventPipes()
     : kept_bytes_(kPagesOfNewPipe * static_cast<size_t>(sysconf(_SC_PAGESIZE))),
       kept_(new (std::nothrow) unsigned char[kept_bytes_]) {}
 
-// Under the lock: doubles the pipe.
+// Doubles the pipe.
 bool EventPipes::grow(int writer) {
+  assert_held(mutex_);
   const int now = fcntl(writer, F_GETPIPE_SZ);
   const size_t wanted = 2 * static_cast<size_t>(now);
   if (now <= 0 || wanted > kLargestPipe) return false;

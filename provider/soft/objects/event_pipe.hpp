@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include <memory>
-#include <mutex>
+
+#include "provider/common/mutex.hpp"
 
 namespace dapple::soft {
 
@@ -38,7 +39,7 @@ class EventPipes {
  private:
   bool grow(int writer);
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kEventPipes};
   // Room for all messages of the largest pipe, so that a removal cannot fail.
   size_t kept_bytes_;
   std::unique_ptr<unsigned char[]> kept_;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include <memory>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {
@@ -23,7 +23,7 @@ struct ExtendedPost {
   };
 
   // Held from wr_start() to wr_complete() or wr_abort(), because threads may share a queue pair.
-  std::mutex mutex;
+  Mutex mutex{LockRank::kPosting};
   std::unique_ptr<std::unique_ptr<Request>[]> requests;  // room for as many as the send queue has; kept for reuse
   uint32_t room = 0;
   uint32_t count = 0;

@@ -7,9 +7,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/gid_use_rows.hpp"
 
 namespace dapple::soft {
@@ -64,7 +64,7 @@ class GidUses {
   SlotGidUses& shared_;
   const std::atomic<uint32_t>& forks_;
   const uint32_t made_after_;
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kGidUses};
 };
 
 }  // namespace dapple::soft

@@ -3,20 +3,16 @@
 //
 // The verbs objects: libibverbs' structure of each, and ours behind it.
 //
-// Locks of the data path, in the order in which they are taken: a completion queue's poll_mutex, an ExtendedPost's, the
-// node's receive lock, one queue pair's or the to_mutex_ of the links, a ring's, then one of the leaves: a completion
-// queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair table's, the node's
-// ready_mutex_, a Context's info_mutex_, and those of BatchPool, Multicast, Outages, Placers, Publication, SendSockets
-// and WayTable. No thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that
-// send packets, that make a socket for them, or that copy bytes.
+// provider/common/lock_ranks.def lists the locks and their order. No thread holds two queue pairs' locks. Under a queue
+// pair's lock the only system calls are those that send packets, that make a socket for them, or that copy bytes.
 #pragma once
 
 #include <stdint.h>
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/links/links.hpp"
@@ -74,7 +70,7 @@ struct Cq {
   EventCount completion_events;
   EventCount asynchronous_events;
   // Between start_poll() and end_poll().
-  std::mutex poll_mutex;
+  Mutex poll_mutex{LockRank::kPolling};
   roce::Completion current;
   bool single_threaded = false;
   bool ignores_overrun = false;
@@ -151,13 +147,13 @@ struct Qp {
 
   CountedObject place_in_limit;
 
-  std::mutex modifying;  // calls of ibv_modify_qp() follow each other; taken before the lock
-  GidHold source;        // of `address`; guarded by `modifying`
+  Mutex modifying{LockRank::kModifying};  // calls of ibv_modify_qp() follow each other; taken before the lock
+  GidHold source;                         // of `address`; guarded by `modifying`
 
   std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
 
   // The rest is guarded by the lock, except for the atomics.
-  BriefMutex mutex;
+  BriefMutex mutex{LockRank::kQueuePair};
   std::unique_ptr<roce::QueuePair> engine;
   // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
   // them. Null otherwise. Set once.

@@ -75,7 +75,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
     uint16_t mark;
   };
 
-  BriefMutex mutex_;
+  BriefMutex mutex_{LockRank::kReceiveQueue};
   uint32_t depth_ = 0;
   uint32_t mask_ = 0;  // for the place of a request: there is room for a power of two
   uint32_t max_segments_ = 0;

@@ -8,8 +8,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/same_host/announcements.hpp"
@@ -53,7 +53,7 @@ class Placers {
  private:
   Placer* take_user(uint32_t& place, const AnnouncedEntry& entry);
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kPlacers};
   Placer* placers_[kMaxSlots] = {};
   uint32_t end_ = 0;  // places in use are below
 };

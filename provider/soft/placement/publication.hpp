@@ -8,8 +8,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/placement/guard_page.hpp"
@@ -75,7 +75,7 @@ class Publication {
   Placers placers_;
   Challenges challenges_;
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kPublication};
   // Places that are alive, or dead and not yet let go by all peers.
   bool keys_taken_[decltype(PublishedTable::keys)::kCount] = {};
   bool qps_taken_[decltype(PublishedTable::qps)::kCount] = {};

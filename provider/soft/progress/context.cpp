@@ -19,7 +19,7 @@
 namespace dapple::soft {
 namespace {
 
-constinit std::mutex revival_mutex;
+constinit Mutex revival_mutex{LockRank::kRevival};
 
 bool is_ipv4(const uint8_t gid[16]) {
   static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};

@@ -8,9 +8,9 @@
 
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/faults/faults.hpp"
@@ -101,7 +101,7 @@ class Context {
   EventCount port_events_;
   bool is_current(uint32_t gid_index, uint8_t gid[16]);
 
-  std::mutex info_mutex_;
+  Mutex info_mutex_{LockRank::kContextInfo};
   DeviceInfo info_;
   uint32_t known_removals_ = 0;  // of addresses, before dappled was asked for info_
 };

@@ -10,6 +10,7 @@
 namespace dapple::soft {
 
 Multicast::Attachment* Multicast::find(uint32_t qpn, const uint8_t group[16]) {
+  assert_held(mutex_);
   for (Attachment& attachment : attachments_) {
     if (attachment.qpn == qpn && (qpn == 0 || memcmp(attachment.group, group, 16) == 0)) return &attachment;
   }
@@ -57,6 +58,7 @@ void Multicast::detach_from_all(Qp& qp) {
 }
 
 void Multicast::drop(Qp& qp, Attachment& attachment) {
+  assert_held(mutex_);
   attachment.qpn = 0;
   qp.multicast_groups.fetch_sub(1);
   // If the wire cannot leave, the netdev is gone, and its memberships with it.

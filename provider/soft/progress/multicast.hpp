@@ -6,8 +6,7 @@
 
 #include <stdint.h>
 
-#include <mutex>
-
+#include "provider/common/mutex.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/wire/wire.hpp"
 
@@ -42,7 +41,7 @@ class Multicast {
   bool joined(const uint8_t group[16], uint32_t netdev_index) const;
 
   Wire& wire_;
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kMulticast};
   Attachment attachments_[kMaxAttachments];
 };
 

@@ -30,7 +30,7 @@ namespace {
 // Never destroyed: the background thread lives until the process ends.
 constinit Node* the_node = nullptr;
 constinit bool handlers_registered = false;
-pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit Mutex node_mutex{LockRank::kRuntime};
 
 [[gnu::destructor]] void leave() {
   if (the_node != nullptr) the_node->leave();
@@ -53,7 +53,7 @@ Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, s
 
 Node* Node::get(Problem& problem) {
   const CancelGuard whole;
-  pthread_mutex_lock(&node_mutex);
+  node_mutex.lock();
   if (the_node == nullptr) {
     prepare_heavy_barriers();
     std::unique_ptr<DaemonLink> link = DaemonLink::open(problem);
@@ -77,19 +77,19 @@ Node* Node::get(Problem& problem) {
     }
   }
   Node* node = the_node;
-  pthread_mutex_unlock(&node_mutex);
+  node_mutex.unlock();
   return node;
 }
 
 void Node::fork_prepare() {
   lock_revival();
-  pthread_mutex_lock(&node_mutex);
+  node_mutex.lock();
   if (the_node != nullptr) the_node->link_->fork_prepare();
 }
 
 void Node::fork_parent() {
   if (the_node != nullptr) the_node->link_->fork_parent();
-  pthread_mutex_unlock(&node_mutex);
+  node_mutex.unlock();
   unlock_revival();
 }
 
@@ -105,7 +105,7 @@ void Node::fork_child() {
     close_own(the_node->wake_fd_);
     the_node = nullptr;
   }
-  pthread_mutex_unlock(&node_mutex);
+  node_mutex.unlock();
   unlock_revival();
 }
 

@@ -17,8 +17,8 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/member/daemon_link.hpp"
 #include "provider/member/problem.hpp"
 #include "provider/soft/links/links.hpp"
@@ -195,7 +195,7 @@ class Node final : public ArrivalSink {
   SameHostLinks links_;
   SlotCounters& counters_;
 
-  BriefMutex receive_mutex_;
+  BriefMutex receive_mutex_{LockRank::kReceiving};
   // Under receive_mutex_: the packet that has arrived, and the queue pairs that this batch of packets was for. A local
   // packet would be cleared for each arrival, although parse() sets all that its opcode has.
   roce::Packet packet_;
@@ -218,12 +218,12 @@ class Node final : public ArrivalSink {
   uint32_t held_polls_ = 0;    // since the first of them was held
   uint32_t answer_polls_ = 0;  // since an answer was expected last
 
-  std::mutex ready_mutex_;
+  Mutex ready_mutex_{LockRank::kReady};
   Qp* first_ready_ = nullptr;
   Qp* last_ready_ = nullptr;
   std::atomic<bool> any_ready_{false};
 
-  std::mutex contexts_mutex_;
+  Mutex contexts_mutex_{LockRank::kContexts};
   Context* first_context_ = nullptr;
 
   // The background thread's own: what a turn of work() in vain takes, and the time in which a program that polls often

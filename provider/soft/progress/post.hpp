@@ -54,9 +54,10 @@ int error_of(roce::PostError error);
 // Before the plug-in copies inline bytes: shows them to the program's sanitizer.
 void watch_inline(const Qp& qp, const void* memory, size_t size);
 
-// Under the queue pair's lock: hands the request to the engine.
+// Hands the request to the engine. The caller has the queue pair's lock.
 template <bool kSanitized>
 roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request) {
+  assert_held(qp.mutex);
   if (kSanitized && qp.announced_sends != nullptr && qp.engine->check_send(request, 0) == roce::PostError::kNone)
     request.mark = qp.announced_sends->post(request);
   return qp.engine->post_send(request);

@@ -11,6 +11,7 @@
 #include <cassert>
 #include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {
@@ -47,7 +48,7 @@ class QpTable {
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kQpTable};
   const uint32_t first_;
   uint32_t next_;
   std::atomic<Qp*> qps_[kQpsOfASlot] = {};

@@ -35,6 +35,7 @@ void Timers::remove(Qp& qp) {
 }
 
 bool Timers::schedule(Qp& qp, roce::Time deadline) {
+  assert_held(qp.mutex);
   if (deadline >= qp.scheduled.load(std::memory_order_relaxed)) return false;
   const std::lock_guard lock(mutex_);
   const bool is_new = qp.scheduled.load(std::memory_order_relaxed) == roce::kNever;
@@ -103,6 +104,7 @@ void Timers::take_out(uint32_t at) {
 }
 
 void Timers::publish() {
+  assert_held(mutex_);
   earliest_.store(size_ == 0 ? roce::kNever : heap_[0]->scheduled.load(std::memory_order_relaxed));
 }
 

@@ -11,8 +11,8 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
+#include "provider/common/mutex.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {
@@ -39,7 +39,7 @@ class Timers {
   void take_out(uint32_t at);
   void publish();
 
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kTimers};
   std::unique_ptr<Qp*[]> heap_;
   uint32_t size_ = 0;
   uint32_t room_ = 0;

@@ -40,7 +40,7 @@ class AnnouncedPeers {
 
   // The peers of some queue pairs.
   struct Lane {
-    BriefMutex mutex;  // not seen by the sanitizer
+    BriefMutex mutex{LockRank::kAnnouncedPeers};  // not seen by the sanitizer
     ThreadSanitizer::Fiber fiber = nullptr;
     uint32_t qpn = 0;
   };

@@ -22,7 +22,7 @@ constexpr int kFrames = 24;
 
 // A fiber and the queues that use it.
 struct Lane {
-  BriefMutex mutex;  // not seen by the sanitizer
+  BriefMutex mutex{LockRank::kAnnouncedLane};  // not seen by the sanitizer
   ThreadSanitizer::Fiber fiber = nullptr;
   uint32_t queues = 0;
   uint32_t posts = 0;
@@ -31,11 +31,12 @@ struct Lane {
 };
 
 Lane lanes[kLanes];
-BriefMutex lanes_mutex;
+BriefMutex lanes_mutex{LockRank::kAnnouncedLanes};
 uint32_t next_lane = 0;
 
-// Under lanes_mutex. An unused lane, from next_lane on; next_lane if all are in use.
+// An unused lane, from next_lane on; next_lane if all are in use.
 uint32_t choose_lane() {
+  assert_held(lanes_mutex);
   for (uint32_t i = 0; i < kLanes; ++i) {
     const uint32_t lane = (next_lane + i) % kLanes;
     if (lanes[lane].queues == 0) return lane;

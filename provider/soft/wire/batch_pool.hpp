@@ -27,7 +27,7 @@ class BatchPool {
   static constexpr uint32_t kKept = 8;
 
   Wire& wire_;
-  BriefMutex mutex_;
+  BriefMutex mutex_{LockRank::kBatchPool};
   std::unique_ptr<SendBatch> kept_[kKept];
   uint32_t count_ = 0;
 };

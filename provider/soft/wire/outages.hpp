@@ -4,8 +4,7 @@
 // link@N=TIME of DAPPLE_FAULTS: the port of a device is down for a time.
 #pragma once
 
-#include <mutex>
-
+#include "provider/common/mutex.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/soft/wire/wire.hpp"
 #include "roce/clock.hpp"
@@ -37,7 +36,7 @@ class Outages {
   template <typename Condition>
   bool any(Condition condition) const;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_{LockRank::kOutages};
   Outage outages_[kMax];
   uint32_t count_ = 0;
 };

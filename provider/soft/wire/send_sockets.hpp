@@ -9,7 +9,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+
+#include "provider/common/mutex.hpp"
 
 namespace dapple::soft {
 
@@ -43,7 +44,7 @@ class SendSockets {
 
  private:
   static constexpr uint32_t kSlots = 256;
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::kSendSockets};
   // From the top: descriptor plus one (32 bits), traffic class, hop limit, port (16 bits). 0: none yet.
   std::atomic<uint64_t> sockets_[2][kSlots] = {};
 };

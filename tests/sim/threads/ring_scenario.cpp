@@ -51,7 +51,7 @@ struct World {
   RingMemory writers_memory, readers_memory;
   RingWriter writer{writers_memory};
   RingReader reader{readers_memory};
-  BriefMutex mutex;  // of the writer
+  BriefMutex mutex{LockRank::kRing};  // of the writer
   Counter sent;
   const int reader_event = eventfd(0, 0), writer_event = eventfd(0, 0);
   uint32_t writers = 1;

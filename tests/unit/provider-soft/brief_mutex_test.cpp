@@ -21,7 +21,7 @@ constexpr int kManyTimes = 100'000;
 
 // What the lock protects. Two threads inside at the same time see each other's mark.
 struct Room {
-  BriefMutex mutex;
+  BriefMutex mutex{LockRank::kQueuePair};
   uint64_t visits = 0;
   std::atomic<uintptr_t> guest{0};
   std::atomic<uint32_t> meetings{0};
@@ -121,7 +121,7 @@ bool another_thread_gets(BriefMutex& mutex) {
 
 void try_lock__held_by_the_favourite__fails(void**) {
   prepare_heavy_barriers();
-  BriefMutex mutex;
+  BriefMutex mutex{LockRank::kQueuePair};
   for (int i = 0; i < kManyTimes; ++i) {
     mutex.lock();
     mutex.unlock();

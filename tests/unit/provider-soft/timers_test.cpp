@@ -34,6 +34,11 @@ int drop_rig(void** state) {
   return 0;
 }
 
+bool schedule(Rig& rig, Qp& qp, Time deadline) {
+  const BriefLock lock(qp.mutex);
+  return rig.timers.schedule(qp, deadline);
+}
+
 // Takes out all timers that are due and checks their order. Returns their number.
 int pop_all(Rig& rig, Time now) {
   Time last = 0;
@@ -57,7 +62,7 @@ void pop_due__earliest_first_and_none_before_its_time(void** state) {
   Time least = kNever;
   for (Qp& qp : rig.qps) {
     const Time deadline = 1000 + static_cast<Time>(random() % 1000);
-    assert_int_equal(rig.timers.schedule(qp, deadline), deadline < least);
+    assert_int_equal(schedule(rig, qp, deadline), deadline < least);
     if (deadline < least) least = deadline;
   }
   assert_int_equal(rig.timers.earliest(), least);
@@ -70,10 +75,10 @@ void pop_due__earliest_first_and_none_before_its_time(void** state) {
 
 void schedule__earlier_moves_and_later_waits_for_the_old_time(void** state) {
   Rig& rig = *static_cast<Rig*>(*state);
-  for (int i = 0; i < kQps; ++i) rig.timers.schedule(rig.qps[i], 1000 + static_cast<Time>(i));
-  assert_true(rig.timers.schedule(rig.qps[150], 500));
-  assert_false(rig.timers.schedule(rig.qps[0], 5000));
-  assert_false(rig.timers.schedule(rig.qps[1], kNever));
+  for (int i = 0; i < kQps; ++i) schedule(rig, rig.qps[i], 1000 + static_cast<Time>(i));
+  assert_true(schedule(rig, rig.qps[150], 500));
+  assert_false(schedule(rig, rig.qps[0], 5000));
+  assert_false(schedule(rig, rig.qps[1], kNever));
   assert_ptr_equal(rig.timers.pop_due(600), &rig.qps[150]);
   assert_int_equal(rig.timers.earliest(), 1000);
   assert_int_equal(pop_all(rig, 5000), kQps - 1);
@@ -81,7 +86,7 @@ void schedule__earlier_moves_and_later_waits_for_the_old_time(void** state) {
 
 void remove__is_not_looked_at_any_more(void** state) {
   Rig& rig = *static_cast<Rig*>(*state);
-  for (int i = 0; i < kQps; ++i) rig.timers.schedule(rig.qps[i], 1000 + static_cast<Time>(i * 7 % kQps));
+  for (int i = 0; i < kQps; ++i) schedule(rig, rig.qps[i], 1000 + static_cast<Time>(i * 7 % kQps));
   for (int i = 0; i < kQps; i += 2) rig.timers.remove(rig.qps[i]);
   rig.timers.remove(rig.qps[1]);
   for (int left = kQps / 2 - 1; left > 0; --left) {
