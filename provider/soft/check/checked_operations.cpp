@@ -6,7 +6,7 @@
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -259,7 +259,7 @@ void report_end(Qp& qp) {
 int destroy_qp(ibv_qp* ibv) {
   Qp& qp = *ours<Qp>(ibv);
   // A child of fork() has only a copy of its parent's queue pair.
-  if (qp.context->generation == Node::generation()) report_end(qp);
+  if (qp.context->generation == ForkGeneration::now()) report_end(qp);
   const void* queue = &qp.own_receives;
   const Queues queues = queues_of(qp);
   checker().writes.forget(&qp);

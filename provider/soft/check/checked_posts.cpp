@@ -13,7 +13,7 @@
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
 namespace {

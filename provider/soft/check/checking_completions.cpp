@@ -3,7 +3,7 @@
 #include "provider/soft/check/checking_completions.hpp"
 
 #include "provider/soft/check/request_findings.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
 

@@ -6,7 +6,7 @@
 
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
 

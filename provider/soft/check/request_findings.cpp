@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "provider/soft/faults/verbs_names.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/transport/context.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::check {

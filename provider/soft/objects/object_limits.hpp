@@ -42,7 +42,7 @@ class DeviceObjects {
   void give(ObjectKind kind, uint32_t count);
   uint32_t count(ObjectKind kind) const { return counts_[static_cast<size_t>(kind)].load(std::memory_order_relaxed); }
 
-  uint32_t contexts = 0;  // that have joined; guarded by the node's contexts_mutex_
+  uint32_t contexts = 0;  // that have joined; guarded by DaemonWatch::contexts_mutex_
 
  private:
   std::atomic<uint32_t> counts_[kObjectKinds] = {};
@@ -78,7 +78,7 @@ class ContextObjects {
   // Empty at the device's limit.
   CountedObject take(ObjectKind kind);
 
-  // Under the node's contexts_mutex_. Nobody calls take() before join().
+  // Under DaemonWatch::contexts_mutex_. Nobody calls take() before join().
   void join(DeviceObjects& device);
   // The context ends, and its objects with it. Returns the device's.
   DeviceObjects& leave();

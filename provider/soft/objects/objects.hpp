@@ -21,6 +21,7 @@
 #include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
 #include "provider/soft/objects/object_limits.hpp"
+#include "provider/soft/objects/qp_held.hpp"
 #include "provider/soft/objects/receive_queue.hpp"
 #include "provider/soft/placement/pace.hpp"
 #include "provider/soft/sanitizers/announced_queue.hpp"
@@ -29,7 +30,7 @@
 
 namespace dapple::soft {
 
-class Node;
+class Runtime;
 
 // The number of objects that need this one, which cannot be destroyed before them.
 using Users = std::atomic<uint32_t>;
@@ -44,7 +45,7 @@ struct Pd {
 struct Mr {
   abi::Mr abi = {};
   Pd* pd = nullptr;
-  uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
+  uint32_t published = 0;  // its ticket in the publication; 0: peers send packets only
   CountedObject place_in_limit;
 };
 
@@ -124,14 +125,37 @@ class QpEvents final : public roce::EventSink {
 };
 
 struct ExtendedPost;
+struct Qp;
 namespace check {
 struct CheckedQp;
 }
 
+// The way of a queue pair's packets and bytes to its peer. Guarded by the queue pair's lock.
+struct QpTransport {
+  Path path;               // to the peer (RC, UC)
+  RingTo* ring = nullptr;  // shared-memory ring to the peer; null for UDP; holds one reference
+  uint32_t row = 0;        // in the table of transports
+  uint32_t published = 0;  // its ticket in the publication; 0: peers send packets only
+  Pace pace;
+};
+
+// The part of the threads that make progress. Guarded by the queue pair's lock, unless a line says otherwise.
+struct QpScheduling {
+  std::atomic<bool> open{false};                    // packets may find it
+  std::atomic<uint32_t> pins{0};                    // threads that use it without being the application
+  std::atomic<roce::Time> scheduled{roce::kNever};  // when the timers look at it
+  uint32_t heap_index = 0;                          // guarded by the timers' lock
+  Qp* next_ready = nullptr;                         // guarded by the lock of Ready
+  bool ready = false;                               // it waits for a turn to send
+  bool stuck = false;                               // in its last turn it could send nothing
+  bool ends = false;                                // it is neither scheduled nor made ready any more
+  bool touched = false;                             // packets have changed it; guarded by the lock of receiving, too
+};
+
 struct Qp {
   abi::Qp abi = {};
   Context* context = nullptr;
-  Node* node = nullptr;
+  Runtime* runtime = nullptr;
   Pd* pd = nullptr;
   Cq* send_cq = nullptr;
   Cq* recv_cq = nullptr;
@@ -158,16 +182,13 @@ struct Qp {
   // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
   // them. Null otherwise. Set once.
   roce::ReliableConnection* bare_connection = nullptr;
-  Path path;               // to the peer (RC, UC)
-  RingTo* ring = nullptr;  // shared-memory ring to the peer; null for UDP; holds one reference
-  uint32_t way_place = 0;  // in the node's table of ways
-  uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
-  Pace pace;
+  QpTransport transport;
+  QpScheduling scheduling;
+  QpHeld held;
   ibv_ah_attr address = {};
   uint16_t pkey_index = 0;
   uint8_t port = 0;
-  bool dying = false;        // it is neither scheduled nor made ready any more
-  roce::QpCounters counted;  // the engine's counters as of the last count()
+  roce::QpCounters counted;  // the engine's counters, as far as the slot's counters have them
   // The engine's state after its last call, for threads that post receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;
@@ -175,22 +196,6 @@ struct Qp {
   // Without a trace or a plan they are null.
   std::unique_ptr<roce::CompletionSink> traced_completions[2];
   std::unique_ptr<roce::CompletionSink> planned_completions[2];
-
-  // The node's.
-  std::atomic<bool> open{false};                    // packets may find it
-  std::atomic<uint32_t> pins{0};                    // threads that use it without being the application
-  std::atomic<roce::Time> scheduled{roce::kNever};  // when the timers look at it
-  uint32_t heap_index = 0;                          // guarded by the timers' lock
-  bool ready = false;                               // it waits for its turn to send
-  bool stuck = false;                               // in its last turn it could send nothing
-  Qp* next_ready = nullptr;                         // guarded by the node's ready_mutex_
-  bool touched = false;                             // by packets of this batch; guarded by the receive lock
-
-  // See held_acknowledgements.cpp.
-  bool held = false;                  // the node's list has it
-  bool answered = false;              // the application posted soon after the messages of the last turn that had some
-  uint8_t answers_in_a_row = 0;       // to a limit
-  uint32_t acknowledgement_turn = 0;  // when the last acknowledgement was due, by the node's polled_turns_
 };
 
 // libibverbs' objects begin ours.

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-//
-// Node's progress: packets that came, deadlines, queue pairs that wait for their turn.
+#include "provider/soft/progress/progress.hpp"
+
 #include <sched.h>
-#include <string.h>
 
 #include <cassert>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/locks/spin_pause.hpp"
-#include "provider/soft/memory/careful_stores.hpp"
-#include "provider/soft/placement/place.hpp"
-#include "provider/soft/progress/considerate_yield.hpp"
-#include "provider/soft/progress/context.hpp"
-#include "provider/soft/progress/fetch.hpp"
-#include "provider/soft/progress/node.hpp"
-#include "roce/at_once.hpp"
+#include "provider/soft/progress/engine_turn.hpp"
+#include "provider/soft/scheduling/considerate_yield.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -24,207 +18,59 @@ namespace {
 constexpr uint32_t kMaxAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
 // A peer on this host answers within that many polls, which cost little then.
-constexpr uint32_t kSameHostTurns = 256;
-// Meanwhile a poller looks at the network once in that many turns: a look takes as long as dozens of them.
-constexpr uint32_t kTurnsUnlooked = 512;
-constexpr uint32_t kTurnsToADeadline = 8;
-// Fetching this many bytes counts as one poll, so that a thread that fetches counts as one that polls every 50 us.
-constexpr uint64_t kFetchedInAPoll = 64 * 1024;
-// A P_Key without the bit of the membership.
-constexpr uint16_t kPkeyBase = 0x7FFF;
+constexpr uint32_t kSameHostPasses = 256;
+// Meanwhile a poller looks at the network once in that many passes: a look takes as long as dozens of them.
+constexpr uint32_t kPassesUnlooked = 512;
+constexpr uint32_t kPassesToADeadline = 8;
 
-}  // namespace
-
-namespace {
-
-bool comes_from_peer(const Arrival& arrival, const Path& path) {
-  return memcmp(arrival.source, path.destination, 16) == 0 && memcmp(arrival.destination, path.source, 16) == 0;
+roce::Time now() {
+  return now_ns();
 }
 
 }  // namespace
 
-inline bool Node::receive_at_once(const Arrival& arrival) {
-  roce::PlainPacket packet;
-  if (arrival.reference != nullptr || !roce::parse_plain(arrival.headers, arrival.transport, packet)) return false;
-  Qp* qp = qps_.find(packet.destination_qpn);
-  if (qp == nullptr) return false;
-  packet.acknowledgement = arrival.acknowledgement;
-  bool finished = false;
-  {
-    const BriefLock lock(qp->mutex);
-    if (qp->bare_connection == nullptr || !comes_from_peer(arrival, qp->path)) return false;
-    ReceiveQueue& receives = qp->srq != nullptr ? qp->srq->queue : qp->own_receives;
-    if (!qp->bare_connection->receive_at_once(clock_, packet, qp->context->memory, receives, qp->recv_cq->queue))
-      return false;
-    finished = finish_at_once(*qp);
-  }
-  if (finished) {
-    wake_if_due();
-  } else {
-    touch(*qp);
-  }
-  return true;
-}
-
-// Under the locks of receiving and of the queue pair, which has executed a plain packet: does what finish_touched()
-// would do, if that is only to hold the acknowledgement and to note the deadline. False: call touch().
-inline bool Node::finish_at_once(Qp& qp) {
-  if (qp.touched || qp.dying) return false;
-  if (qp.bare_connection->state() != qp.state.load(std::memory_order_relaxed)) return false;
-  if (qp.send_cq->queue.has_notice() || qp.recv_cq->queue.has_notice() || qp.events.any()) return false;
-  if (qp.srq != nullptr && qp.srq->queue.has_limit_notice()) return false;
-  const bool finished = !must_send_now(qp, qp.bare_connection->owes());
-  if (finished) schedule(qp, qp.bare_connection->deadline());
-  return finished;
-}
-
-// Hands packet_ out. `arrival` has the rest.
-inline void Node::receive_into(Qp& qp, const Arrival& arrival) {
-  const BriefLock lock(qp.mutex);
-  const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
-  if (!is_datagram && !comes_from_peer(arrival, qp.path)) {
-    counters_.node.wrong_address.add();
-    return;
-  }
-  if (arrival.reference != nullptr) return receive_reference(qp, arrival);
-  if (!is_datagram) return qp.engine->receive(clock_, packet_);
-  const CarefulStores careful(worker_ != Worker::kPoller);
-  qp.engine->receive(clock_, packet_);
-}
-
-[[gnu::noinline]] void Node::receive_reference(Qp& qp, const Arrival& arrival) {
-  const QpDescription sender = counterpart(qp.path, qp.qpn, 0);
-  Context& context = *qp.context;
-  const FetchAhead ahead = {arrivals_,       arrival.next_reference, {qp.pd->number, qp.qpn},
-                            qp.own_receives, context.memory,         ahead_};
-  // A shared receive may go to another queue pair.
-  const bool looks_ahead = qp.srq == nullptr && qp.checked == nullptr && context.memory_is_bare();
-  const FetchedBytes bytes(qp.ring != nullptr ? &qp.ring->peer_memory() : nullptr, sender, *arrival.reference,
-                           counters_.placement, looks_ahead ? &ahead : nullptr);
-  packet_.loan = &bytes;
-  qp.engine->receive(clock_, packet_);
-  packet_.loan = nullptr;
-  // A thread that fetches bytes for a while counts as one that polls meanwhile.
-  const uint64_t before = fetched_bytes_ / kFetchedInAPoll;
-  fetched_bytes_ += arrival.reference->length;
-  const auto polls = static_cast<uint32_t>(fetched_bytes_ / kFetchedInAPoll - before);
-  if (worker_ == Worker::kPoller)
-    polls_.store(polls_.load(std::memory_order_relaxed) + polls, std::memory_order_relaxed);
-}
-
-inline void Node::hand_out(Qp& qp, const Arrival& arrival) {
-  receive_into(qp, arrival);
-  touch(qp);
-}
-
-inline void Node::touch(Qp& qp) {
-  if (qp.touched) return;
-  qp.touched = true;
-  assert(touched_count_ < kMaxTouched);
-  touched_[touched_count_++] = &qp;
-  if (touched_count_ == kMaxTouched) finish_touched();
-}
-
-[[gnu::noinline]] void Node::hand_out_to_group(const Arrival& arrival) {
-  uint32_t members[kMaxAttachments];
-  const uint32_t count = multicast_.members(arrival.destination, arrival.netdev_index, members, kMaxAttachments);
-  for (uint32_t i = 0; i < count; ++i) {
-    if (Qp* qp = qps_.find(members[i])) hand_out(*qp, arrival);
-  }
-}
-
-// Each packet goes this way, so all but the rare parts are inlined.
-[[gnu::flatten]] void Node::arrived(const Arrival& arrival) {
-  arrivals_++;
-  if (receive_at_once(arrival)) return;
-  if (roce::parse(arrival.headers, arrival.transport, packet_) != roce::ParseError::kNone) {
-    counters_.node.malformed.add();
-    return;
-  }
-  packet_.grh = arrival.grh;
-  packet_.acknowledgement = arrival.acknowledgement;
-  // IBTA 9.6.1.1.3: the table holds the default key only, as a full member.
-  if ((packet_.headers.pkey & kPkeyBase) != kPkeyBase) {
-    counters_.node.wrong_pkey.add();
-    return;
-  }
-  const uint32_t qpn = packet_.headers.destination_qpn;
-  if (qpn == kMulticastQpn) return hand_out_to_group(arrival);
-  Qp* qp = qps_.find(qpn);
-  if (qp == nullptr) {
-    counters_.node.no_queue_pair.add();
-    return;
-  }
-  hand_out(*qp, arrival);
-}
-
-[[gnu::noinline]] void Node::finish_touched() {
-  for (uint32_t i = 0; i < touched_count_; ++i) {
-    Qp& qp = *touched_[i];
-    {
-      const BriefLock lock(qp.mutex);
-      qp.touched = false;
-      attend(qp, must_send_now(qp, qp.engine->owes()) && transmit(qp, clock_));
-    }
-    deliver(qp);
-  }
-  touched_count_ = 0;
-}
-
-bool Node::expire_due() {
-  const roce::Time earliest = timers_.earliest();
-  if (earliest == roce::kNever || earliest > clock_.rough() + roce::kRoughError) return false;
+bool Progress::expire_due() {
+  TurnClock& clock = arrivals_.clock();
+  const roce::Time earliest = engines_.timers.earliest();
+  if (earliest == roce::kNever || earliest > clock.rough() + roce::kRoughError) return false;
   bool any = false;
   for (uint32_t i = 0; i < kMaxAtOnce; ++i) {
-    Qp* qp = timers_.pop_due(clock_.exact());
+    Qp* qp = engines_.timers.pop_due(clock.exact());
     if (qp == nullptr) break;
     any = true;
     {
-      const BriefLock lock(qp->mutex);
-      if (qp->engine->deadline() <= clock_.exact()) qp->engine->expire(clock_);
-      settle(*qp, clock_);
+      const EngineTurn turn(engines_, *qp, clock, EngineTurn::End::kSend);
+      if (qp->engine->deadline() <= clock.exact()) qp->engine->expire(clock);
     }
-    deliver(*qp);
     QpTable::unpin(*qp);
   }
   return any;
 }
 
 // Lets the queue pairs that wait for their turn send. True if one of them could send.
-bool Node::run_ready() {
-  if (!any_ready_.load()) return false;
-  Qp* last = nullptr;
+bool Progress::run_ready() {
+  if (!engines_.ready.any()) return false;
+  const Qp* last = nullptr;
   bool any = false;
   for (uint32_t i = 0; i < kMaxAtOnce; ++i) {
-    Qp* qp = nullptr;
-    {
-      const std::lock_guard lock(ready_mutex_);
-      qp = first_ready_;
-      if (i == 0) last = last_ready_;
-      if (qp != nullptr) first_ready_ = qp->next_ready;
-      if (first_ready_ == nullptr) {
-        last_ready_ = nullptr;
-        any_ready_.store(false, std::memory_order_relaxed);
-      }
-    }
+    Qp* qp = engines_.ready.take(last);
     if (qp == nullptr) break;
     {
-      const BriefLock lock(qp->mutex);
-      qp->ready = false;
-      settle(*qp, clock_);
-      any |= !qp->stuck;
+      EngineTurn turn(engines_, *qp, arrivals_.clock(), EngineTurn::End::kSend);
+      Ready::began(*qp);
+      turn.finish_engine();
+      any |= !qp->scheduling.stuck;
     }
     const bool was_last = qp == last;
-    deliver(*qp);
     QpTable::unpin(*qp);
     if (was_last) break;
   }
   return any;
 }
 
-// Under receive_mutex_: does the work that the background thread found while another thread had the lock. False if
-// there is none.
-bool Node::attend_links() {
+// Does the work that the background thread found while another thread had the lock. False if there is none.
+bool Progress::look_after_links() {
+  assert_held(receive_mutex_);
   if (!links_due_.load(std::memory_order_relaxed)) return false;
   links_due_.store(false, std::memory_order_relaxed);
   const CancelGuard whole;
@@ -233,49 +79,55 @@ bool Node::attend_links() {
 }
 
 // Packets of this host cost no system call. While they come, a poller pays for a look at the network only now and then.
-bool Node::receive_packets() {
-  attend_links();
-  bool any = links_.receive(*this) > 0;
+bool Progress::receive_packets(Worker worker) {
+  look_after_links();
+  bool any = links_.receive(arrivals_) > 0;
   if (any) {
-    same_host_turns_ = kSameHostTurns;
-  } else if (same_host_turns_ > 0) {
-    --same_host_turns_;
+    same_host_passes_ = kSameHostPasses;
+  } else if (same_host_passes_ > 0) {
+    --same_host_passes_;
   }
-  if (same_host_turns_ > 0 && worker_ == Worker::kPoller && ++turns_ < kTurnsUnlooked) return any;
-  turns_ = 0;
-  return wire_->receive(*this) > 0 || any;
+  if (same_host_passes_ > 0 && worker == Worker::kPoller && ++unlooked_passes_ < kPassesUnlooked) return any;
+  unlooked_passes_ = 0;
+  return wire_.receive(arrivals_) > 0 || any;
 }
 
-bool Node::work(Worker worker) {
-  clock_.restart();
-  worker_ = worker;
-  if (worker == Worker::kPoller)
-    polled_turns_.store(polled_turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (held_count_.load(std::memory_order_relaxed) != 0) send_held_in_time();
-  bool any = receive_packets();
-  if (touched_count_ > 0) finish_touched();
+// Not inlined, because most passes find nothing to send.
+[[gnu::noinline]] void Progress::send_held(roce::Owes least) {
+  using Held = HeldAcknowledgements<Qp>;
+  engines_.held.send(least, [this](Qp& qp, roce::Owes urgency) {
+    EngineTurn turn(engines_, qp, arrivals_.clock(), EngineTurn::End::kWake);
+    const Held::Verdict verdict = Held::judge(qp.held, qp.engine->owes(), urgency);
+    if (verdict == Held::Verdict::kGoes) turn.ends_by(EngineTurn::End::kSend);
+    return verdict != Held::Verdict::kWaits;
+  });
+}
+
+bool Progress::pass(Worker worker) {
+  assert_held(receive_mutex_);
+  arrivals_.begin_pass();
+  if (const roce::Owes due = engines_.held.begin_pass(worker); due != roce::Owes::kMore) send_held(due);
+  bool any = receive_packets(worker);
+  arrivals_.finish_all();
   // A look at the clock takes as long as one at the rings. A thread that polls is soon here again.
-  if (worker == Worker::kOther || polled_turns_.load(std::memory_order_relaxed) % kTurnsToADeadline == 0)
-    any |= expire_due();
+  if (worker == Worker::kOther || engines_.held.passes() % kPassesToADeadline == 0) any |= expire_due();
   any |= run_ready();
   return any;
 }
 
-void Node::progress() {
+void Progress::poll() {
   [[gnu::tls_model("initial-exec")]] static thread_local constinit ConsiderateYield yield;
   if (!receive_mutex_.try_lock()) {
-    polls_.fetch_add(1, std::memory_order_relaxed);
+    engines_.handover.count_poll();
     // The lock's owner may wait for this CPU.
     yield(now, sched_yield);
     return;
   }
-  // A poll of another thread may get lost in the count.
-  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  poller_works_.store(true, std::memory_order_relaxed);
-  const bool any = work(Worker::kPoller);
-  send_held_alone();
-  const bool peer_is_near = same_host_turns_ > 0;
-  poller_works_.store(false, std::memory_order_relaxed);
+  engines_.handover.begin_poll();
+  const bool any = pass(Worker::kPoller);
+  if (engines_.held.must_not_wait()) send_held(roce::Owes::kLaterAcknowledgement);
+  const bool peer_is_near = same_host_passes_ > 0;
+  engines_.handover.end_poll();
   receive_mutex_.unlock();
   // A program that polls in a loop would keep its peer from a CPU that they share.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit uint32_t in_vain = 0;
@@ -286,10 +138,54 @@ void Node::progress() {
   if (in_vain != 0 && in_vain % kPollsInVain == 0 && !peer_is_near) yield(now, sched_yield);
 }
 
-void Node::catch_up() {
+void Progress::catch_up() {
   const BriefLock lock(receive_mutex_);
-  for (uint32_t i = 0; i < kMaxAtOnce && work(Worker::kOther); ++i) {
+  for (uint32_t i = 0; i < kMaxAtOnce && pass(Worker::kOther); ++i) {
   }
+}
+
+Standby::Look Progress::look() {
+  Standby::Look look;
+  if (!receive_mutex_.try_lock()) {
+    look.found = Standby::Found::kShutOut;
+    return look;
+  }
+  const uint32_t polls = engines_.handover.polls();
+  const uint64_t fetched = arrivals_.fetched_bytes();
+  const roce::Time start = now_ns();
+  if (pass(Worker::kOther)) {
+    look.found = Standby::Found::kWork;
+  } else {
+    look.took = now_ns() - start;
+  }
+  look.met_poller = arrivals_.fetched_bytes() != fetched && engines_.handover.polls() != polls;
+  receive_mutex_.unlock();
+  return look;
+}
+
+bool Progress::before_sleep(bool& awake) {
+  if (!links_.any()) return true;
+  if (!receive_mutex_.try_lock()) return false;
+  // A full ring may have room now.
+  if (look_after_links()) awake = true;
+  links_.sleep();
+  if (!links_.empty()) awake = true;
+  receive_mutex_.unlock();
+  return true;
+}
+
+bool Progress::after_sleep(bool event, bool for_packets) {
+  if (!event && !(for_packets && links_.any())) return false;
+  if (!receive_mutex_.try_lock()) {
+    if (event) links_due_.store(true, std::memory_order_relaxed);
+    return event && for_packets;
+  }
+  if (event) links_due_.store(true, std::memory_order_relaxed);
+  look_after_links();
+  links_.stay_awake();
+  const bool packets = for_packets && (event || !links_.empty());
+  receive_mutex_.unlock();
+  return packets;
 }
 
 }  // namespace dapple::soft

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::verbs {
 
@@ -44,14 +46,14 @@ int attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
   DeviceInfo info;
   Context* context = context_of(qp->context);
   if (const int error = context->refresh(info); error != 0) return error;
-  return context->node.multicast().attach(*ours<Qp>(qp), gid->raw, info.netdev_index);
+  return context->runtime.multicast().attach(*ours<Qp>(qp), gid->raw, info.netdev_index);
 }
 
 // Also when the netdev is gone, or dappled does not answer: otherwise the queue pair could never be destroyed.
 int detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
   if (!usable(qp->context)) return ENODEV;
   if (qp->qp_type != IBV_QPT_UD) return EINVAL;
-  return context_of(qp->context)->node.multicast().detach(*ours<Qp>(qp), gid->raw);
+  return context_of(qp->context)->runtime.multicast().detach(*ours<Qp>(qp), gid->raw);
 }
 
 }  // namespace dapple::soft::verbs

@@ -9,7 +9,9 @@
 
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/transport/context.hpp"
 #include "provider/soft/verbs/extended_cq.hpp"
 
 namespace dapple::soft::verbs {
@@ -92,7 +94,7 @@ int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
   // In a child of fork() the completions are the parent's.
   if (!usable(ibv->context)) return -refused(ENODEV);
   if (cq->queue.empty()) {
-    cq->context->node.progress();
+    cq->context->runtime.poll();
     if (cq->queue.empty()) return 0;
   }
   const auto show_one = [&](const roce::Completion& taken, uint32_t i) {
@@ -108,7 +110,7 @@ int req_notify_cq(ibv_cq* ibv, int solicited_only) {
   if (!usable(ibv->context)) return refused(ENODEV);
   Cq* cq = ours<Cq>(ibv);
   cq->queue.request_notification(solicited_only != 0);
-  cq->context->node.expect_no_polls();
+  cq->context->runtime.expect_no_polls();
   return 0;
 }
 

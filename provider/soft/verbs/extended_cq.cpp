@@ -4,7 +4,9 @@
 
 #include <errno.h>
 
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/transport/context.hpp"
 #include "provider/soft/verbs/watched_operations.hpp"
 
 namespace dapple::soft {
@@ -63,7 +65,7 @@ int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
   if (!usable(ibv->context)) return refused(ENODEV);
   if (!cq.single_threaded) cq.poll_mutex.lock();
   if (take_current<kSanitized>(cq)) return 0;
-  cq.context->node.progress();
+  cq.context->runtime.poll();
   if (take_current<kSanitized>(cq)) return 0;
   if (!cq.single_threaded) cq.poll_mutex.unlock();
   return ENOENT;

@@ -9,9 +9,12 @@
 #include <new>
 
 #include "provider/soft/abi/extended_qp.hpp"
-#include "provider/soft/progress/context.hpp"
-#include "provider/soft/progress/post.hpp"
+#include "provider/soft/progress/engine_turn.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/trace/program_trace.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/post.hpp"
 #include "provider/soft/verbs/watched_operations.hpp"
 
 namespace dapple::soft {
@@ -214,17 +217,13 @@ int wr_complete(ibv_qp_ex* ibv) {
   ExtendedPost& post = post_of(ibv);
   int error = post.error;
   if (error == 0) {
-    {
-      const BriefLock lock(qp.mutex);
-      // All of them or none.
-      for (uint32_t i = 0; i < post.count && error == 0; ++i)
-        error = error_of(qp.engine->check_send(post.requests[i]->send, i));
-      if (error == 0) {
-        for (uint32_t i = 0; i < post.count; ++i) post_to_engine<kSanitized>(qp, post.requests[i]->send);
-      }
-      qp.node->settle_posts(qp);
+    const EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kPost);
+    // All of them or none.
+    for (uint32_t i = 0; i < post.count && error == 0; ++i)
+      error = error_of(qp.engine->check_send(post.requests[i]->send, i));
+    if (error == 0) {
+      for (uint32_t i = 0; i < post.count; ++i) post_to_engine<kSanitized>(qp, post.requests[i]->send);
     }
-    qp.node->deliver(qp);
   }
   if (error != 0) [[unlikely]]
     forget_binds(post);

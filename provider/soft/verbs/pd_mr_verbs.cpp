@@ -10,7 +10,9 @@
 #include "coherence/persistence.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -54,7 +56,8 @@ RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova
 void publish(Mr& mr, const RegionConfig& config) {
   if (config.iova != reinterpret_cast<uintptr_t>(config.memory)) return;
   mr.published = context_of(mr.abi.mr.context)
-                     ->node.publication()
+                     ->runtime.transports()
+                     .publication()
                      .publish(KeyDescription{.key = mr.abi.mr.rkey,
                                              .domain = config.domain,
                                              .access = config.access,
@@ -64,7 +67,7 @@ void publish(Mr& mr, const RegionConfig& config) {
 
 // No peer reaches it afterwards, except by packets.
 void revoke(Mr& mr) {
-  context_of(mr.abi.mr.context)->node.publication().revoke_key(std::exchange(mr.published, 0));
+  context_of(mr.abi.mr.context)->runtime.transports().publication().revoke_key(std::exchange(mr.published, 0));
 }
 
 // 0, or an errno; then the region is as before.

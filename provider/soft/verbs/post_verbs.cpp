@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/post.hpp"
+#include "provider/soft/progress/engine_turn.hpp"
+#include "provider/soft/progress/plain_sends.hpp"
+#include "provider/soft/transport/post.hpp"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +11,9 @@
 
 #include "provider/common/segment_at.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -130,13 +134,9 @@ void watch_inline(const Qp& qp, const void* memory, size_t size) {
 }
 
 int post_one(Qp& qp, roce::SendRequest& request) {
-  int error = 0;
-  {
-    const BriefLock lock(qp.mutex);
-    error = error_of(post_to_engine<true>(qp, request));
-    if (error == 0) qp.node->settle_posts(qp);
-  }
-  qp.node->deliver(qp);
+  EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kPost);
+  const int error = error_of(post_to_engine<true>(qp, request));
+  if (error != 0) turn.ends_by(EngineTurn::End::kTell);
   return error;
 }
 
@@ -182,6 +182,30 @@ template <bool kSanitized>
 template int post_receives<false>(ReceiveQueue&, AnnouncedQueue*, const ibv_recv_wr*, ibv_recv_wr**);
 template int post_receives<true>(ReceiveQueue&, AnnouncedQueue*, const ibv_recv_wr*, ibv_recv_wr**);
 
+namespace {
+
+// 0 or an errno; then *bad is the request that is not posted.
+template <bool kSanitized>
+[[gnu::always_inline]] inline int post_list(Qp& qp, ibv_send_wr* requests, ibv_send_wr** bad) {
+  EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kPost);
+  if (!kSanitized) requests = post_plain_sends(qp.runtime->engines(), qp, requests);
+  if (requests == nullptr) {
+    turn.ends_by(EngineTurn::End::kWake);
+    return 0;
+  }
+  for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    roce::SendRequest request;
+    int error = convert<kSanitized>(qp, *wr, request);
+    if (error == 0) error = error_of(post_to_engine<kSanitized>(qp, request));
+    if (error == 0) continue;
+    *bad = wr;
+    return error;
+  }
+  return 0;
+}
+
+}  // namespace
+
 namespace verbs {
 
 template <bool kSanitized>
@@ -192,25 +216,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   }
   Qp& qp = *ours<Qp>(ibv);
   if (requests == nullptr) return 0;
-  int error = 0;
-  {
-    const BriefLock lock(qp.mutex);
-    if (!kSanitized) requests = qp.node->send_at_once(qp, requests);
-    for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
-      roce::SendRequest request;
-      error = convert<kSanitized>(qp, *wr, request);
-      if (error == 0) error = error_of(post_to_engine<kSanitized>(qp, request));
-      if (error == 0) continue;
-      *bad = wr;
-      break;
-    }
-    if (requests != nullptr) qp.node->settle_posts(qp);
-  }
-  if (requests == nullptr) {
-    qp.node->wake_if_due();
-    return 0;
-  }
-  qp.node->deliver(qp);
+  const int error = post_list<kSanitized>(qp, requests, bad);
   return error == 0 ? 0 : refused(error);
 }
 
@@ -230,11 +236,8 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   }
   const int error = post_receives<kSanitized>(qp.own_receives, qp.announced_receives.get(), requests, bad);
   if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {
-    {
-      const BriefLock lock(qp.mutex);
-      qp.engine->receives_posted();
-    }
-    qp.node->deliver(qp);
+    const EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kTell);
+    qp.engine->receives_posted();
   }
   return error == 0 ? 0 : refused(error);
 }

@@ -10,9 +10,12 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/member/port_mtu.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
-#include "provider/soft/progress/post.hpp"
-#include "provider/soft/progress/qp_publication.hpp"
+#include "provider/soft/progress/engine_turn.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/post.hpp"
+#include "provider/soft/transport/qp_publication.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -78,15 +81,16 @@ ibv_mtu mtu_of(uint32_t bytes) {
   return IBV_MTU_4096;
 }
 
-// The way of the queue pair's packets after the change, if it becomes another one.
-ChosenWay choose_way(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
+// The transport of the queue pair's packets after the change, if it becomes another one.
+ChosenTransport choose_transport(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
+  Transports& transports = qp.runtime->transports();
   const bool datagrams = qp.init.qp_type == IBV_QPT_UD;
   if (datagrams && (mask & roce::kState) != 0 && attr.qp_state == IBV_QPS_RTR) {
-    return qp.node->choose_way_of_datagrams();
+    return transports.choose_for_datagrams();
   }
   if (datagrams || (mask & roce::kAddress) == 0) return {};
-  path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr.dest_qp_num : qp.path.destination_qpn;
-  return qp.node->choose_way(path);
+  path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr.dest_qp_num : qp.transport.path.destination_qpn;
+  return transports.choose(path);
 }
 
 // After a reset no earlier request is left, and no completion of one: the program could take it for a completion of the
@@ -99,27 +103,29 @@ void start_again(Qp& qp) {
   if (qp.announced_receives != nullptr) qp.announced_receives->end();
 }
 
-// False if the engine refuses. The queue pair takes `path` together with an address. If `way` has a place, or after a
-// reset, the queue pair takes `way`, and `way` becomes the way that the queue pair no longer uses: packets on two ways
-// would overtake each other.
-bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenWay& way) {
-  const BriefLock lock(qp.mutex);
-  if (!qp.engine->modify(engine_attributes(attr, mask), mask)) return false;
+// False if the engine refuses. The queue pair takes `path` together with an address. If `transport` has a row, or after
+// a reset, the queue pair takes `transport`, and `transport` becomes the one that the queue pair no longer uses:
+// packets on two transports would overtake each other.
+bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenTransport& transport) {
+  EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kState);
+  if (!qp.engine->modify(engine_attributes(attr, mask), mask)) {
+    turn.ends_by(EngineTurn::End::kWake);
+    return false;
+  }
   const bool reset = qp.engine->state() == roce::QpState::kReset;
   if ((mask & roce::kAddress) != 0) {
-    qp.path = path;
+    qp.transport.path = path;
     qp.address = attr.ah_attr;
   }
-  if (way.place != 0 || reset) {
-    std::swap(qp.ring, way.ring);
-    std::swap(qp.way_place, way.place);
+  if (transport.row != 0 || reset) {
+    std::swap(qp.transport.ring, transport.ring);
+    std::swap(qp.transport.row, transport.row);
   }
   if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr.pkey_index;
   if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
-  qp.path.source_qpn = qp.qpn;
-  qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
+  qp.transport.path.source_qpn = qp.qpn;
+  qp.transport.path.destination_qpn = qp.engine->attributes().destination_qpn;
   if (reset) start_again(qp);
-  qp.node->settle_state(qp);
   return true;
 }
 
@@ -138,17 +144,16 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   const std::lock_guard modifying(qp.modifying);
   // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
-  if (ends) qp.node->catch_up();
-  revoke_qp(qp);
-  ChosenWay way = choose_way(qp, *attr, mask, path);
-  const bool done = change(qp, *attr, mask, path, way);
+  if (ends) qp.runtime->catch_up();
+  Transports& transports = qp.runtime->transports();
+  revoke_qp(qp, transports.publication());
+  ChosenTransport transport = choose_transport(qp, *attr, mask, path);
+  const bool done = change(qp, *attr, mask, path, transport);
   // As in the kernel, a reset queue pair keeps its source until it gets another one.
   if (done && (mask & roce::kAddress) != 0) qp.source = std::move(source);
-  publish_qp(qp);
-  qp.node->leave_way(way);
-  if (!done) return EINVAL;
-  qp.node->deliver(qp);
-  return 0;
+  publish_qp(qp, transports.publication());
+  transports.leave(transport);
+  return done ? 0 : EINVAL;
 }
 
 int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {

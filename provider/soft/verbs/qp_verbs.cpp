@@ -16,10 +16,12 @@
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/planned/planned_completions.hpp"
-#include "provider/soft/progress/context.hpp"
-#include "provider/soft/progress/post.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/trace/traced_completions.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/post.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -74,7 +76,7 @@ int equip(Qp& qp) {
   DeviceInfo info;
   error = qp.context->look_up(info);
   if (error != 0) return error;
-  error = qp.node->add(qp);
+  error = qp.runtime->add(qp);
   if (error != 0) return error;
   const roce::QpConfig config = {
       .qpn = qp.qpn,
@@ -107,11 +109,11 @@ int equip(Qp& qp) {
     if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
   }
   if (qp.engine == nullptr) {
-    qp.node->remove(qp);
+    qp.runtime->remove(qp);
     return ENOMEM;
   }
   announce(qp);
-  qp.node->open(qp);
+  qp.runtime->open(qp);
   return 0;
 }
 
@@ -153,7 +155,7 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   attr.cap.max_inline_data = std::min(std::max(attr.cap.max_inline_data, segments), kMaxInline);
   qp->init = attr;
   qp->context = context_of(pd->context);
-  qp->node = &qp->context->node;
+  qp->runtime = &qp->context->runtime;
   qp->pd = ours<Pd>(pd);
   qp->send_cq = ours<Cq>(attr.send_cq);
   qp->recv_cq = ours<Cq>(attr.recv_cq);
@@ -203,8 +205,8 @@ int destroy_qp(ibv_qp* ibv) {
   {
     const CancelGuard whole;
     // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
-    if (has_outstanding_sends(*qp)) qp->node->catch_up();
-    qp->node->remove(*qp);
+    if (has_outstanding_sends(*qp)) qp->runtime->catch_up();
+    qp->runtime->remove(*qp);
   }
   qp->context->withdraw(&qp->abi, qp->event_count);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);

@@ -11,8 +11,11 @@
 #include "coherence/persistence.hpp"
 #include "provider/member/port_mtu.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
-#include "provider/soft/progress/post.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/scheduling/qp_table.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/multicast.hpp"
+#include "provider/soft/transport/post.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

@@ -11,8 +11,9 @@
 
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/verbs.hpp"
-#include "provider/soft/progress/context.hpp"
-#include "provider/soft/progress/post.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/post.hpp"
 
 namespace dapple::soft::verbs {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/considerate_yield.hpp"
+#include "provider/soft/scheduling/considerate_yield.hpp"
 
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -3,7 +3,7 @@
 //
 // The bytes of two messages by one system call. The sender's bytes change after each fetch, so a test sees which
 // message has been fetched when.
-#include "provider/soft/progress/fetch.hpp"
+#include "provider/soft/transport/fetch.hpp"
 
 #include <string.h>
 #include <sys/uio.h>

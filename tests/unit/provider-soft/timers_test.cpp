@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/timers.hpp"
+#include "provider/soft/scheduling/timers.hpp"
 
 #include <stdlib.h>
 
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
-#include "provider/soft/progress/qp_table.hpp"
+#include "provider/soft/scheduling/qp_table.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
@@ -47,7 +47,7 @@ int pop_all(Rig& rig, Time now) {
     const Time earliest = rig.timers.earliest();
     Qp* qp = rig.timers.pop_due(now);
     if (qp == nullptr) return count;
-    if (earliest < last || qp->pins.load() != 1 || qp->scheduled.load() != kNever) return -1;
+    if (earliest < last || qp->scheduling.pins.load() != 1 || qp->scheduling.scheduled.load() != kNever) return -1;
     QpTable::unpin(*qp);
     last = earliest;
     ++count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/qp_table.hpp"
+#include "provider/soft/scheduling/qp_table.hpp"
 
 #include <sched.h>
 
@@ -39,7 +39,7 @@ void QpTable::remove(Qp& qp, std::unique_lock<BriefMutex> receiving) {
     qps_[qp.qpn - first_].store(nullptr, std::memory_order_relaxed);
   }
   receiving.unlock();
-  while (qp.pins.load(std::memory_order_acquire) != 0) sched_yield();
+  while (qp.scheduling.pins.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
 }  // namespace dapple::soft

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/transport/context.hpp"
 
 #include <endian.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <mutex>
-#include <new>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/doors.hpp"
-#include "provider/member/random.hpp"
-#include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 
 namespace dapple::soft {
 namespace {
-
-constinit Mutex revival_mutex{LockRank::kRevival};
 
 bool is_ipv4(const uint8_t gid[16]) {
   static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
@@ -41,13 +34,13 @@ int refused(int error) {
 int Context::refresh(DeviceInfo& info) {
   const CancelGuard whole;
   Problem problem;
-  const uint32_t removals = node.gid_uses().removals();
-  const bool known = node.link().device(device_index, info, problem);
-  node.look_for_changes();
+  const uint32_t removals = ports_.gid_uses.removals();
+  const bool known = ports_.link.device(device_index, info, problem);
+  ports_.watch.look_for_changes();
   if (!known) return problem.error != 0 ? problem.error : EIO;
   // The device has gone, and another one has its index.
   if (htobe64(info.guid) != node_guid) return ENODEV;
-  if (node.port_is_down(device_index)) info.up = 0;
+  if (ports_.outages != nullptr && ports_.outages->is_down(device_index)) info.up = 0;
   const std::lock_guard lock(info_mutex_);
   info_ = info;
   known_removals_ = removals;
@@ -55,7 +48,7 @@ int Context::refresh(DeviceInfo& info) {
 }
 
 int Context::look_up(DeviceInfo& info) {
-  if (node.link().changed()) return refresh(info);
+  if (ports_.link.changed()) return refresh(info);
   const std::lock_guard lock(info_mutex_);
   info = info_;
   return 0;
@@ -74,14 +67,14 @@ bool Context::is_current(uint32_t gid_index, uint8_t gid[16]) {
   const std::lock_guard lock(info_mutex_);
   const GidEntry& entry = info_.gids[gid_index];
   memcpy(gid, entry.gid, 16);
-  return entry.valid != 0 && known_removals_ == node.gid_uses().removals();
+  return entry.valid != 0 && known_removals_ == ports_.gid_uses.removals();
 }
 
 int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
   if (index >= kMaxGids) return EINVAL;
   DeviceInfo info;
   if (const int error = look_up(info); error != 0) return error;
-  hold = node.gid_uses().hold(info.netdev_index, index);
+  hold = ports_.gid_uses.hold(info.netdev_index, index);
   if (!hold) return ENOMEM;
   // After the hold, so that the entry is no other address' meanwhile.
   if (is_current(index, gid)) return 0;
@@ -146,81 +139,6 @@ void Context::tell_changes() {
 
 void Context::withdraw(const void* element, EventCount& count) {
   pipes.remove(ibv->async_fd, async_writer, sizeof(AsyncMessage), reinterpret_cast<uintptr_t>(element), count);
-}
-
-Context* make_context(const ContextInit& init) {
-  const InsidePlugin inside;
-  Problem problem;
-  Node* node = trace_is_possible(problem) ? Node::get(problem) : nullptr;
-  if (node == nullptr) {
-    fprintf(stderr, "dapple: cannot open %s: %s\n", init.device_name, problem.line);
-    return failed(problem.error != 0 ? problem.error : EIO);
-  }
-  if (FaultPlan* plan = fault_plan(); plan != nullptr) {
-    if (const int planned = plan->next_call(kOpenDevice); planned != 0) return failed(planned);
-  }
-  auto* context = new (std::nothrow) Context(init, *node, random_number(RandomUse::kKeys));
-  if (context == nullptr) return failed(ENOMEM);
-  DeviceInfo info;
-  const int error = context->pipes.ready() ? context->refresh(info) : ENOMEM;
-  if (program_trace() != nullptr) trace_open(init.device_name, error);
-  if (error == 0) {
-    context->opened(info);
-    if (!node->add(*context)) {
-      delete context;
-      return failed(ENOMEM);
-    }
-    // A change between the question and this line was reported to other members only.
-    node->link().note_change();
-    node->look_for_changes();
-    return context;
-  }
-  delete context;
-  return failed(error);
-}
-
-void lock_revival() {
-  revival_mutex.lock();
-}
-
-void unlock_revival() {
-  revival_mutex.unlock();
-}
-
-bool revive(const ibv_context* ibv) {
-  const std::lock_guard lock(revival_mutex);
-  Context* parents = context_of(ibv);
-  if (parents->generation == Node::generation()) return true;
-  if (parents->live_objects.load() != 0 || parents->live_queue_pairs.load() != 0) return false;
-  const int writer = renew_async_events(parents->ibv->async_fd, parents->async_writer);
-  if (writer < 0) return false;
-  parents->async_writer = writer;
-  // The parent's Context stays in memory: a thread of the parent may have held its locks.
-  Context* own = make_context({.ibv = parents->ibv,
-                               .device_name = ibv->device->name,
-                               .node_guid = parents->node_guid,
-                               .device_index = parents->device_index,
-                               .async_writer = writer});
-  if (own == nullptr) return false;
-  set_context_of(parents->ibv, own);
-  return true;
-}
-
-void free_context(Context* context) {
-  const InsidePlugin inside;
-  // A child of fork() has only a copy of the parent's node, in whatever state its locks were.
-  if (context->generation == Node::generation()) {
-    const CancelGuard whole;
-    // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
-    if (context->live_queue_pairs.load() != 0) context->node.remove_all(*context);
-    // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
-    context->node.remove(*context);
-    context->pipes.close(context->async_writer);
-  } else {
-    close_own(context->async_writer);
-  }
-  // The queue pairs that the program has left stay in memory, and they use it.
-  if (context->live_queue_pairs.load() == 0) delete context;
 }
 
 }  // namespace dapple::soft

@@ -11,30 +11,51 @@
 #include <optional>
 
 #include "provider/common/mutex.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/memory/disordered_writes.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
+#include "provider/soft/objects/fork_generation.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
 #include "provider/soft/objects/object_limits.hpp"
 #include "provider/soft/objects/objects.hpp"
-#include "provider/soft/progress/node.hpp"
 #include "provider/soft/sanitizers/shown_memory.hpp"
+#include "provider/soft/wire/outages.hpp"
 
 namespace dapple::soft {
+
+// Somebody who looks at dappled's reports.
+class ChangeWatch {
+ public:
+  // A thread that asked dappled may have got a report, too.
+  virtual void look_for_changes() = 0;
+
+ protected:
+  ~ChangeWatch() = default;
+};
+
+// The parts of the process that a context uses.
+struct ContextPorts {
+  DaemonLink& link;
+  GidUses& gid_uses;
+  const Outages* outages;  // null without a plan of them
+  ChangeWatch& watch;
+};
 
 // Internally locked.
 class Context {
  public:
-  Context(const ContextInit& init, Node& process_node, uint32_t random)
+  Context(const ContextInit& init, Runtime& process, const ContextPorts& ports, uint32_t random)
       : ibv(init.ibv),
         device_index(init.device_index),
         node_guid(init.node_guid),
         async_writer(init.async_writer),
-        node(process_node),
-        memory(random) {}
+        runtime(process),
+        memory(random),
+        ports_(ports) {}
 
   // Asks dappled for the present state of the device. 0 or an errno.
   int refresh(DeviceInfo& info);
@@ -66,7 +87,7 @@ class Context {
   const uint32_t device_index;
   const uint64_t node_guid;  // in network byte order
   int async_writer;          // changes before anybody else has it, in revive(), and under the lock of `pipes`
-  Node& node;
+  Runtime& runtime;
   MemoryTable memory;
   // For queue pairs: the table, or the layers around it.
   roce::Memory& seen_memory() { return disordered_writes_ ? *disordered_writes_ : checked_memory(); }
@@ -75,11 +96,11 @@ class Context {
   EventPipes pipes;
   // Counts for all devices of the process, because peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
-  ContextObjects objects;  // counted until the context leaves its node
+  ContextObjects objects;  // counted until the context leaves DaemonWatch
   std::atomic<uint32_t> live_queue_pairs{0};
   std::atomic<uint32_t> live_objects{0};  // PDs and CQs: every other object needs one
-  const uint32_t generation = Node::generation();
-  Context* next = nullptr;  // the node's
+  const uint32_t generation = ForkGeneration::now();
+  Context* next = nullptr;  // DaemonWatch's
 
  private:
   static std::optional<ShownMemory> check(MemoryTable& table) {
@@ -94,6 +115,8 @@ class Context {
     return std::optional<DisorderedWrites>(std::in_place, below, faults.seed);
   }
   std::optional<DisorderedWrites> disordered_writes_ = disorder(checked_memory());
+
+  const ContextPorts ports_;
 
   // The state that the program knows; used by the background thread.
   DeviceInfo told_;
@@ -110,17 +133,5 @@ class Context {
 std::nullptr_t failed(int error);
 // For a verb of the data path that returns an error number: sets errno, too. errno_operations() does so for the others.
 int refused(int error);
-
-// In a child of fork(): if the parent's device has no objects, it becomes the child's, as if the child had opened it.
-// librdmacm keeps such devices for the life of the process, so a child has no others. False if this is not possible.
-bool revive(const ibv_context* context);
-// Around a fork(), so that a child does not inherit the lock of a thread that it lacks. Taken before all other locks.
-void lock_revival();
-void unlock_revival();
-
-// False in a child of fork(), where the parent's objects are invalid: verbs on them return ENODEV.
-inline bool usable(const ibv_context* context) {
-  return context_of(context)->generation == Node::generation() || revive(context);
-}
 
 }  // namespace dapple::soft

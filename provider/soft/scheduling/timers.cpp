@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/timers.hpp"
+#include "provider/soft/scheduling/timers.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <new>
 #include <utility>
 
-#include "provider/soft/progress/qp_table.hpp"
+#include "provider/soft/scheduling/qp_table.hpp"
 
 namespace dapple::soft {
 
@@ -29,21 +29,21 @@ void Timers::remove(Qp& qp) {
   const std::lock_guard lock(mutex_);
   assert(members_ > 0);
   --members_;
-  if (qp.scheduled.load(std::memory_order_relaxed) == roce::kNever) return;
-  take_out(qp.heap_index);
+  if (qp.scheduling.scheduled.load(std::memory_order_relaxed) == roce::kNever) return;
+  take_out(qp.scheduling.heap_index);
   publish();
 }
 
 bool Timers::schedule(Qp& qp, roce::Time deadline) {
   assert_held(qp.mutex);
-  if (deadline >= qp.scheduled.load(std::memory_order_relaxed)) return false;
+  if (deadline >= qp.scheduling.scheduled.load(std::memory_order_relaxed)) return false;
   const std::lock_guard lock(mutex_);
-  const bool is_new = qp.scheduled.load(std::memory_order_relaxed) == roce::kNever;
-  qp.scheduled.store(deadline, std::memory_order_relaxed);
+  const bool is_new = qp.scheduling.scheduled.load(std::memory_order_relaxed) == roce::kNever;
+  qp.scheduling.scheduled.store(deadline, std::memory_order_relaxed);
   // make_room() has been called for each queue pair.
   assert(size_ < members_ || !is_new);
   if (is_new) place(size_++, &qp);
-  rise(qp.heap_index);
+  rise(qp.scheduling.heap_index);
   publish();
   return heap_[0] == &qp;
 }
@@ -53,7 +53,7 @@ Qp* Timers::pop_due(roce::Time now) {
   const std::lock_guard lock(mutex_);
   if (size_ == 0) return nullptr;
   Qp* qp = heap_[0];
-  if (qp->scheduled.load(std::memory_order_relaxed) > now) return nullptr;
+  if (qp->scheduling.scheduled.load(std::memory_order_relaxed) > now) return nullptr;
   take_out(0);
   publish();
   // The queue pair was in the heap, so it is not destroyed yet.
@@ -62,13 +62,14 @@ Qp* Timers::pop_due(roce::Time now) {
 }
 
 bool Timers::before(uint32_t a, uint32_t b) const {
-  return heap_[a]->scheduled.load(std::memory_order_relaxed) < heap_[b]->scheduled.load(std::memory_order_relaxed);
+  return heap_[a]->scheduling.scheduled.load(std::memory_order_relaxed) <
+         heap_[b]->scheduling.scheduled.load(std::memory_order_relaxed);
 }
 
 void Timers::place(uint32_t at, Qp* qp) {
   assert(at < room_);
   heap_[at] = qp;
-  qp->heap_index = at;
+  qp->scheduling.heap_index = at;
 }
 
 void Timers::rise(uint32_t at) {
@@ -94,8 +95,8 @@ void Timers::sink(uint32_t at) {
 }
 
 void Timers::take_out(uint32_t at) {
-  assert(at < size_ && heap_[at]->heap_index == at);
-  heap_[at]->scheduled.store(roce::kNever, std::memory_order_relaxed);
+  assert(at < size_ && heap_[at]->scheduling.heap_index == at);
+  heap_[at]->scheduling.scheduled.store(roce::kNever, std::memory_order_relaxed);
   --size_;
   if (at == size_) return;
   place(at, heap_[size_]);
@@ -105,7 +106,7 @@ void Timers::take_out(uint32_t at) {
 
 void Timers::publish() {
   assert_held(mutex_);
-  earliest_.store(size_ == 0 ? roce::kNever : heap_[0]->scheduled.load(std::memory_order_relaxed));
+  earliest_.store(size_ == 0 ? roce::kNever : heap_[0]->scheduling.scheduled.load(std::memory_order_relaxed));
 }
 
 }  // namespace dapple::soft

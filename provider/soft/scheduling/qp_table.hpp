@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The queue pairs of this process by their numbers. Packets find them under the node's receive lock, which remove()
+// The queue pairs of this process by their numbers. Packets find them under the lock of receiving, which remove()
 // needs, too. A thread that keeps one for longer pins it: then removing it waits.
 #pragma once
 
@@ -28,22 +28,22 @@ class QpTable {
   // The queue pair's new number; numbers go around, so that a number is not reused soon. 0 if all are taken.
   uint32_t add(Qp& qp);
   // The queue pair is complete: from now on it is found.
-  static void open(Qp& qp) { qp.open.store(true, std::memory_order_release); }
+  static void open(Qp& qp) { qp.scheduling.open.store(true, std::memory_order_release); }
   // Afterwards no thread has it pinned. The caller pins nothing; it holds `receiving` and no other lock.
   void remove(Qp& qp, std::unique_lock<BriefMutex> receiving);
 
   // One of those that this device has open, or null. The caller must see to it that no other thread removes it.
   Qp* any_of(const Context& context);
 
-  // Called under the receive lock. Null if there is none.
+  // Called under the lock of receiving. Null if there is none.
   Qp* find(uint32_t qpn) const {
     if (qpn - first_ >= kQpsOfASlot) return nullptr;
     Qp* qp = qps_[qpn - first_].load(std::memory_order_acquire);
-    return qp != nullptr && qp->open.load(std::memory_order_acquire) ? qp : nullptr;
+    return qp != nullptr && qp->scheduling.open.load(std::memory_order_acquire) ? qp : nullptr;
   }
-  static void pin(Qp& qp) { qp.pins.fetch_add(1, std::memory_order_relaxed); }
+  static void pin(Qp& qp) { qp.scheduling.pins.fetch_add(1, std::memory_order_relaxed); }
   static void unpin(Qp& qp) {
-    [[maybe_unused]] const uint32_t before = qp.pins.fetch_sub(1, std::memory_order_release);
+    [[maybe_unused]] const uint32_t before = qp.scheduling.pins.fetch_sub(1, std::memory_order_release);
     assert(before > 0);
   }
 

@@ -18,7 +18,7 @@ namespace dapple::soft {
 class RingTurn final : public roce::PacketSink {
  public:
   // A turn lives under the queue pair's lock.
-  RingTurn(Qp& qp, RingTo& ring) : PacketSink(false), qp_(qp), ring_(ring) {}
+  RingTurn(Qp& qp, RingTo& ring, const Publication& publication);
   ~RingTurn() { end(); }
   RingTurn(const RingTurn&) = delete;
   RingTurn& operator=(const RingTurn&) = delete;
@@ -47,7 +47,8 @@ class RingTurn final : public roce::PacketSink {
 
   Qp& qp_;
   RingTo& ring_;
-  bool is_locked_ = false;  // the ring, by this turn
+  const Publication& publication_;  // of this process
+  bool is_locked_ = false;          // the ring, by this turn
   uint32_t packets_ = 0;
   Placements placements_;
 };

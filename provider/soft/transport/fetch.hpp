@@ -7,8 +7,8 @@
 
 #include "provider/member/wire_counters.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
-#include "provider/soft/progress/fetch_ahead.hpp"
 #include "provider/soft/same_host/reference.hpp"
+#include "provider/soft/transport/fetch_ahead.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

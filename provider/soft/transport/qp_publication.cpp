@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/qp_publication.hpp"
+#include "provider/soft/transport/qp_publication.hpp"
 
 #include <string.h>
 
 #include <utility>
 
-#include "provider/soft/progress/node.hpp"
-
 namespace dapple::soft {
 
-void publish_qp(Qp& qp) {
+void publish_qp(Qp& qp, Publication& publication) {
   const BriefLock lock(qp.mutex);
-  if (qp.ring == nullptr || qp.init.qp_type != IBV_QPT_RC || qp.published != 0) return;
+  if (qp.transport.ring == nullptr || qp.init.qp_type != IBV_QPT_RC || qp.transport.published != 0) return;
   const roce::QpState state = qp.engine->state();
   if (state != roce::QpState::kRtr && state != roce::QpState::kRts && state != roce::QpState::kSqd) return;
   const roce::QpAttributes now = qp.engine->attributes();
@@ -21,20 +19,20 @@ void publish_qp(Qp& qp) {
   shown.peer_qpn = now.destination_qpn;
   shown.domain = qp.pd->number;
   shown.access = now.max_dest_rd_atomic == 0 ? now.access & ~uint32_t{roce::kRemoteRead} : now.access;
-  memcpy(shown.own_address, qp.path.source, sizeof shown.own_address);
-  memcpy(shown.peer_address, qp.path.destination, sizeof shown.peer_address);
-  qp.published = qp.node->publication().publish(shown);
-  qp.events.shown_as(&qp.node->publication(), qp.published);
+  memcpy(shown.own_address, qp.transport.path.source, sizeof shown.own_address);
+  memcpy(shown.peer_address, qp.transport.path.destination, sizeof shown.peer_address);
+  qp.transport.published = publication.publish(shown);
+  qp.events.shown_as(&publication, qp.transport.published);
 }
 
-void revoke_qp(Qp& qp) {
+void revoke_qp(Qp& qp, Publication& publication) {
   uint32_t ticket = 0;
   {
     const BriefLock lock(qp.mutex);
-    ticket = std::exchange(qp.published, 0);
+    ticket = std::exchange(qp.transport.published, 0);
     qp.events.shown_as(nullptr, 0);
   }
-  qp.node->publication().revoke_qp(ticket);
+  publication.revoke_qp(ticket);
 }
 
 }  // namespace dapple::soft

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/ring_turn.hpp"
+#include "provider/soft/transport/ring_turn.hpp"
 
 #include <string.h>
 
 #include <algorithm>
 
 #include "provider/soft/placement/place.hpp"
-#include "provider/soft/progress/context.hpp"
-#include "provider/soft/progress/fetch.hpp"
-#include "provider/soft/progress/network_turn.hpp"
-#include "provider/soft/progress/node.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/fetch.hpp"
+#include "provider/soft/transport/network_turn.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -20,6 +19,11 @@ constexpr size_t kShort = 128;
 constexpr uint64_t kPlacedBytesOfATurn = 1024 * 1024;
 
 }  // namespace
+
+RingTurn::RingTurn(Qp& qp, RingTo& ring, const Publication& publication)
+    : PacketSink(false), qp_(qp), ring_(ring), publication_(publication) {
+  assert_held(qp.mutex);
+}
 
 void RingTurn::end() {
   if (!is_locked_) return;
@@ -35,7 +39,7 @@ inline std::byte* RingTurn::reserve(size_t size, EntryKind kind) {
   is_locked_ = true;
   // The peer sees the packets before a long one while its bytes are gathered.
   if (size > kShort) ring_.writer().publish();
-  std::byte* room = ring_.writer().reserve(size, qp_.path, kind);
+  std::byte* room = ring_.writer().reserve(size, qp_.transport.path, kind);
   if (room == nullptr) ring_.full.store(true, std::memory_order_relaxed);
   return room;
 }
@@ -51,10 +55,9 @@ void RingTurn::commit(const roce::AddressVector*) {
 
 // False if the peer would not be allowed to fetch the bytes.
 bool RingTurn::describe(const roce::Reference& reference, RingReference& made) const {
-  const Publication& publication = qp_.node->publication();
-  if (qp_.published == 0 || !ring_.fetches_from(publication.nonce())) return false;
+  if (qp_.transport.published == 0 || !ring_.fetches_from(publication_.nonce())) return false;
   made = {};
-  made.owner = publication.nonce();
+  made.owner = publication_.nonce();
   made.length = static_cast<uint32_t>(reference.length);
   made.packets = reference.packets;
   uint64_t offset = reference.offset, left = reference.length;
@@ -66,7 +69,7 @@ bool RingTurn::describe(const roce::Reference& reference, RingReference& made) c
     const uint64_t address = segment.address + offset;
     const auto length = static_cast<uint32_t>(std::min(segment.length - offset, left));
     if (made.source_count == RingReference::kMaxSources ||
-        !publication.shows(segment.lkey, reference.who.domain, address, length))
+        !publication_.shows(segment.lkey, reference.who.domain, address, length))
       return false;
     made.sources[made.source_count++] = {address, length, segment.lkey};
     left -= length;
@@ -87,13 +90,13 @@ std::byte* RingTurn::refer(const roce::Reference& reference, size_t headers) {
 }
 
 bool RingTurn::packets_are_quicker(const roce::Transfer& transfer) const {
-  return qp_.pace.streams() && !ring_.peer_memory().copies_once(transfer.range.length);
+  return qp_.transport.pace.streams() && !ring_.peer_memory().copies_once(transfer.range.length);
 }
 
 roce::Placed RingTurn::place(const roce::Transfer& transfer, uint64_t& done) {
   if (!reaches_peer()) return roce::Placed::kNo;
   if (done == 0) {
-    qp_.pace.note(qp_.send_cq->queue.takes());
+    qp_.transport.pace.note(qp_.send_cq->queue.takes());
     if (packets_are_quicker(transfer)) return roce::Placed::kNo;
   }
   const uint64_t most = kPlacedBytesOfATurn - std::min(placements_.bytes, kPlacedBytesOfATurn);
@@ -102,7 +105,7 @@ roce::Placed RingTurn::place(const roce::Transfer& transfer, uint64_t& done) {
   if (most == 0 || placements_.writes + placements_.reads == kPacketsOfATurn) return roce::Placed::kPart;
   const uint64_t before = done;
   const roce::Placed placed =
-      soft::place(ring_.peer_memory(), qp_.context->memory, qp_.path, qp_.qpn, transfer, most, done);
+      soft::place(ring_.peer_memory(), qp_.context->memory, qp_.transport.path, qp_.qpn, transfer, most, done);
   placements_.bytes += done - before;
   if (placed == roce::Placed::kWhole) ++(transfer.is_read ? placements_.reads : placements_.writes);
   return placed;
@@ -110,7 +113,7 @@ roce::Placed RingTurn::place(const roce::Transfer& transfer, uint64_t& done) {
 
 bool RingTurn::would_place(const roce::Transfer& transfer) {
   return reaches_peer() && !packets_are_quicker(transfer) &&
-         soft::would_place(ring_.peer_memory(), qp_.path, qp_.qpn, transfer);
+         soft::would_place(ring_.peer_memory(), qp_.transport.path, qp_.qpn, transfer);
 }
 
 }  // namespace dapple::soft

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/progress/network_turn.hpp"
+#include "provider/soft/transport/network_turn.hpp"
 
 #include <utility>
 
-#include "provider/soft/progress/context.hpp"
+#include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft {
 
 NetworkTurn::NetworkTurn(BatchPool& pool, Qp& qp)
-    : pool_(pool), qp_(qp), path_(qp.init.qp_type != IBV_QPT_UD ? &qp.path : nullptr) {}
+    : pool_(pool), qp_(qp), path_(qp.init.qp_type != IBV_QPT_UD ? &qp.transport.path : nullptr) {
+  assert_held(qp.mutex);
+}
 
 void NetworkTurn::end() {
   if (batch_ == nullptr) return;

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/progress/arrivals.hpp"
+
+#include <string.h>
+
+#include <cassert>
+
+#include "provider/soft/memory/careful_stores.hpp"
+#include "provider/soft/placement/place.hpp"
+#include "provider/soft/progress/engine_turn.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/fetch.hpp"
+#include "roce/at_once.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// Fetching this many bytes counts as one poll, so that a thread that fetches counts as one that polls every 50 us.
+constexpr uint64_t kFetchedInAPoll = 64 * 1024;
+// A P_Key without the bit of the membership.
+constexpr uint16_t kPkeyBase = 0x7FFF;
+
+bool comes_from_peer(const Arrival& arrival, const Path& path) {
+  return memcmp(arrival.source, path.destination, 16) == 0 && memcmp(arrival.destination, path.source, 16) == 0;
+}
+
+}  // namespace
+
+inline void Arrivals::touch(Qp& qp) {
+  if (qp.scheduling.touched) return;
+  qp.scheduling.touched = true;
+  assert(touched_count_ < kMaxTouched);
+  touched_[touched_count_++] = &qp;
+  if (touched_count_ == kMaxTouched) finish_all();
+}
+
+inline bool Arrivals::take_plain(const Arrival& arrival) {
+  roce::PlainPacket packet;
+  if (arrival.reference != nullptr || !roce::parse_plain(arrival.headers, arrival.transport, packet)) return false;
+  Qp* qp = qps_.find(packet.destination_qpn);
+  if (qp == nullptr) return false;
+  packet.acknowledgement = arrival.acknowledgement;
+  bool finished = false;
+  {
+    const EngineTurn turn(engines_, *qp, clock_, EngineTurn::End::kWake);
+    if (qp->bare_connection == nullptr || !comes_from_peer(arrival, qp->transport.path)) return false;
+    ReceiveQueue& receives = qp->srq != nullptr ? qp->srq->queue : qp->own_receives;
+    if (!qp->bare_connection->receive_at_once(clock_, packet, qp->context->memory, receives, qp->recv_cq->queue))
+      return false;
+    finished = is_finished(*qp);
+  }
+  if (!finished) touch(*qp);
+  return true;
+}
+
+// The queue pair has executed a plain packet: does what finish_all() would do, if that is only to hold the
+// acknowledgement and to note the deadline. False: call touch().
+inline bool Arrivals::is_finished(Qp& qp) {
+  assert_held(qp.mutex);
+  if (qp.scheduling.touched || qp.scheduling.ends) return false;
+  if (qp.bare_connection->state() != qp.state.load(std::memory_order_relaxed)) return false;
+  if (qp.send_cq->queue.has_notice() || qp.recv_cq->queue.has_notice() || qp.events.any()) return false;
+  if (qp.srq != nullptr && qp.srq->queue.has_limit_notice()) return false;
+  if (engines_.held.must_send_now(qp, qp.bare_connection->owes(), true)) return false;
+  engines_.take_deadline(qp, qp.bare_connection->deadline());
+  return true;
+}
+
+// Executes packet_. `arrival` has the rest.
+inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
+  const BriefLock lock(qp.mutex);
+  const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
+  if (!is_datagram && !comes_from_peer(arrival, qp.transport.path)) {
+    counters_.node.wrong_address.add();
+    return;
+  }
+  if (arrival.reference != nullptr) return take_reference(qp, arrival);
+  if (!is_datagram) return qp.engine->receive(clock_, packet_);
+  const CarefulStores careful(engines_.held.worker() != Worker::kPoller);
+  qp.engine->receive(clock_, packet_);
+}
+
+[[gnu::noinline]] void Arrivals::take_reference(Qp& qp, const Arrival& arrival) {
+  assert_held(qp.mutex);
+  const QpDescription sender = counterpart(qp.transport.path, qp.qpn, 0);
+  Context& context = *qp.context;
+  const FetchAhead ahead = {count_,          arrival.next_reference, {qp.pd->number, qp.qpn},
+                            qp.own_receives, context.memory,         ahead_};
+  // A shared receive may go to another queue pair.
+  const bool looks_ahead = qp.srq == nullptr && qp.checked == nullptr && context.memory_is_bare();
+  const FetchedBytes bytes(qp.transport.ring != nullptr ? &qp.transport.ring->peer_memory() : nullptr, sender,
+                           *arrival.reference, counters_.placement, looks_ahead ? &ahead : nullptr);
+  packet_.loan = &bytes;
+  qp.engine->receive(clock_, packet_);
+  packet_.loan = nullptr;
+  // A thread that fetches bytes for a while counts as one that polls meanwhile.
+  const uint64_t before = fetched_bytes_ / kFetchedInAPoll;
+  fetched_bytes_ += arrival.reference->length;
+  const auto polls = static_cast<uint32_t>(fetched_bytes_ / kFetchedInAPoll - before);
+  if (engines_.held.worker() == Worker::kPoller) engines_.handover.count_polls(polls);
+}
+
+inline void Arrivals::take(Qp& qp, const Arrival& arrival) {
+  execute(qp, arrival);
+  touch(qp);
+}
+
+[[gnu::noinline]] void Arrivals::take_for_group(const Arrival& arrival) {
+  uint32_t members[kMaxAttachments];
+  const uint32_t count = multicast_.members(arrival.destination, arrival.netdev_index, members, kMaxAttachments);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (Qp* qp = qps_.find(members[i])) take(*qp, arrival);
+  }
+}
+
+// Each packet goes this way, so all but the rare parts are inlined.
+[[gnu::flatten]] void Arrivals::arrived(const Arrival& arrival) {
+  count_++;
+  if (take_plain(arrival)) return;
+  if (roce::parse(arrival.headers, arrival.transport, packet_) != roce::ParseError::kNone) {
+    counters_.node.malformed.add();
+    return;
+  }
+  packet_.grh = arrival.grh;
+  packet_.acknowledgement = arrival.acknowledgement;
+  // IBTA 9.6.1.1.3: the table holds the default key only, as a full member.
+  if ((packet_.headers.pkey & kPkeyBase) != kPkeyBase) {
+    counters_.node.wrong_pkey.add();
+    return;
+  }
+  const uint32_t qpn = packet_.headers.destination_qpn;
+  if (qpn == kMulticastQpn) return take_for_group(arrival);
+  Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) {
+    counters_.node.no_queue_pair.add();
+    return;
+  }
+  take(*qp, arrival);
+}
+
+[[gnu::noinline]] void Arrivals::finish_touched() {
+  for (uint32_t i = 0; i < touched_count_; ++i) {
+    Qp& qp = *touched_[i];
+    EngineTurn turn(engines_, qp, clock_, EngineTurn::End::kSend);
+    qp.scheduling.touched = false;
+    if (!engines_.held.must_send_now(qp, qp.engine->owes(), !qp.scheduling.ends)) turn.ends_by(EngineTurn::End::kKeep);
+  }
+  touched_count_ = 0;
+}
+
+}  // namespace dapple::soft

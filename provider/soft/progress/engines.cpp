@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/progress/engines.hpp"
+
+#include <cassert>
+
+#include "provider/soft/abi/plugin.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/transport/network_turn.hpp"
+
+namespace dapple::soft {
+
+bool Engines::send_packets(Qp& qp, roce::Now now) {
+  assert_held(qp.mutex);
+  // Packets take the ring as long as the peer lives.
+  if (qp.transport.ring != nullptr && !qp.transport.ring->broken()) return send_to_ring(qp, now);
+  NetworkTurn turn(batches_, qp);
+  const bool more = qp.engine->transmit(now, turn);
+  turn.end();
+  qp.scheduling.stuck = more && turn.packets() == 0;
+  return more;
+}
+
+bool Engines::send_to_ring(Qp& qp, roce::Now now) {
+  RingTurn turn(qp, *qp.transport.ring, publication_);
+  const bool more = qp.engine->transmit(now, turn);
+  turn.end();
+  const RingTurn::Placements& placed = turn.placements();
+  qp.scheduling.stuck = more && turn.packets() == 0 && placed.bytes == 0;
+  if (placed.bytes > 0) count(placed);
+  return more;
+}
+
+void Engines::take_state(Qp& qp, bool more) {
+  assert_held(qp.mutex);
+  const roce::QpState state = qp.engine->state();
+  if (state != qp.state.load(std::memory_order_relaxed)) {
+    // A receive that is posted now sees the state, or is seen here.
+    qp.state.store(state, std::memory_order_seq_cst);
+    if (state == roce::QpState::kError) {
+      publication_.withdraw_qp(qp.transport.published);
+      qp.engine->receives_posted();
+    }
+  }
+  if (qp.engine->counters() != qp.counted) count(qp);
+  if (qp.scheduling.ends) return;
+  if (more && ready.add(qp)) handover.note_ready();
+  take_deadline(qp, qp.engine->deadline());
+}
+
+void Engines::count(const RingTurn::Placements& placed) {
+  PlacementCounters& all = counters_.placement;
+  if (placed.writes > 0) all.writes.add(placed.writes);
+  if (placed.reads > 0) all.reads.add(placed.reads);
+  all.bytes.add(placed.bytes);
+}
+
+// Adds the engine's counts since the last call to the slot's counters.
+void Engines::count(Qp& qp) {
+  const roce::QpCounters& now = qp.engine->counters();
+  EngineCounters& all = counters_.engine;
+  all.sequence_naks_sent.add(now.sequence_naks_sent - qp.counted.sequence_naks_sent);
+  all.rnr_naks_sent.add(now.rnr_naks_sent - qp.counted.rnr_naks_sent);
+  all.duplicates.add(now.duplicates - qp.counted.duplicates);
+  all.timeouts.add(now.timeouts - qp.counted.timeouts);
+  all.retransmitted_packets.add(now.retransmitted_packets - qp.counted.retransmitted_packets);
+  all.dropped_packets.add(now.dropped_packets - qp.counted.dropped_packets);
+  qp.counted = now;
+}
+
+namespace {
+
+void tell_of_completions(Context& context, Cq& cq) {
+  const uint32_t notice = cq.queue.take_notice();
+  if ((notice & CompletionQueue::kOverrun) != 0) context.raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
+  if ((notice & CompletionQueue::kEventDue) != 0 && cq.abi.cq.channel != nullptr) {
+    const CompletionMessage message = reinterpret_cast<uintptr_t>(&cq.abi);
+    context.pipes.write(channel_writer(cq.abi.cq.channel), &message, sizeof(message), cq.completion_events);
+  }
+}
+
+// Events of other objects than the queue pair are planned ones.
+void raise_event(Qp& qp, ibv_event_type type) {
+  switch (type) {
+    case IBV_EVENT_CQ_ERR:
+      return qp.context->raise(type, &qp.send_cq->abi, qp.send_cq->asynchronous_events);
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+      return qp.context->raise_port_event(type);
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      if (qp.srq != nullptr) qp.context->raise(type, &qp.srq->abi, qp.srq->events);
+      return;
+    default:
+      return qp.context->raise(type, &qp.abi, qp.event_count);
+  }
+}
+
+}  // namespace
+
+void Engines::tell_program(Qp& qp) {
+  if (qp.send_cq->queue.has_notice()) tell_of_completions(*qp.context, *qp.send_cq);
+  if (qp.recv_cq->queue.has_notice()) tell_of_completions(*qp.context, *qp.recv_cq);
+  if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
+    qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
+  uint32_t events = qp.events.take();
+  if ((events & QpEvents::kPlanned) != 0) planned_->carry_out(qp, events);
+  for (events &= ~QpEvents::kPlanned; events != 0; events &= events - 1) {
+    raise_event(qp, static_cast<ibv_event_type>(__builtin_ctz(events)));
+  }
+  wake_if_due();
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The surroundings of the queue pairs' engines: where their packets go, their deadlines, their turns, and the events
+// that they leave for the application. Threads use them by an EngineTurn (engine_turn.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "provider/member/messages.hpp"
+#include "provider/soft/objects/objects.hpp"
+#include "provider/soft/placement/publication.hpp"
+#include "provider/soft/scheduling/handover.hpp"
+#include "provider/soft/scheduling/held_acknowledgements.hpp"
+#include "provider/soft/scheduling/ready.hpp"
+#include "provider/soft/scheduling/timers.hpp"
+#include "provider/soft/scheduling/wakeup.hpp"
+#include "provider/soft/transport/ring_turn.hpp"
+#include "provider/soft/wire/batch_pool.hpp"
+
+namespace dapple::soft {
+
+// Carries out what a plan of faults has left for a queue pair (QpEvents::kPlanned).
+class PlannedEvents {
+ public:
+  virtual void carry_out(Qp& qp, uint32_t events) = 0;
+
+ protected:
+  ~PlannedEvents() = default;
+};
+
+// Internally locked.
+class Engines {
+ public:
+  Engines(Wire& wire, Publication& publication, SlotCounters& counters, const Wakeup& wakeup)
+      : batches_(wire), publication_(publication), counters_(counters), wakeup_(wakeup) {}
+  // Set it before the first queue pair.
+  void plan(PlannedEvents& planned) { planned_ = &planned; }
+
+  Handover handover;
+  Timers timers;
+  Ready ready;
+  HeldAcknowledgements<Qp> held{handover};
+
+  // Under the queue pair's lock: sends its packets as far as they go now. True if there is more to send.
+  bool send_packets(Qp& qp, roce::Now now);
+  // Under the queue pair's lock, after calls of its engine: takes over the engine's state, counters and deadline.
+  // `more` is the result of send_packets().
+  void take_state(Qp& qp, bool more);
+  // The same, of the deadline alone.
+  void take_deadline(Qp& qp, roce::Time deadline) {
+    if (timers.schedule(qp, deadline)) handover.note_deadline(timers.earliest());
+  }
+
+  // Without locks: tells the application of completions and events, and wakes the background thread if that is due. The
+  // queue pair must be pinned or the caller's own.
+  void tell_program(Qp& qp);
+  void wake_if_due() {
+    if (handover.take_wake()) wakeup_.wake();
+  }
+
+ private:
+  bool send_to_ring(Qp& qp, roce::Now now);
+  void count(Qp& qp);
+  void count(const RingTurn::Placements& placed);
+
+  BatchPool batches_;
+  Publication& publication_;
+  SlotCounters& counters_;
+  const Wakeup& wakeup_;
+  PlannedEvents* planned_ = nullptr;
+};
+
+}  // namespace dapple::soft

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The faults by plan that concern more than one packet or completion.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "provider/member/problem.hpp"
+#include "provider/soft/progress/daemon_watch.hpp"
+#include "provider/soft/progress/engines.hpp"
+#include "provider/soft/progress/progress.hpp"
+#include "provider/soft/wire/outages.hpp"
+#include "provider/soft/wire/wire.hpp"
+
+namespace dapple::soft {
+
+class PlannedFaults final : public PlannedEvents {
+ public:
+  // If the plan has outages: puts them between `wire` and its user. False without memory, and `problem` says so.
+  static bool prepare(std::unique_ptr<Wire>& wire, std::unique_ptr<Outages>& outages, Problem& problem);
+
+  PlannedFaults(std::unique_ptr<Outages> outages, Progress& progress, DaemonWatch& watch, const Wakeup& wakeup)
+      : outages_(std::move(outages)), progress_(progress), watch_(watch), wakeup_(wakeup) {}
+
+  // Null if the plan has none.
+  Outages* outages() const { return outages_.get(); }
+
+  // PlannedEvents.
+  void carry_out(Qp& qp, uint32_t events) override;
+
+ private:
+  void fail(Qp& qp);
+  void take_port_down(Context& context);
+
+  const std::unique_ptr<Outages> outages_;
+  Progress& progress_;
+  DaemonWatch& watch_;
+  const Wakeup& wakeup_;
+};
+
+}  // namespace dapple::soft

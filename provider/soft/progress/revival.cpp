@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The beginning and the end of contexts: the functions of the registration's interface.
+#include "provider/soft/progress/revival.hpp"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <mutex>
+#include <new>
+
+#include "provider/common/host_guards.hpp"
+#include "provider/member/doors.hpp"
+#include "provider/member/random.hpp"
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/trace/program_trace.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constinit Mutex revival_mutex{LockRank::kRevival};
+
+}  // namespace
+
+Context* make_context(const ContextInit& init) {
+  const InsidePlugin inside;
+  Problem problem;
+  Runtime* runtime = trace_is_possible(problem) ? Runtime::get(problem) : nullptr;
+  if (runtime == nullptr) {
+    fprintf(stderr, "dapple: cannot open %s: %s\n", init.device_name, problem.line);
+    return failed(problem.error != 0 ? problem.error : EIO);
+  }
+  if (FaultPlan* plan = fault_plan(); plan != nullptr) {
+    if (const int planned = plan->next_call(kOpenDevice); planned != 0) return failed(planned);
+  }
+  auto* context = new (std::nothrow) Context(init, *runtime, runtime->context_ports(), random_number(RandomUse::kKeys));
+  if (context == nullptr) return failed(ENOMEM);
+  DeviceInfo info;
+  const int error = context->pipes.ready() ? context->refresh(info) : ENOMEM;
+  if (program_trace() != nullptr) trace_open(init.device_name, error);
+  if (error == 0) {
+    context->opened(info);
+    if (!runtime->daemon_watch().add(*context)) {
+      delete context;
+      return failed(ENOMEM);
+    }
+    // A change between the question and this line was reported to other members only.
+    runtime->daemon_watch().link().note_change();
+    runtime->daemon_watch().look_for_changes();
+    return context;
+  }
+  delete context;
+  return failed(error);
+}
+
+void lock_revival() {
+  revival_mutex.lock();
+}
+
+void unlock_revival() {
+  revival_mutex.unlock();
+}
+
+bool revive(const ibv_context* ibv) {
+  const std::lock_guard lock(revival_mutex);
+  Context* parents = context_of(ibv);
+  if (parents->generation == ForkGeneration::now()) return true;
+  if (parents->live_objects.load() != 0 || parents->live_queue_pairs.load() != 0) return false;
+  const int writer = renew_async_events(parents->ibv->async_fd, parents->async_writer);
+  if (writer < 0) return false;
+  parents->async_writer = writer;
+  // The parent's Context stays in memory: a thread of the parent may have held its locks.
+  Context* own = make_context({.ibv = parents->ibv,
+                               .device_name = ibv->device->name,
+                               .node_guid = parents->node_guid,
+                               .device_index = parents->device_index,
+                               .async_writer = writer});
+  if (own == nullptr) return false;
+  set_context_of(parents->ibv, own);
+  return true;
+}
+
+void free_context(Context* context) {
+  const InsidePlugin inside;
+  // A child of fork() has only a copy of the parent's runtime, in whatever state its locks were.
+  if (context->generation == ForkGeneration::now()) {
+    const CancelGuard whole;
+    // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
+    if (context->live_queue_pairs.load() != 0) context->runtime.remove_all(*context);
+    // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
+    context->runtime.daemon_watch().remove(*context);
+    context->pipes.close(context->async_writer);
+  } else {
+    close_own(context->async_writer);
+  }
+  // The queue pairs that the program has left stay in memory, and they use it.
+  if (context->live_queue_pairs.load() == 0) delete context;
+}
+
+}  // namespace dapple::soft

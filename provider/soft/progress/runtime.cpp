@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/progress/runtime.hpp"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include <new>
+#include <utility>
+
+#include "provider/common/host_guards.hpp"
+#include "provider/member/random.hpp"
+#include "provider/soft/locks/heavy_barrier.hpp"
+#include "provider/soft/locks/users_in_progress.hpp"
+#include "provider/soft/objects/fork_generation.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/scheduling/turn_clock.hpp"
+#include "provider/soft/transport/qp_publication.hpp"
+#include "provider/soft/wire/udp_wire.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr roce::Time kTimeToLeave = 500'000'000;
+constexpr timespec kNap = {0, 100'000};
+
+// Never destroyed: the background thread lives until the process ends.
+constinit Runtime* the_runtime = nullptr;
+constinit bool handlers_registered = false;
+constinit Mutex runtime_mutex{LockRank::kRuntime};
+
+[[gnu::destructor]] void leave() {
+  if (the_runtime != nullptr) the_runtime->leave();
+}
+
+}  // namespace
+
+Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, std::unique_ptr<Wire> wire,
+                 const Slot& slot)
+    : planned_(std::move(outages), progress_, watch_, wakeup_),
+      wire_(std::move(wire)),
+      qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
+      multicast_(*wire_),
+      gid_uses_(*slot.gid_uses, ForkGeneration::counter()),
+      watch_(std::move(link), wakeup_),
+      progress_(qps_, multicast_, *wire_, transports_, *slot.counters, wakeup_),
+      background_({progress_, wakeup_, watch_, transports_.links(), *wire_, planned_.outages()}) {
+  engines().plan(planned_);
+}
+
+Runtime* Runtime::get(Problem& problem) {
+  const CancelGuard whole;
+  const std::lock_guard lock(runtime_mutex);
+  if (the_runtime == nullptr) {
+    the_runtime = make(problem);
+    if (the_runtime != nullptr && !std::exchange(handlers_registered, true))
+      pthread_atfork(fork_prepare, fork_parent, fork_child);
+  }
+  return the_runtime;
+}
+
+Runtime* Runtime::make(Problem& problem) {
+  prepare_heavy_barriers();
+  std::unique_ptr<DaemonLink> link = DaemonLink::open(problem);
+  Slot slot;
+  if (link == nullptr || !link->slot(slot, problem)) return nullptr;
+  std::unique_ptr<Outages> outages;
+  std::unique_ptr<Wire> wire = UdpWire::open(slot, problem);
+  if (wire == nullptr || !PlannedFaults::prepare(wire, outages, problem)) return nullptr;
+  const bool instrumented = wire->instrumented();
+  std::unique_ptr<Runtime> made(new (std::nothrow) Runtime(std::move(link), std::move(outages), std::move(wire), slot));
+  if (made == nullptr) {
+    problem.set(ENOMEM, "no memory for the software device");
+    return nullptr;
+  }
+  if (!made->transports_.open(slot, instrumented, problem)) return nullptr;
+  if (!made->wakeup_.open(problem) || !made->background_.start(problem)) return nullptr;
+  return made.release();
+}
+
+void Runtime::fork_prepare() {
+  lock_revival();
+  runtime_mutex.lock();
+  if (the_runtime != nullptr) the_runtime->watch_.link().fork_prepare();
+}
+
+void Runtime::fork_parent() {
+  if (the_runtime != nullptr) the_runtime->watch_.link().fork_parent();
+  runtime_mutex.unlock();
+  unlock_revival();
+}
+
+// The parent's runtime stays in memory in the state of the fork; no code uses it again.
+void Runtime::fork_child() {
+  ForkGeneration::begin_next();
+  UsersInProgress::forget_others();
+  if (the_runtime != nullptr) {
+    the_runtime->watch_.link().fork_child();
+    the_runtime->wire_->close_in_child();
+    the_runtime->transports_.close_in_child();
+    the_runtime->wakeup_.close();
+    the_runtime = nullptr;
+  }
+  runtime_mutex.unlock();
+  unlock_revival();
+}
+
+int Runtime::add(Qp& qp) {
+  if (qp.init.qp_type == IBV_QPT_UD) wire_->expect_datagrams();
+  if (!engines().timers.make_room()) return ENOMEM;
+  if (qps_.add(qp) != 0) return 0;
+  engines().timers.remove(qp);
+  return ENOMEM;
+}
+
+void Runtime::remove(Qp& qp) {
+  revoke_qp(qp, transports_.publication());
+  {
+    const BriefLock lock(qp.mutex);
+    qp.scheduling.ends = true;
+  }
+  if (engines().held.any()) catch_up();
+  engines().timers.remove(qp);
+  engines().ready.forget(qp);
+  qps_.remove(qp, progress_.stop_receiving());
+  transports_.leave({qp.transport.ring, qp.transport.row});
+  qp.source = {};
+}
+
+void Runtime::remove_all(Context& context) {
+  while (Qp* qp = qps_.any_of(context)) {
+    multicast_.detach_from_all(*qp);
+    remove(*qp);
+  }
+}
+
+void Runtime::expect_no_polls() {
+  if (engines().handover.expect_no_polls()) wakeup_.wake();
+}
+
+void Runtime::leave() {
+  if (!engines().held.any()) return;
+  const CancelGuard whole;
+  // A handler of a signal may have called exit() within a verb, and this thread has the verb's locks. So the background
+  // thread sends, and if it needs one of these locks, the acknowledgements stay unsent.
+  expect_no_polls();
+  const roce::Time end = now_ns() + kTimeToLeave;
+  while (engines().held.any() && now_ns() < end) nanosleep(&kNap, nullptr);
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The transports of this process' queue pairs: rings to processes of this host, and UDP.
+#pragma once
+
+#include <cstdint>
+
+#include "provider/member/daemon_link.hpp"
+#include "provider/member/problem.hpp"
+#include "provider/soft/links/links.hpp"
+#include "provider/soft/links/way_table.hpp"
+#include "provider/soft/placement/publication.hpp"
+#include "provider/soft/wire/wire.hpp"
+
+namespace dapple::soft {
+
+// The transport of a queue pair's packets.
+struct ChosenTransport {
+  RingTo* ring = nullptr;  // null: UDP
+  uint32_t row = 0;        // in the table of transports; 0: none is chosen
+};
+
+// Internally locked.
+class Transports {
+ public:
+  // instrumented: by the wire, so no packet may take another transport. False on failure, and `problem` has the reason.
+  bool open(const Slot& slot, bool instrumented, Problem& problem);
+
+  // Chooses the transport of the packets to a peer. leave() ends its use.
+  ChosenTransport choose(const Path& path);
+  // The same for a queue pair without a peer.
+  ChosenTransport choose_for_datagrams();
+  void leave(ChosenTransport transport);
+
+  // The memory and the queue pairs that peers of this host reach without this process' help.
+  Publication& publication() { return publication_; }
+  SameHostLinks& links() { return links_; }
+
+  void close_in_child();
+
+ private:
+  WayTable table_;
+  Publication publication_;
+  SameHostLinks links_;
+};
+
+}  // namespace dapple::soft
