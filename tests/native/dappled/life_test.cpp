@@ -20,6 +20,7 @@
 #include <memory>
 #include <string>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/daemon_link.hpp"
 #include "tests/native/clock.hpp"
 #include "tests/native/dappled/member.hpp"
@@ -223,8 +224,10 @@ void dappled__port_held_by_a_ping__is_awaited(void**) {
 int error_with(const char* program, Problem& problem) {
   const std::string before = getenv("DAPPLE_DAPPLED");
   setenv("DAPPLE_DAPPLED", program, 1);
+  provider::read_settings_again();
   const bool opened = DaemonLink::open(problem) != nullptr;
   setenv("DAPPLE_DAPPLED", before.c_str(), 1);
+  provider::read_settings_again();
   return opened ? 0 : problem.error;
 }
 

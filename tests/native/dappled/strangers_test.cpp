@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "provider/common/settings.hpp"
 #include "provider/member/daemon_link.hpp"
 #include "provider/member/unix_message.hpp"
 #include "tests/native/dappled/member.hpp"
@@ -131,6 +132,7 @@ void dappled__another_user__is_refused(void**) {
     const bool refused = got == sizeof reply && reply.header.error == EACCES;
     if (!refused) _exit(1);
     setenv("DAPPLE_TRUST_UID", "0", 1);
+    provider::read_settings_again();
     const bool trusting = DaemonLink::open(problem) != nullptr;
     _exit(told && trusting ? 0 : 2);
   }
