@@ -29,12 +29,13 @@ class Structure {
   template <typename T>
   [[nodiscard]] T get(std::uint32_t offset) const noexcept {
     T value;
-    std::memcpy(&value, at_ + offset, sizeof(T));
+    // T may be a pointer.
+    std::memcpy(&value, at_ + offset, sizeof(T));  // NOLINT(bugprone-sizeof-expression)
     return value;
   }
   template <typename T>
   void set(std::uint32_t offset, T value) const noexcept {
-    std::memcpy(at_ + offset, &value, sizeof(T));
+    std::memcpy(at_ + offset, &value, sizeof(T));  // NOLINT(bugprone-sizeof-expression)
   }
 
  private:
