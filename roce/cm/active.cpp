@@ -22,14 +22,14 @@ Status Manager::connect(Time now, uint64_t user, const Path& path, const Req& re
   record->lifetime = wait_of(req.ack_timeout);
   record->period = record->lifetime + wait_of(req.remote_response_timeout);
   record->hold = 2 * record->period;
-  change(*record, State::kReqSent);
+  enter(*record, State::kReqSent);
 
   Req sent = req;
   sent.comm_id = record->local_id;
   sent.ca_guid = path.ca_guid;
   id = record->id;
   send_first(now, *record, make_mad(record->transaction, sent));
-  return Status::kOk;
+  return done(*record);
 }
 
 void Manager::received_rep(Time now, const Path& path, const MadView& view) {
@@ -64,7 +64,7 @@ void Manager::received_rep(Time now, const Path& path, const MadView& view) {
   table_.enter(*record, kByRemoteId);
   table_.enter(*record, kByRemoteQpn);
   table_.timers().cancel(*record);
-  change(*record, State::kRepReceived);
+  enter(*record, State::kRepReceived);
   emit(*record, {.type = EventType::kResponse, .rep = &rep, .private_data = rep.private_data});
 }
 
@@ -90,9 +90,9 @@ Status Manager::establish(Time, Id id, Data private_data) {
   if (private_data.size() > rtu.private_data.size()) return Status::kTooLong;
   fill(rtu.private_data, private_data);
   record->message = make_mad(record->transaction, rtu);
-  change(*record, State::kEstablished);
+  enter(*record, State::kEstablished);
   send(*record, record->message);
-  return Status::kOk;
+  return done(*record);
 }
 
 }  // namespace dapple::roce::cm

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The end of a connection (IBTA 12.9.8): DREQ, DREP, time wait.
+#include <cassert>
+
 #include "roce/cm/fill.hpp"
 #include "roce/cm/manager.hpp"
 
@@ -10,7 +12,7 @@ namespace dapple::roce::cm {
 void Manager::begin_disconnection(Time now, Record& record, Data private_data) {
   Dreq dreq{.comm_id = record.local_id, .remote_comm_id = record.remote_id, .remote_qpn = record.remote_qpn};
   fill(dreq.private_data, private_data);
-  change(record, State::kDreqSent);
+  enter(record, State::kDreqSent);
   record.message = make_mad(host_.random(), dreq);
   record.retries_left = record.max_retries;
   send(record, record.message);
@@ -24,14 +26,15 @@ Status Manager::disconnect(Time now, Id id, Data private_data) {
   if (record->state == State::kDreqSent || record->state == State::kTimewait) return Status::kOk;
   if (record->state != State::kEstablished) return Status::kWrongState;
   begin_disconnection(now, *record, private_data);
-  return Status::kOk;
+  return done(*record);
 }
 
 void Manager::enter_timewait(Time now, Record& record) {
+  assert(!record.sidr && record.lifetime > 0);
   // The peer may use its queue pair's number again, as the kernel does; a REQ of this connection that is still on its
   // way is known by its comm id.
   table_.take_out(record, kByRemoteQpn);
-  change(record, State::kTimewait);
+  enter(record, State::kTimewait);
   table_.timers().set(record, now + record.lifetime);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <span>
 
@@ -14,6 +15,7 @@ namespace dapple::roce::cm {
 // The caller has compared the sizes. The rest of the place stays zero.
 template <size_t Size>
 void fill(std::array<std::byte, Size>& place, std::span<const std::byte> data) {
+  assert(data.size() <= Size);
   std::copy_n(data.begin(), std::min(data.size(), Size), place.begin());
 }
 

@@ -3,6 +3,7 @@
 #include "roce/cm/ip_service.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "roce/big_endian.hpp"
@@ -49,6 +50,7 @@ bool read_ip_header(std::span<const std::byte> private_data, IpHeader& header) {
 }
 
 void write_ip_header(const IpHeader& header, std::span<std::byte> private_data) {
+  assert(private_data.size() >= kIpHeaderSize);
   private_data[0] = std::byte{0};
   private_data[1] = static_cast<std::byte>(header.ipv6 ? 0x60 : 0x40);
   store_be16(private_data.data() + 2, header.source_port);

@@ -3,6 +3,7 @@
 #include "roce/cm/listeners.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 namespace dapple::roce::cm {
@@ -42,13 +43,21 @@ Listener* Listeners::add(const ListenParameters& parameters) {
   if (++generation_ == 0) ++generation_;
   ++count_;
   listeners_[place] = {static_cast<Id>(generation_) << 32 | kMark | place, 0, {}, parameters};
+  assert_consistent();
   return &listeners_[place];
 }
 
 void Listeners::remove(Listener& listener) {
+  assert(find(listener.id) == &listener);
   listener.id = kNoId;
   --count_;
   while (size_ > 0 && listeners_[size_ - 1].id == kNoId) --size_;
+  assert_consistent();
+}
+
+void Listeners::assert_consistent() const {
+  assert(count_ <= size_ && size_ <= room_ && room_ <= most_);
+  assert((count_ == 0) == (size_ == 0));
 }
 
 Listener* Listeners::find(Id id) const {

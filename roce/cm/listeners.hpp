@@ -66,6 +66,8 @@ class Listeners {
   static constexpr Id kMark = 0x80000000;
 
   bool grow();
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
 
   uint32_t most_;
   uint32_t count_ = 0;

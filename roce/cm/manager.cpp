@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "roce/cm/manager.hpp"
 
+#include <cassert>
 #include <new>
 
 namespace dapple::roce::cm {
@@ -19,6 +20,11 @@ void Manager::receive(Time now, const Path& path, std::span<const std::byte> mad
     ++count_.malformed;
     return;
   }
+  take(now, path, view);
+  assert_consistent();
+}
+
+void Manager::take(Time now, const Path& path, const MadView& view) {
   switch (view.attribute) {
     case Attribute::kReq:
       return received_req(now, path, view);
@@ -56,9 +62,27 @@ void Manager::advance(Time now) {
   for (Record* record = table_.timers().first(); record != nullptr && record->deadline <= now;
        record = table_.timers().first())
     expire(now, *record);
+  assert(deadline() > now);
+  assert_consistent();
+}
+
+void Manager::assert_consistent() const {
+  assert(pending_ + unconfirmed_.size() + disconnecting_ <= table_.size());
+  assert(remembered_.size() <= table_.size());
+  assert(table_.timers().size() <= table_.size());
+  assert(listeners_.count() <= limits_.listeners);
+  // Each of these still waits for its end, which advance() brings.
+  assert(remembered_.size() <= table_.timers().size());
+}
+
+Status Manager::done(const Record& record) const {
+  record.assert_consistent();
+  assert_consistent();
+  return Status::kOk;
 }
 
 void Manager::expire(Time now, Record& record) {
+  assert(may_have_deadline(record.state) && record.deadline <= now);
   table_.timers().cancel(record);
   switch (record.state) {
     case State::kReqSent:
@@ -111,6 +135,8 @@ void Manager::send_first(Time now, Record& record, const Mad& mad) {
   record.message = mad;
   record.retries_left = record.max_retries;
   record.prolonged = false;
+  // Otherwise advance() would send without an end.
+  assert(record.period > 0);
   send(record, mad);
   table_.timers().set(record, now + record.period);
 }
@@ -143,7 +169,10 @@ Record* Manager::consumers(Id id) const {
   return record != nullptr && record->owned ? record : nullptr;
 }
 
-void Manager::change(Record& record, State state) {
+void Manager::enter(Record& record, State state) {
+  assert(may_follow(record.state, state));
+  assert(!is_pending(record.state) || pending_ > 0);
+  assert(record.state != State::kDreqSent || disconnecting_ > 0);
   if (is_pending(record.state)) --pending_;
   if (is_pending(state)) ++pending_;
   if (is_unconfirmed(record.state)) unconfirmed_.remove(record);
@@ -152,6 +181,7 @@ void Manager::change(Record& record, State state) {
   if (state == State::kDreqSent) ++disconnecting_;
   if (state == State::kEstablished) ++count_.established;
   Listener* listener = listeners_.find(record.listener);
+  assert(listener == nullptr || !is_pending(record.state) || listener->pending > 0);
   if (listener != nullptr && is_pending(record.state)) --listener->pending;
   if (listener != nullptr && is_pending(state)) ++listener->pending;
   if (listener != nullptr && is_unconfirmed(record.state)) listener->unconfirmed.remove(record);
@@ -160,23 +190,25 @@ void Manager::change(Record& record, State state) {
 }
 
 void Manager::remember(Record& record) {
+  assert(record.owned);
   record.owned = false;
   if (remembered_.size() >= limits_.remembered && remembered_.oldest() != nullptr) {
     ++count_.forgotten;
     release(*remembered_.oldest());
   }
   remembered_.add(record);
+  assert(remembered_.size() <= limits_.remembered || remembered_.size() == 1);
 }
 
 void Manager::release(Record& record) {
   if (!record.owned) remembered_.remove(record);
-  change(record, State::kClosed);
+  enter(record, State::kClosed);
   table_.release(record);
 }
 
 void Manager::finish(Record& record) {
   if (!record.owned) return release(record);
-  change(record, State::kClosed);
+  enter(record, State::kClosed);
   table_.timers().cancel(record);
   for (const KeyKind kind : {kByLocalId, kByRemoteId, kByRemoteQpn}) table_.take_out(record, kind);
 }
@@ -218,6 +250,7 @@ Status Manager::set_user(Id id, uint64_t user) {
 Status Manager::destroy(Time now, Id id) {
   if (Listener* listener = listeners_.find(id)) {
     listeners_.remove(*listener);
+    assert_consistent();
     return Status::kOk;
   }
   Record* found = consumers(id);
@@ -250,6 +283,7 @@ Status Manager::destroy(Time now, Id id) {
     case State::kSidrAnswered:
       break;
   }
+  assert_consistent();
   return Status::kOk;
 }
 

@@ -142,7 +142,8 @@ class Manager {
   // manager.cpp: common to all states.
   Record* add_record();
   Record* consumers(Id id) const;
-  void change(Record& record, State state);
+  // The only function that changes the state of a record.
+  void enter(Record& record, State state);
   void send(const Record& record, const Mad& mad);
   void send_first(Time now, Record& record, const Mad& mad);
   void expire(Time now, Record& record);
@@ -153,6 +154,11 @@ class Manager {
   void release(Record& record);
   bool is_foreign(const Record& record, const Path& path);
   Record* by_both_ids(const Path& path, uint32_t local_id, uint32_t remote_id);
+  void take(Time now, const Path& path, const MadView& view);
+  // Asserts the conditions that hold between two calls. The second one is the result of a public function that has
+  // changed the record.
+  void assert_consistent() const;
+  Status done(const Record& record) const;
 
   // active.cpp, passive.cpp
   void received_rep(Time now, const Path& path, const MadView& view);

@@ -4,6 +4,7 @@
 // The side that listens (IBTA 12.9.6), and the MRAs of both.
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "roce/cm/exponent.hpp"
 #include "roce/cm/manager.hpp"
@@ -35,6 +36,7 @@ Record* Manager::admit(const Listener& listener, const Path& path, const MadView
     ++count_.over_limit;
     return nullptr;
   }
+  assert(listener.pending <= pending_);
   record->listener = listener.id;
   record->user = listener.parameters.user;
   record->path = path;
@@ -79,7 +81,7 @@ void Manager::received_req(Time now, const Path& path, const MadView& view) {
   record->hold = std::min(2 * (record->lifetime + wait_of(req.remote_response_timeout)), kMaxHold);
   table_.enter(*record, kByRemoteId);
   table_.enter(*record, kByRemoteQpn);
-  change(*record, State::kReqReceived);
+  enter(*record, State::kReqReceived);
   emit(*record, {.type = EventType::kConnectRequest,
                  .listener = listener->id,
                  .req = &req,
@@ -115,9 +117,9 @@ Status Manager::accept(Time now, Id id, const Rep& rep) {
   sent.ca_guid = record->path.ca_guid;
   record->local_qpn = rep.qpn & 0xFFFFFF;
   make_room_for_unconfirmed(now, *record);
-  change(*record, State::kRepSent);
+  enter(*record, State::kRepSent);
   send_first(now, *record, make_mad(record->transaction, sent));
-  return Status::kOk;
+  return done(*record);
 }
 
 // A flood of requests from forged addresses never confirms. A real peer confirms as soon as it can, so the oldest ones
@@ -151,6 +153,7 @@ void Manager::make_room_for_unconfirmed(Time now, const Record& record) {
 // The peer, if it is real, asks again, and its REQ is a new one; or it has confirmed, and its RTU is answered by a
 // DREQ.
 void Manager::evict(Time now, Record& victim) {
+  assert(is_unconfirmed(victim.state));
   ++count_.evicted;
   emit(victim, {.type = EventType::kUnreachable, .last = true});
   victim.ended = true;
@@ -158,7 +161,7 @@ void Manager::evict(Time now, Record& victim) {
   victim.retries_left = 0;
   table_.take_out(victim, kByRemoteId);
   table_.take_out(victim, kByRemoteQpn);
-  change(victim, State::kRejected);
+  enter(victim, State::kRejected);
   wait_rejected(now, victim);
 }
 
@@ -186,7 +189,7 @@ void Manager::received_rtu(Time now, const Path& path, const MadView& view) {
     return;
   }
   table_.timers().cancel(*record);
-  change(*record, State::kEstablished);
+  enter(*record, State::kEstablished);
   emit(*record, {.type = EventType::kEstablished, .private_data = rtu.private_data});
 }
 
@@ -195,9 +198,9 @@ Status Manager::note_established(Time, Id id) {
   if (record == nullptr) return Status::kNoSuchId;
   if (record->state != State::kRepSent) return Status::kWrongState;
   table_.timers().cancel(*record);
-  change(*record, State::kEstablished);
+  enter(*record, State::kEstablished);
   emit(*record, {.type = EventType::kEstablished});
-  return Status::kOk;
+  return done(*record);
 }
 
 Status Manager::prolong(Time, Id id, uint8_t service_timeout) {
@@ -206,10 +209,11 @@ Status Manager::prolong(Time, Id id, uint8_t service_timeout) {
   if (record->state != State::kReqReceived && record->state != State::kRepReceived) return Status::kWrongState;
   record->service_timeout = std::clamp<uint8_t>(service_timeout, 1, 31);
   send_mra(*record, record->state == State::kReqReceived ? Subject::kReq : Subject::kRep);
-  return Status::kOk;
+  return done(*record);
 }
 
 void Manager::send_mra(Record& record, Subject subject) {
+  assert(record.state == (subject == Subject::kReq ? State::kReqReceived : State::kRepReceived));
   if (record.service_timeout == 0) record.service_timeout = kDefaultServiceTimeout;
   const Mra mra{.comm_id = record.local_id,
                 .remote_comm_id = record.remote_id,

@@ -15,6 +15,7 @@ template <Record::Links Record::*links>
 class RecordList {
  public:
   void add(Record& record) {
+    assert((record.*links).older == nullptr && (record.*links).newer == nullptr && newest_ != &record);
     record.*links = {newest_, nullptr};
     (newest_ == nullptr ? oldest_ : (newest_->*links).newer) = &record;
     newest_ = &record;
@@ -25,10 +26,13 @@ class RecordList {
     assert(size_ > 0);
     Record* const older = (record.*links).older;
     Record* const newer = (record.*links).newer;
+    assert(older == nullptr ? oldest_ == &record : (older->*links).newer == &record);
+    assert(newer == nullptr ? newest_ == &record : (newer->*links).older == &record);
     (older == nullptr ? oldest_ : (older->*links).newer) = newer;
     (newer == nullptr ? newest_ : (newer->*links).older) = older;
     record.*links = {};
     --size_;
+    assert((size_ == 0) == (oldest_ == nullptr));
   }
 
   // nullptr if there is none.

@@ -3,6 +3,7 @@
 //
 // REJ, ours and the peer's (IBTA 12.6.7).
 #include <array>
+#include <cassert>
 
 #include "roce/big_endian.hpp"
 #include "roce/cm/fill.hpp"
@@ -56,11 +57,12 @@ void Manager::reject_and_go_on(Time now, Record& record, const Mad& rej) {
   record.message = rej;
   send(record, rej);
   table_.take_out(record, kByRemoteQpn);
-  change(record, State::kRejected);
+  enter(record, State::kRejected);
   wait_rejected(now, record);
 }
 
 void Manager::wait_rejected(Time now, Record& record) {
+  assert(record.state == State::kRejected && record.period > 0 && record.hold > 0);
   table_.timers().set(record, now + (record.retries_left > 0 ? record.period : record.hold));
 }
 
@@ -84,7 +86,7 @@ Status Manager::reject(Time now, Id id, RejectReason reason, Data info, Data pri
     return Status::kWrongState;
   if (info.size() > sizeof(Rej::info) || private_data.size() > sizeof(Rej::private_data)) return Status::kTooLong;
   reject_and_go_on(now, *record, rej_of(*record, reason, info, private_data));
-  return Status::kOk;
+  return done(*record);
 }
 
 Record* Manager::rejected_record(const Path& path, const Rej& rej) {

@@ -15,7 +15,9 @@ bool knows_peer(State state) {
   return state != State::kReqSent;
 }
 
-bool is_restorable(State state) {
+// A connection's state, and one of the side that the connection has.
+bool is_restorable(State state, bool active) {
+  if (active ? is_of_passive_side(state) : is_of_active_side(state)) return false;
   switch (state) {
     case State::kReqSent:
     case State::kRepReceived:
@@ -60,7 +62,7 @@ bool Manager::has_both_ends(Id id) const {
 }
 
 Status Manager::restore(Time now, uint64_t user, const Saved& saved, Id& id) {
-  if (!is_restorable(saved.state)) return Status::kWrongState;
+  if (!is_restorable(saved.state, saved.active != 0)) return Status::kWrongState;
   const bool peer = knows_peer(saved.state);
   if (saved.local_id == 0 || table_.by_local_id(saved.local_id) != nullptr ||
       (peer && table_.by_remote_id(saved.path.remote, saved.remote_guid, saved.remote_id) != nullptr)) {
@@ -85,7 +87,8 @@ Status Manager::restore(Time now, uint64_t user, const Saved& saved, Id& id) {
   table_.enter(*record, kByLocalId);
   if (peer) table_.enter(*record, kByRemoteId);
   if (peer && saved.state != State::kTimewait) table_.enter(*record, kByRemoteQpn);
-  change(*record, saved.state);
+  // A DREQ is sent anew, below.
+  if (saved.state != State::kDreqSent) enter(*record, saved.state);
   id = record->id;
   if (saved.state == State::kEstablished && record->active) {
     // For the case that the peer repeats its REP.
@@ -96,7 +99,7 @@ Status Manager::restore(Time now, uint64_t user, const Saved& saved, Id& id) {
   } else if (saved.state == State::kTimewait) {
     table_.timers().set(*record, now + record->lifetime);
   }
-  return Status::kOk;
+  return done(*record);
 }
 
 }  // namespace dapple::roce::cm

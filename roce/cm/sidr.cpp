@@ -25,12 +25,12 @@ Status Manager::resolve(Time now, uint64_t user, const Path& path, const SidrReq
   record->transaction = host_.random();
   record->max_retries = max_retries;
   record->period = wait_of(response_timeout);
-  change(*record, State::kSidrReqSent);
+  enter(*record, State::kSidrReqSent);
   SidrReq sent = request;
   sent.request_id = record->local_id;
   id = record->id;
   send_first(now, *record, make_mad(record->transaction, sent));
-  return Status::kOk;
+  return done(*record);
 }
 
 void Manager::received_sidr_rep(const Path& path, const MadView& view) {
@@ -77,7 +77,7 @@ void Manager::received_sidr_req(Time now, const Path& path, const MadView& view)
   record->service_id = request.service_id;
   record->hold = kHold;
   table_.enter(*record, kByRemoteId);
-  change(*record, State::kSidrReqReceived);
+  enter(*record, State::kSidrReqReceived);
   emit(*record, {.type = EventType::kSidrRequest,
                  .listener = listener->id,
                  .sidr_req = &request,
@@ -90,7 +90,7 @@ void Manager::answer_and_remember(Time now, Record& record, const SidrRep& reply
   sent.request_id = record.remote_id;
   sent.service_id = record.service_id;
   record.message = make_mad(record.transaction, sent);
-  change(record, State::kSidrAnswered);
+  enter(record, State::kSidrAnswered);
   send(record, record.message);
   table_.timers().set(record, now + record.hold);
 }
@@ -100,7 +100,7 @@ Status Manager::answer(Time now, Id id, const SidrRep& reply) {
   if (record == nullptr) return Status::kNoSuchId;
   if (record->state != State::kSidrReqReceived) return Status::kWrongState;
   answer_and_remember(now, *record, reply);
-  return Status::kOk;
+  return done(*record);
 }
 
 }  // namespace dapple::roce::cm

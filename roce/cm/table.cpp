@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 #include <new>
 
@@ -36,6 +37,7 @@ bool Table::add_chunk() {
   std::unique_ptr<Record[]> chunk(new (std::nothrow) Record[kChunk]);
   if (chunk == nullptr) return false;
   const uint32_t first = chunk_count_ * kChunk;
+  assert(free_ == nullptr && first < capacity_);
   // The last record of the chunk first, so that they are given out in order.
   for (uint32_t i = std::min(kChunk, capacity_ - first); i-- > 0;) {
     chunk[i].id = first + i + 1;
@@ -51,6 +53,7 @@ Record* Table::allocate() {
   Record& record = *free_;
   free_ = record.next_free;
   const uint32_t place = static_cast<uint32_t>(record.id);
+  assert(record.id == place && 0 < place && place <= capacity_);
   record = Record();
   if (++generation_ == 0) ++generation_;
   record.id = static_cast<Id>(generation_) << 32 | place;
@@ -59,6 +62,7 @@ Record* Table::allocate() {
 }
 
 void Table::release(Record& record) {
+  assert(size_ > 0 && find(record.id) == &record);
   timers_.cancel(record);
   for (const KeyKind kind : {kByLocalId, kByRemoteId, kByRemoteQpn}) take_out(record, kind);
   // Only the place of the id remains: it matches no valid id.
@@ -116,6 +120,7 @@ Record* Table::by_remote_qpn(const Gid& remote, uint64_t guid, uint32_t qpn) con
 }
 
 void Table::enter(Record& record, KeyKind kind) {
+  assert(find(record.id) == &record);
   take_out(record, kind);
   switch (kind) {
     case kByLocalId:
@@ -137,7 +142,11 @@ void Table::enter(Record& record, KeyKind kind) {
 void Table::take_out(Record& record, KeyKind kind) {
   if (!record.indexed[kind]) return;
   Record** link = &bucket(kind, record.hash[kind]);
-  while (*link != &record) link = &(*link)->chained[kind];
+  while (*link != &record) {
+    // Its key has changed while it was in the table.
+    assert(*link != nullptr);
+    link = &(*link)->chained[kind];
+  }
   *link = record.chained[kind];
   record.indexed[kind] = false;
 }

@@ -241,6 +241,36 @@ void connect__to_itself__both_established(void** state) {
   pair.assert_nothing_left();
 }
 
+void restore__saved_state__only_one_that_its_side_can_have(void** state) {
+  Pair& pair = pair_of(state);
+  pair.respond();
+  Saved active, passive;
+  assert_int_equal(pair.client.cm->save(pair.active, active), Status::kOk);
+  assert_int_equal(pair.server.cm->save(pair.passive, passive), Status::kOk);
+  Node fresh(1);
+  Id restored = kNoId;
+  const auto restore = [&](Saved saved, State as, bool on_active_side) {
+    saved.state = as;
+    saved.active = on_active_side;
+    return fresh.cm->restore(pair.now, 33, saved, restored);
+  };
+  for (const State as : {State::kReqSent, State::kRepReceived}) {
+    assert_int_equal(restore(active, as, false), Status::kWrongState);
+  }
+  for (const State as : {State::kReqReceived, State::kRepSent}) {
+    assert_int_equal(restore(passive, as, true), Status::kWrongState);
+  }
+  for (const State as : {State::kClosed, State::kRejected, State::kSidrReqSent, State::kSidrReqReceived,
+                         State::kSidrAnswered, static_cast<State>(255)}) {
+    assert_int_equal(restore(active, as, true), Status::kWrongState);
+    assert_int_equal(restore(passive, as, false), Status::kWrongState);
+  }
+  assert_int_equal(fresh.cm->records(), 0);
+  assert_int_equal(restore(active, active.state, true), Status::kOk);
+  assert_int_equal(restore(active, active.state, true), Status::kInUse);
+  assert_int_equal(fresh.cm->destroy(pair.now, restored), Status::kOk);
+}
+
 }  // namespace
 
 int main() {
@@ -256,6 +286,7 @@ int main() {
       CM_TEST(commands__too_much_private_data__refused_and_nothing_changed),
       CM_TEST(connect__other_services__unsupported),
       CM_TEST(connect__to_itself__both_established),
+      CM_TEST(restore__saved_state__only_one_that_its_side_can_have),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
