@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "roce/core.hpp"
 
+#include <cassert>
+
 #include "roce/transitions.hpp"
 
 namespace dapple::roce {
@@ -27,6 +29,7 @@ bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
 
   if (to == QpState::kError) {
     enter_error();
+    assert_consistent();
     return true;
   }
   QpAttributes next = to == QpState::kReset ? QpAttributes{} : values;
@@ -41,7 +44,19 @@ bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
     has_receive = false;
   }
   if (to != from) entered(from);
+  assert_consistent();
   return true;
+}
+
+void Core::assert_consistent() const {
+  sends.assert_consistent();
+  assert(values.path_mtu > 0);
+  // Requests are accepted from RTS on, and an error flushes all.
+  assert((state_ >= QpState::kRts && state_ < QpState::kSqe) || sends.empty());
+  // Peers reach a queue pair from RTR on, and an error flushes the receive in progress, too.
+  assert((state_ >= QpState::kRtr && state_ < QpState::kError) || !has_receive);
+  assert(state_ != QpState::kSqe || config.type != QpType::kRc);
+  assert(!has_receive || receive_request.segment_count <= kMaxSegments);
 }
 
 QpAttributes Core::attributes() const {
@@ -61,6 +76,7 @@ PostError Core::post_send(const SendRequest& request) {
   if (state_ < QpState::kRts) return PostError::kState;
   const PostError error = sends.push(request);
   if (error == PostError::kNone && (state_ == QpState::kError || state_ == QpState::kSqe)) flush_sends();
+  assert_consistent();
   return error;
 }
 
@@ -106,6 +122,8 @@ void Core::enter_error() {
 }
 
 void Core::enter_send_error() {
+  // IBTA table 91: a reliable connection has no such state, because its errors stop both halves.
+  assert(config.type != QpType::kRc && state_ >= QpState::kRts);
   if (state_ == QpState::kError || state_ == QpState::kSqe) return;
   const QpState from = state_;
   state_ = QpState::kSqe;

@@ -41,6 +41,8 @@ class Core : public QueuePair {
   // An error that stops the send queue only (UC, UD).
   void enter_send_error();
   void raise(QpEvent event) { events.event(event, config.qpn); }
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
 
   // The receive in progress. False if there is none to take.
   bool take_receive() { return has_receive || take_next_receive(receives); }

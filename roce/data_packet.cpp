@@ -69,6 +69,7 @@ void write_headers(const SendEntry& entry, const DataPacket& packet, const Opcod
 
 Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink) {
   const uint64_t offset = uint64_t{packet.number} * core.mtu();
+  assert(packet.count == 1 && packet.number < entry.packets && offset <= entry.length);
   const size_t size = std::min<uint64_t>(core.mtu(), entry.length - offset);
   const OpcodeInfo& info = info_of(entry, packet, place_of(entry, packet));
   const size_t before = kBthSize + info.extended_size;
@@ -90,6 +91,9 @@ Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, 
 
 bool emit_reference(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink) {
   const uint64_t offset = uint64_t{packet.number} * core.mtu();
+  assert(packet.count > 1 && packet.number + packet.count <= entry.packets && offset < entry.length);
+  // The peer cannot reach a copy in the send queue.
+  assert(entry.inline_bytes == nullptr);
   const Reference reference = {core.self(), entry.request.segments, offset,
                                std::min<uint64_t>(entry.length - offset, uint64_t{packet.count} * core.mtu()),
                                packet.count};

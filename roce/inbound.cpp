@@ -65,6 +65,7 @@ uint64_t size_of(const Packet& packet) {
 }
 
 [[gnu::noinline]] InboundError Inbound::fetch(const Packet& packet) {
+  assert(core_.has_receive);
   const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
   const uint64_t offset = packet.info->has(kStarts) ? 0 : core_.received;
   switch (core_.memory.scatter_loan(core_.receiver, segments, offset, *packet.loan)) {
@@ -79,13 +80,16 @@ uint64_t size_of(const Packet& packet) {
 
 [[gnu::always_inline]] inline InboundError Inbound::place(const Packet& packet) {
   const size_t size = packet.payload.size();
+  assert(in_message());
   if (message_ == Message::kSend) {
+    assert(core_.has_receive && size <= core_.receive_room - core_.received);
     const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
     const Fault fault = core_.memory.scatter(core_.receiver, segments, core_.received, packet.payload.data(), size);
     if (fault != Fault::kNone) return InboundError::kLocalAccess;
     core_.received += size;
     return InboundError::kNone;
   }
+  assert(size <= left_ && left_ <= total_);
   const Fault fault = core_.memory.write(core_.self(), {rkey_, address_, size}, packet.payload.data());
   if (fault != Fault::kNone) return InboundError::kRemoteAccess;
   address_ += size;
@@ -96,6 +100,7 @@ uint64_t size_of(const Packet& packet) {
 [[gnu::always_inline]] inline InboundError Inbound::end(const Packet& packet) {
   const OpcodeInfo& info = *packet.info;
   const Message kind = message_;
+  assert(kind == Message::kSend || (kind == Message::kWrite && left_ == 0));
   message_ = Message::kNone;
   Completion completion;
   completion.solicited = packet.headers.solicited;

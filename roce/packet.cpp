@@ -129,7 +129,10 @@ ParseError parse(std::span<const std::byte> first, std::span<const std::byte> by
   if (payload_size != 0 && !info.has(kHasPayload)) return ParseError::kPayload;
   if (info.operation == Operation::kAtomicWrite && payload_size != kAtomicWriteSize) return ParseError::kPayload;
 
-  if (info.extended_size > 0) read_extended(info, first.data() + kBthSize, headers);
+  if (info.extended_size > 0) {
+    [[maybe_unused]] const std::byte* end = read_extended(info, first.data() + kBthSize, headers);
+    assert(end == first.data() + headers_size);
+  }
   packet.info = &info;
   packet.payload = {bytes.data() + headers_size, payload_size};
   packet.grh = {};
@@ -137,8 +140,10 @@ ParseError parse(std::span<const std::byte> first, std::span<const std::byte> by
 }
 
 size_t write_headers(const Headers& headers, std::span<std::byte> out) {
+  assert(opcode_info(headers.opcode).known);
   write_bth(headers, out.data());
   const std::byte* end = write_extended(opcode_info(headers.opcode), headers, out.data() + kBthSize);
+  assert(end == out.data() + kBthSize + opcode_info(headers.opcode).extended_size && end <= out.data() + out.size());
   return static_cast<size_t>(end - out.data());
 }
 

@@ -5,6 +5,7 @@
 // (icrc.hpp).
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -133,6 +134,7 @@ std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::b
 
 // The packets of a message or a response. A message without bytes has one, too.
 constexpr uint32_t packets_of(uint64_t length, uint32_t mtu) {
+  assert(mtu > 0);
   return length <= mtu ? 1 : static_cast<uint32_t>((length + mtu - 1) / mtu);
 }
 

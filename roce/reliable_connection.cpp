@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <cassert>
+
 #include "roce/transports.hpp"
 
 namespace dapple::roce {
@@ -66,6 +68,8 @@ bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   if (requests_filled_sink_ && responder_.transmit_acknowledgement(sink)) return true;
   const bool may_send = state() == QpState::kRts || state() == QpState::kSqd;
   requests_filled_sink_ = may_send && requester_.transmit(now, sink);
+  // An error on the way stops the requester.
+  assert(!requests_filled_sink_ || state() != QpState::kError);
   return requests_filled_sink_ || responder_.transmit_acknowledgement(sink);
 }
 

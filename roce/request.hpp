@@ -5,6 +5,7 @@
 // has one there; the provider asserts it.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,6 +31,7 @@ inline uint64_t length_of(std::span<const Segment> segments) {
 inline std::span<const Segment> first_bytes(std::span<const Segment> segments, uint64_t length, Segment* room) {
   size_t count = 0;
   for (; length > 0; ++count) {
+    assert(count < segments.size());
     room[count] = segments[count];
     if (room[count].length > length) room[count].length = static_cast<uint32_t>(length);
     length -= room[count].length;

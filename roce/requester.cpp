@@ -74,7 +74,7 @@ void Requester::drain() {
 }
 
 void Requester::resume() {
-  draining_ = false;
+  draining_ = drained_ = false;
   // The program may have changed the timeout.
   take_timeout();
   if (!outstanding()) ack_deadline_ = kNever;
@@ -117,9 +117,13 @@ void Requester::assert_consistent() const {
   assert(!outstanding() || !core_.sends.empty());
   assert(chunk_tail_ - chunk_head_ <= kChunks);
   assert(chunk_tail_ == chunk_head_ || !psn_before(chunk_ends_[chunk_head_ % kChunks], oldest_psn_));
+  assert(patience_ <= kMaxPatience && rnr_retries_left_ <= 7);
+  assert(draining_ || !drained_);
+  assert(after_others_ <= core_.sends.tail() && (!draining_ || drain_end_ <= core_.sends.tail()));
 }
 
 void Requester::move_cursor(uint32_t psn) {
+  assert(!psn_before(psn, oldest_psn_));
   while (chunk_tail_ != chunk_head_ && !psn_before(chunk_ends_[(chunk_tail_ - 1) % kChunks], psn)) chunk_tail_--;
   cursor_packet_ = unasked_ = 0;
   if (psn_before(psn, reference_end_)) reference_end_ = psn;
@@ -146,6 +150,7 @@ SendEntry* Requester::oldest_wanting_response() {
 // --- Sending
 
 bool Requester::start_entry(SendEntry& entry) {
+  assert(!entry.started && !is_local(entry.request.opcode));
   entry.started = true;
   entry.first_psn = next_psn_;
   const SendOpcode opcode = entry.request.opcode;
@@ -169,6 +174,7 @@ bool Requester::start_entry(SendEntry& entry) {
 }
 
 Requester::Step Requester::step_local(SendEntry& entry) {
+  assert(!entry.started && entry.packets == 0);
   // A retry of an earlier request could still need the key that this one invalidates.
   const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
   if (is_invalidate && core_.sends.head() != cursor_) return Step::kWait;
@@ -249,6 +255,7 @@ Requester::Step Requester::step_cursor(SendEntry& entry, PacketSink& sink) {
 }
 
 void Requester::sent(SendEntry& entry, uint32_t end) {
+  assert(entry.started && cursor_packet_ < end && end <= entry.packets);
   const uint32_t psn = psn_add(entry.first_psn, end);
   if (psn_before(highest_psn_, psn)) {
     highest_psn_ = psn;
@@ -443,6 +450,7 @@ void Requester::settle() {
 }
 
 bool Requester::acknowledge(Now now, uint32_t psn) {
+  assert(awaits(psn));
   uint32_t oldest = psn_add(psn, 1);
   bool is_complete = true;
   // Requests without a completion are often many, and leave the queue together.
@@ -601,9 +609,11 @@ void Requester::on_response(Now now, const Packet& packet) {
     if (core_.state() == QpState::kError) return;
   }
   if (psn != expected) return retry_lost(now, expected);
+  assert(entry->started && wants_response(entry->request.opcode) && !entry->failed);
   const CompletionStatus status = take_response(*entry, packet);
   if (status != CompletionStatus::kSuccess) return fail(*entry, status);
   entry->received++;
+  assert(entry->received <= entry->packets);
   acknowledge(now, psn);
 }
 

@@ -53,6 +53,7 @@ bool Responder::make_room(uint8_t max_dest_rd_atomic) {
   }
   resources_ = std::move(resources);
   room_ = max_dest_rd_atomic;
+  assert_consistent();
   return true;
 }
 
@@ -74,6 +75,12 @@ void Responder::stop() {
 void Responder::assert_consistent() const {
   assert(newest_ - oldest_ <= room_);
   for (uint64_t number = oldest_; number != newest_; number++) assert(resources_[number % room_].consistent());
+  assert(expected_psn_ <= kPsnMask && msn_ <= kPsnMask);
+  // Nobody asks for an acknowledgement that does not come.
+  assert(!is_urgent_ || reply_ != Reply::kNone);
+  // A NAK asks for the packet that is expected. In an error it may be for a response.
+  assert(reply_ != Reply::kNak || core_.state() == QpState::kError || reply_psn_ == expected_psn_);
+  assert(!answers_in_error_ || core_.state() == QpState::kError);
 }
 
 void Responder::receive(const Packet& packet) {
@@ -181,6 +188,7 @@ void Responder::end_silently() {
     if (last.answered < last.packets) return refuse(InboundError::kInvalidRequest);
     oldest_++;
   }
+  assert(newest_ - oldest_ < room_);
   Resource& fresh = resource(newest_);
   fresh = Resource{};
   const InboundError error = execute_with_response(packet, fresh);
@@ -259,6 +267,7 @@ bool Responder::duplicate_read(const Packet& packet, Resource& old) {
   if (offset + reth.length != old.length && reth.length % mtu != 0) return false;
   old.begin = old.next = first;
   old.end = std::min(first + packets_of(reth.length, mtu), old.packets);
+  assert(old.consistent());
   return true;
 }
 
@@ -290,6 +299,7 @@ void Responder::on_duplicate(const Packet& packet) {
 // --- Responses
 
 bool Responder::send_response(Resource& answer, PacketSink& sink) {
+  assert(answer.pending());
   Headers headers;
   headers.destination_qpn = core_.values.destination_qpn;
   headers.psn = psn_add(answer.first_psn, answer.next);
@@ -335,6 +345,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
 }
 
 bool Responder::send_acknowledgement(PacketSink& sink) {
+  assert(reply_ != Reply::kNone);
   Headers headers;
   headers.opcode = opcode_of(Transport::kRc, Operation::kAcknowledge);
   headers.destination_qpn = core_.values.destination_qpn;

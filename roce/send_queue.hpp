@@ -110,6 +110,7 @@ class SendQueue {
   PostError push(const SendRequest& request);
   // The same for a request that check() has accepted, and the bytes of its message.
   SendEntry& push(const SendRequest& request, uint64_t length) {
+    assert(tail_ - head_ < depth_);
     // Made in its place: an assignment would copy it from the stack.
     SendEntry& entry = *new (&entries_[tail_ & mask_]) SendEntry{.request = request, .length = length};
     keep(entry, request.segments, goes_inline(request));
@@ -121,6 +122,7 @@ class SendQueue {
     return (request.flags & kInline) != 0 ? length <= max_inline_ : request.segments.size() <= max_segments_;
   }
   SendEntry& push(const PlainSend& request, uint64_t length) {
+    assert(takes(request, length));
     // The other fields keep their values: nothing reads them for a plain Send, or the caller sets them.
     SendEntry& entry = entries_[tail_ & mask_];
     entry.request.id = request.id;
@@ -141,16 +143,22 @@ class SendQueue {
   uint64_t quiet() {
     if (quiet_end_ < head_) quiet_end_ = head_;
     while (quiet_end_ < tail_ && entries_[quiet_end_ & mask_].quiet) quiet_end_++;
+    assert(quiet_end_ <= tail_);
     return quiet_end_ - head_;
   }
   // The request fails: it will have a completion.
   void fail(SendEntry& entry, CompletionStatus status) {
+    assert(!empty() && !entry.failed && status != CompletionStatus::kSuccess);
     entry.failed = true;
     entry.status = status;
     entry.quiet = false;
     quiet_end_ = head_;
   }
   void clear() { head_ = tail_ = quiet_end_ = 0; }
+  void assert_consistent() const {
+    assert(head_ <= tail_ && tail_ - head_ <= depth_);
+    assert(depth_ <= mask_ + 1 && quiet_end_ <= tail_);
+  }
 
  private:
   // An atomic, Atomic Write or Flush.
@@ -159,11 +167,13 @@ class SendQueue {
   void keep(SendEntry& entry, std::span<const Segment> segments, bool is_inline) {
     const size_t slot = tail_++ & mask_;
     if (is_inline) {
+      assert(length_of(segments) <= max_inline_);
       std::byte* to = &inline_bytes_[slot * max_inline_];
       entry.inline_bytes = to;
       copy_bytes(segments, to);
       entry.request.segments = {};
     } else {
+      assert(segments.size() <= max_segments_);
       Segment* to = &segments_[slot * max_segments_];
       copy_segments(segments, to);
       entry.request.segments = {to, segments.size()};

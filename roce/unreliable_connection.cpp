@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <cassert>
+
 #include "roce/data_packet.hpp"
 #include "roce/psn.hpp"
 #include "roce/transports.hpp"
@@ -7,6 +9,8 @@
 namespace dapple::roce {
 
 void Unreliable::entered(QpState from) {
+  // Only an entered queue pair with requests has sent a part of a message.
+  assert(packet_ == 0 || from == QpState::kRts || from == QpState::kSqd);
   if (state() == QpState::kRts && from == QpState::kRtr) next_psn_ = values.send_psn;
   if (state() != QpState::kSqd && state() != QpState::kRts) packet_ = 0;
   // IBTA 10.3.1.5: the message in progress is finished first, by transmit(); between messages the queue is drained at
@@ -49,6 +53,8 @@ Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
     entry.packets = packets_of(entry.length, mtu());
     next_psn_ = psn_add(next_psn_, entry.packets);
   }
+  // A datagram is one packet.
+  assert(config.type == QpType::kUc || (packet_ == 0 && entry.packets == 1));
   DataPacket packet;
   packet.number = packet_;
   address(entry, packet);
@@ -62,6 +68,7 @@ Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
     case Emitted::kSent:
       break;
   }
+  assert(packet_ < entry.packets);
   if (++packet_ < entry.packets) return Step::kDone;
   packet_ = 0;
   finish_send(CompletionStatus::kSuccess);

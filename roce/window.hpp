@@ -21,12 +21,14 @@ class CongestionWindow {
     threshold_ = most_;
     packets_ = std::clamp<uint32_t>(kFirstBytes / mtu, 8, most_);
     credit_ = 0;
+    assert_consistent();
   }
 
   uint32_t packets() const { return packets_; }
 
   void acknowledged(uint32_t count) {
-    assert(kMin <= packets_ && packets_ <= most_);
+    assert_consistent();
+    assert(count > 0);
     if (packets_ < threshold_) {
       packets_ = std::min(packets_ + count, most_);
       return;
@@ -41,6 +43,7 @@ class CongestionWindow {
     threshold_ = std::max(packets_ / 2, kMin);
     packets_ = threshold_;
     credit_ = 0;
+    assert_consistent();
   }
 
   // No packet came back.
@@ -48,9 +51,16 @@ class CongestionWindow {
     threshold_ = std::max(packets_ / 2, kMin);
     packets_ = kMin;
     credit_ = 0;
+    assert_consistent();
   }
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const {
+    assert(kMin <= packets_ && packets_ <= most_);
+    assert(kMin <= threshold_ && threshold_ <= most_);
+  }
+
   static constexpr uint32_t kMaxBytes = 192 * 1024;
   static constexpr uint32_t kMaxPackets = 180;
   static constexpr uint32_t kFirstBytes = 32 * 1024;
