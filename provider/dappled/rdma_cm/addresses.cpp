@@ -14,6 +14,7 @@ namespace dapple::dappled::rdma_cm {
 bool Service::attach(CmId& id, const Address& address) const {
   const GidPlace place = find_gid(world_.devices(), address.gid, address.scope);
   if (place.device == nullptr) return false;
+  assert(place.index < soft::kMaxGids);
   id.device = place.device->index;
   id.gid_index = place.index;
   return true;
@@ -21,6 +22,7 @@ bool Service::attach(CmId& id, const Address& address) const {
 
 int Service::bind(CmId& id, const Address& address) {
   if (id.state != State::kIdle) return EINVAL;
+  assert(id.device == 0 && id.has_port == 0);
   if (address.is_link_local() && address.scope == 0) return EINVAL;
   if (address.port != 0 && address.port < kUnprivilegedPort && !settings_.privileged) return EACCES;
   if (!address.is_any() && !attach(id, address)) {
@@ -35,7 +37,7 @@ int Service::bind(CmId& id, const Address& address) {
     return error;
   }
   id.destination.family = address.family;
-  id.state = State::kBound;
+  enter(id, State::kBound);
   return 0;
 }
 
@@ -72,6 +74,7 @@ int Service::resolve_ip(Call& call) {
 }
 
 void Service::make_route(CmId& id) const {
+  assert(id.state == State::kAddressResolved && id.device != 0);
   const soft::DeviceInfo* device = world_.devices().find(id.device);
   id.route.known = true;
   id.route.source = id.source.gid;
@@ -89,7 +92,7 @@ int Service::resolve_route(Call& call) {
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
   if (id->state != State::kAddressResolved) return EINVAL;
   make_route(*id);
-  id->state = State::kRouteResolved;
+  enter(*id, State::kRouteResolved);
   add_event(*id, EventKind::kRouteResolved);
   return 0;
 }

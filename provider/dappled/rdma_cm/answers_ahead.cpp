@@ -28,6 +28,7 @@ size_t Service::answer_one(Time now, Channel& channel, const Command& command, u
   Call call{now, channel, nullptr, bytes, {}, answer.response.size(), answer, 0};
   if ((route ? query_route(call) : init_qp_attr(call)) != 0) return 0;
   const size_t size = kFront + soft::cm_aligned(answer.length);
+  assert(answer.length > 0 && size <= room.size());
   const soft::CmAnswerAhead front{
       .id = command.id, .command = number, .qp_state = qp_state, .length = static_cast<uint32_t>(answer.length)};
   memcpy(room.data(), &front, sizeof front);

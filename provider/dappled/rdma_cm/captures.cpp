@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cassert>
+
 namespace dapple::dappled::rdma_cm {
 
 int Captures::add(uint32_t owner, soft::OwnedFd file) {
@@ -15,6 +17,7 @@ int Captures::add(uint32_t owner, soft::OwnedFd file) {
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_APPEND) == 0) return EINVAL;
   remove(owner);
   if (count_ == kMax) return ENFILE;
+  assert(count_ < kMax);
   captures_[count_++] = {owner, status.st_dev, status.st_ino, soft::PcapWriter(std::move(file))};
   return 0;
 }

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <new>
 #include <utility>
 
 #include "provider/common/clock.hpp"
 #include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/dappled/rdma_cm/id_state.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
 #include "provider/member/gid.hpp"
@@ -156,6 +158,7 @@ int ChannelServer::add(std::unique_ptr<Place> place) {
   place->same_bucket = bucket;
   bucket = place.get();
   list_.add(*place);
+  assert(find(place->name) == place.get() && places_[next_] == nullptr);
   places_[next_] = std::move(place);
   next_ = (next_ + 1) % kMaxChannels;
   return 0;
@@ -212,6 +215,8 @@ Restoration ChannelServer::read_journal(Place& place) {
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
     service_->restore(time(), place, entry, outcome);
   }
+  // An unread entry would be lost.
+  assert(outcome.error != 0 || place.journaled_count <= place.ids.size());
   place.journal.cut(place.journaled_count);
   return outcome;
 }
@@ -229,11 +234,16 @@ ChannelServer::Place* ChannelServer::find(const soft::CmChannelName& name) const
 }
 
 void ChannelServer::close(Place& place) {
+  assert(places_[place.number].get() == &place);
   service_->close(time(), place);
   send_all_events();
+  assert(!place.due);
   list_.remove(place);
   Place** link = &buckets_[place.name.key % kBuckets];
-  while (*link != &place) link = &(*link)->same_bucket;
+  while (*link != &place) {
+    assert(*link != nullptr);
+    link = &(*link)->same_bucket;
+  }
   *link = place.same_bucket;
   places_[place.number].reset();
 }
@@ -318,9 +328,11 @@ bool ChannelServer::send_event(Place& place, Event& event) {
 
 void ChannelServer::send_events(Place& place) {
   if (place.held) return watch(place, false);
+  assert_consistent(place);
   Event* event = place.events.last();
   for (uint32_t i = 1; i < place.unsent; i++) event = event->older;
   for (; place.unsent > 0 && send_event(place, *event); event = event->newer) {
+    assert(!event->sent);
     event->sent = true;
     place.unsent--;
   }
@@ -350,6 +362,7 @@ bool ChannelServer::keep_own(const cm::Path& path, const cm::Mad& mad) {
   if (own_count_ == kMaxOwn || captures_.count() > 0 || counters_ == nullptr || !same_host_) return false;
   // The receiver finds a link-local address only with its netdev, which own_ does not keep.
   if (soft::is_link_local(path.remote.data()) || !loopback_is_up(devices_)) return false;
+  assert(own_count_ < kMaxOwn);
   own_[(own_first_ + own_count_++) % kMaxOwn] = {path.remote, path.local, mad};
   counters_->same_host.sent_packets.add();
   return true;
@@ -373,6 +386,7 @@ uint64_t ChannelServer::random() {
     }
     random_left_ = std::size(random_);
   }
+  assert(0 < random_left_ && random_left_ <= std::size(random_));
   return std::exchange(random_[--random_left_], 0);
 }
 

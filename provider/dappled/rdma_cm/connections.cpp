@@ -73,7 +73,7 @@ int Service::connect(Call& call) {
   id->srq = command.conn_param.srq != 0;
   const int error = id->is_datagram() ? connect_datagrams(call, *id, command.conn_param)
                                       : connect_reliably(call, *id, command.conn_param);
-  if (error == 0) id->state = State::kConnect;
+  if (error == 0) enter(*id, State::kConnect);
   return error;
 }
 
@@ -103,9 +103,10 @@ int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& p
   cm::write_ip_header(ip_header(id), req.private_data);
   if (!fill(req.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
 
+  assert(id.connection == cm::kNoId && id.route.known != 0);
   const auto status = manager_->connect(call.now, id.key, path_of(id), req, id.connection);
   if (status != cm::Status::kOk) return errno_of(status);
-  id.exchange = Exchange::kReqSent;
+  enter(id, Exchange::kReqSent);
   id.responder_resources = parameters.responder_resources;
   id.initiator_depth = parameters.initiator_depth;
   id.retry_count = req.retry_count;
@@ -121,7 +122,7 @@ int Service::connect_datagrams(Call& call, CmId& id, const rdma_ucm_conn_param& 
   if (!fill(request.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
   const auto status =
       manager_->resolve(call.now, id.key, path_of(id), request, kResponseTimeout, kMaxRetries, id.connection);
-  if (status == cm::Status::kOk) id.exchange = Exchange::kReqSent;
+  if (status == cm::Status::kOk) enter(id, Exchange::kReqSent);
   return errno_of(status);
 }
 
@@ -138,6 +139,7 @@ int Service::listen(Call& call) {
 }
 
 int Service::start_listening(CmId& id) {
+  assert(id.state == State::kBound && id.connection == cm::kNoId && id.backlog > 0);
   // Another program may have got its port while no dappled ran.
   if (id.has_port == 0) {
     if (const int error = ports_.bind(id, 0); error != 0) return error;
@@ -156,7 +158,7 @@ int Service::start_listening(CmId& id) {
     return errno_of(status);
   }
   id.reuse_address = 0;
-  id.state = State::kListen;
+  enter(id, State::kListen);
   return 0;
 }
 
@@ -179,13 +181,13 @@ int Service::accept(Call& call) {
     error = accept_request(call, *id, command.conn_param);
   } else {
     error = errno_of(manager_->establish(call.now, id->connection, {}));
-    if (error == 0) id->exchange = Exchange::kEstablished;
+    if (error == 0) enter(*id, Exchange::kEstablished);
   }
   if (error != 0) {
     if (id->is_datagram()) {
       answer_datagrams(call, *id, cm::SidrStatus::kRejected, {});
     } else if (manager_->reject(call.now, id->connection, cm::RejectReason::kConsumer, {}, {}) == cm::Status::kOk) {
-      id->exchange = Exchange::kOver;
+      enter(*id, Exchange::kOver);
     }
     return error;
   }
@@ -207,7 +209,7 @@ int Service::accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& par
   if (const auto status = manager_->accept(call.now, id.connection, rep); status != cm::Status::kOk) {
     return errno_of(status);
   }
-  id.exchange = Exchange::kRepSent;
+  enter(id, Exchange::kRepSent);
   id.responder_resources = parameters.responder_resources;
   id.initiator_depth = parameters.initiator_depth;
   return 0;
@@ -223,7 +225,7 @@ int Service::answer_datagrams(Call& call, CmId& id, cm::SidrStatus status, std::
   }
   if (!fill(reply.private_data, 0, private_data)) return EINVAL;
   const auto outcome = manager_->answer(call.now, id.connection, reply);
-  if (outcome == cm::Status::kOk) id.exchange = Exchange::kOver;
+  if (outcome == cm::Status::kOk) enter(id, Exchange::kOver);
   return errno_of(outcome);
 }
 
@@ -239,7 +241,7 @@ int Service::reject(Call& call) {
   if (id->is_datagram()) return answer_datagrams(call, *id, cm::SidrStatus::kRejected, data);
   const auto status = manager_->reject(call.now, id->connection, static_cast<cm::RejectReason>(command.reason), {},
                                        std::as_bytes(data));
-  if (status == cm::Status::kOk) id->exchange = Exchange::kOver;
+  if (status == cm::Status::kOk) enter(*id, Exchange::kOver);
   return errno_of(status);
 }
 

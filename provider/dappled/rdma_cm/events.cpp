@@ -38,6 +38,7 @@ Event* Service::add_event(CmId& id, EventKind kind, int status) {
 }
 
 void Service::append(Channel& channel, Event& event) {
+  assert(event.id != nullptr);
   event.sent = false;
   channel.events.add(event);
   channel.unsent++;
@@ -68,19 +69,25 @@ void Service::take(Channel& channel, uint32_t ticket) {
 
 void Service::drop(Channel& channel, Event& event) {
   CmId& id = *event.id;
+  assert(id.channel == &channel);
+  [[maybe_unused]] const uint8_t before = id.unread_count;
   for (uint8_t i = 0; i < id.unread_count; i++) {
     if (id.unread[i].kind != event.response.event || id.unread[i].ticket != event.ticket) continue;
     std::copy(id.unread + i + 1, id.unread + id.unread_count, id.unread + i);
     id.unread_count--;
     break;
   }
+  // The journal would hand the event out again.
+  assert(event.ticket == 0 || id.unread_count + 1 == before);
   remove(channel, event);
   delete &event;
 }
 
 void Service::remove(Channel& channel, Event& event) {
   channel.events.remove(event);
+  assert(event.sent || channel.unsent > 0);
   if (!event.sent) channel.unsent--;
+  assert(channel.unsent <= channel.events.size());
 }
 
 int Service::get_event(Call& call) {
@@ -97,10 +104,12 @@ int Service::get_event(Call& call) {
   id.handed = {static_cast<uint8_t>(event->response.event), static_cast<int16_t>(event->response.status)};
   note(id);
   if (event->membership != nullptr) {
+    assert(event->membership->unread && event->membership->id == &id);
     event->membership->events_reported++;
     event->membership->unread = false;
   }
   if (event->request != nullptr) {
+    assert(event->request->unheard && event->request->channel == &call.channel);
     id.backlog++;
     event->request->unheard = false;
     note(*event->request);

@@ -40,7 +40,8 @@ enum class EventKind : uint32_t {
   kTimewaitExit,
 };
 
-// The states of the kernel's rdma_cm, without the one for a query of a route: routes are resolved at once.
+// The states of the kernel's rdma_cm, without the one for a query of a route: routes are resolved at once. Only enter()
+// changes an id's state and exchange (id_state.hpp).
 enum class State : uint8_t {
   kIdle,
   kBound,
@@ -128,6 +129,7 @@ struct IdState {
   uint32_t gid_index = 0;
   Route route;
 
+  static constexpr uint32_t kMaxBacklog = 1024;
   uint32_t backlog = 0;  // connection requests that may still wait for their reader
   uint32_t qpn = 0;
   uint8_t srq = 0;

@@ -11,6 +11,7 @@ uint32_t IdTable::unused() {
   while (has(next_)) next_ = (next_ + 1) % kNumbers;
   const uint32_t number = next_;
   next_ = (next_ + 1) % kNumbers;
+  assert(number < kNumbers && !has(number));
   return number;
 }
 
@@ -20,6 +21,7 @@ void IdTable::keep_away(uint32_t number) {
 }
 
 bool IdTable::add(CmId& id) {
+  assert(id.channel != nullptr && id.number < kNumbers && id.key == 0 && id.same_bucket == nullptr);
   if (size_ == kMax || find(*id.channel, id.number) != nullptr) return false;
   id.key = ++added_ * kNumbers + id.number;
   CmId*& bucket = buckets_[id.number % kBuckets];
@@ -31,7 +33,11 @@ bool IdTable::add(CmId& id) {
 
 void IdTable::remove(CmId& id) {
   CmId** link = &buckets_[id.number % kBuckets];
-  while (*link != &id) link = &(*link)->same_bucket;
+  while (*link != &id) {
+    // Its number has changed since add().
+    assert(*link != nullptr);
+    link = &(*link)->same_bucket;
+  }
   assert(size_ > 0);
   *link = id.same_bucket;
   size_--;

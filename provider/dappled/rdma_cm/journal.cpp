@@ -8,6 +8,7 @@
 #include <array>
 #include <new>
 
+#include "provider/dappled/rdma_cm/id_state.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
 
 namespace dapple::dappled::rdma_cm {
@@ -17,6 +18,7 @@ constexpr uint32_t kFirstRoom = 16;
 
 // False without memory: the id is not in the journal then.
 bool make_room(Channel& channel) {
+  assert(channel.journaled_count <= channel.journaled_room);
   if (channel.journaled_count < channel.journaled_room) return true;
   const uint32_t room = std::max(2 * channel.journaled_room, kFirstRoom);
   CmId** grown = new (std::nothrow) CmId*[room];
@@ -41,11 +43,14 @@ void Service::write_journals() {
   while (CmId* id = changed_) {
     changed_ = id->next_changed;
     id->changed = false;
+    rdma_cm::assert_consistent(*id);
     if (!id->unheard) write(*id);
   }
 }
 
 void Service::write(CmId& id) {
+  // The next dappled would ignore the entry.
+  assert(is_possible(id) && !id.unheard);
   Channel& channel = *id.channel;
   if (id.journal_place == CmId::kNowhere) {
     if (!make_room(channel)) return;
@@ -75,7 +80,10 @@ void Service::write(CmId& id) {
 void Service::forget(CmId& id) {
   if (id.changed) {
     CmId** link = &changed_;
-    while (*link != &id) link = &(*link)->next_changed;
+    while (*link != &id) {
+      assert(*link != nullptr);
+      link = &(*link)->next_changed;
+    }
     *link = id.next_changed;
     id.changed = false;
   }
@@ -83,6 +91,7 @@ void Service::forget(CmId& id) {
   // The last entry moves to this place. A dappled that reads both copies ignores the second: it knows the number
   // already.
   Channel& channel = *id.channel;
+  assert(id.journal_place < channel.journaled_count && channel.journaled[id.journal_place] == &id);
   const uint32_t last = --channel.journaled_count;
   if (CmId* moved = channel.journaled[last]; moved != &id) {
     channel.journaled[id.journal_place] = moved;

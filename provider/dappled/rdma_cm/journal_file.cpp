@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 #include "provider/dappled/rdma_cm/id_table.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
@@ -48,10 +49,12 @@ JournalFile::~JournalFile() {
 }
 
 JournalFile::Slot& JournalFile::slot(uint32_t place) const {
+  assert(bytes_ != nullptr && place < room_);
   return reinterpret_cast<Slot*>(bytes_ + kHeaderRoom)[place];
 }
 
 int JournalFile::map(size_t size) {
+  assert(size > size_ && size >= kSmallest);
   void* bytes = bytes_ == nullptr ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0)
                                   : mremap(bytes_, size_, size, MREMAP_MAYMOVE);
   if (bytes == MAP_FAILED) return errno;
@@ -96,6 +99,7 @@ bool JournalFile::make_room(uint32_t count) {
 
 void JournalFile::write(uint32_t place, std::span<const std::byte> entry) {
   // Entries are added one behind the other, so make_room() need not do more than double the file.
+  assert(entry.size() == kJournalEntrySize && place <= room_);
   if (!make_room(place + 1)) return;
   Slot& at = slot(place);
   const uint64_t number = at.newer().number.load() + 1;
@@ -105,9 +109,11 @@ void JournalFile::write(uint32_t place, std::span<const std::byte> entry) {
   memcpy(half.entry, entry.data(), std::min(entry.size(), sizeof half.entry));
   before_all_later();
   half.number.store(number);
+  assert(&at.newer() == &half);
 }
 
 bool JournalFile::read(uint32_t place, std::span<std::byte> entry) const {
+  assert(entry.size() == kJournalEntrySize);
   if (place >= room_) return false;
   Slot::Half& half = slot(place).newer();
   if (half.number.load() == 0) return false;

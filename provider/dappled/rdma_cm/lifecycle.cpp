@@ -87,6 +87,7 @@ uint32_t Service::destroy(Time now, CmId& id, Removed& removed) {
   ports_.release(id);
   ids_.remove(id);
   channel.ids.remove(id);
+  assert(!id.changed && id.journal_place == CmId::kNowhere && id.timer_at == 0 && id.has_port == 0);
   const uint32_t reported = id.events_reported;
   delete &id;
   return reported;
@@ -104,9 +105,13 @@ int Service::destroy_id(Call& call) {
 void Service::close(Time now, Channel& channel) {
   Removed removed;
   while (CmId* id = channel.ids.first()) destroy(now, *id, removed);
+  rdma_cm::assert_consistent(channel);
+  assert_consistent();
+  assert(channel.events.size() == 0 && channel.journaled_count == 0);
 }
 
 void Service::move(CmId& id, Channel& channel) {
+  assert(id.channel != &channel && ids_.find(channel, id.number) == nullptr);
   forget(id);
   id.channel->ids.remove(id);
   id.channel = &channel;

@@ -17,6 +17,7 @@ class List {
   uint32_t size() const { return size_; }
 
   void add(Item& item) {
+    assert(item.older == nullptr && item.newer == nullptr && last_ != &item);
     item.older = last_;
     item.newer = nullptr;
     (last_ == nullptr ? first_ : last_->newer) = &item;
@@ -29,6 +30,7 @@ class List {
     (item.newer == nullptr ? last_ : item.newer->older) = item.older;
     item.older = item.newer = nullptr;
     size_--;
+    assert((size_ == 0) == (first_ == nullptr) && (size_ == 0) == (last_ == nullptr));
   }
 
  private:

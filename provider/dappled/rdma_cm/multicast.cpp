@@ -45,6 +45,7 @@ int Service::join_ip_mcast(Call& call) {
 }
 
 Membership* Service::add_membership(CmId& id, uint32_t number, uint64_t uid, const Address& group) {
+  assert(id.is_datagram() && membership_count_ < kMaxMemberships);
   Membership* membership = new (std::nothrow) Membership;
   if (membership == nullptr) return nullptr;
   membership->number = number;
@@ -81,6 +82,7 @@ Service::Removed Service::leave(Membership& membership) {
   }
   note(id);
   id.memberships.remove(membership);
+  assert(membership_count_ > 0);
   membership_count_--;
   delete &membership;
   return removed;

@@ -61,7 +61,7 @@ int Service::set_path(CmId& id, std::span<const uint8_t> value) {
   if (!usable || id.device == 0 || id.state != State::kAddressResolved) return EINVAL;
   // RoCE has one path between two addresses, whatever the program's records say of it.
   make_route(id);
-  id.state = State::kRouteResolved;
+  enter(id, State::kRouteResolved);
   add_event(id, EventKind::kRouteResolved);
   return 0;
 }

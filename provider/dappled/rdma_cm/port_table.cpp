@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <cassert>
+
 namespace dapple::dappled::rdma_cm {
 namespace {
 
@@ -37,6 +39,7 @@ int PortTable::check(const CmId& id, bool reuse_address) const {
 }
 
 int PortTable::bind(CmId& id, uint64_t random) {
+  assert(id.has_port == 0 && first_ <= last_);
   if (id.source.port != 0) {
     if (const int error = check(id, id.reuse_address); error != 0) return error;
   } else {
@@ -48,6 +51,7 @@ int PortTable::bind(CmId& id, uint64_t random) {
     }
     if (id.source.port == 0) return EADDRNOTAVAIL;
   }
+  assert(id.source.port != 0);
   CmId*& first = bucket(id.port_space, id.source.port);
   id.same_port = first;
   first = &id;
@@ -58,7 +62,11 @@ int PortTable::bind(CmId& id, uint64_t random) {
 void PortTable::release(CmId& id) {
   if (!id.has_port) return;
   CmId** link = &bucket(id.port_space, id.source.port);
-  while (*link != &id) link = &(*link)->same_port;
+  while (*link != &id) {
+    // Its port has changed since bind().
+    assert(*link != nullptr);
+    link = &(*link)->same_port;
+  }
   *link = id.same_port;
   id.has_port = false;
 }

@@ -22,6 +22,10 @@ void fill(Parameters& parameters, std::span<const std::byte> data) {
 
 void Service::settle(Time now) {
   if (!afterwards_) return;
+  assert(afterwards_->connection != cm::kNoId);
+  assert((afterwards_->refusal == Refusal::kNone) == (afterwards_->user != 0));
+  // Only an accepted request takes the place of another.
+  assert(afterwards_->displaced == cm::kNoId || afterwards_->refusal == Refusal::kNone);
   if (afterwards_->displaced != cm::kNoId) manager_->ignore(afterwards_->displaced);
   switch (afterwards_->refusal) {
     case Refusal::kNone:
@@ -55,22 +59,22 @@ void Service::event(const cm::Event& event) {
     case cm::EventType::kSidrReply:
       return report_reply(*id, event);
     case cm::EventType::kEstablished:
-      id->exchange = Exchange::kEstablished;
+      enter(*id, Exchange::kEstablished);
       add_event(*id, EventKind::kEstablished);
       return;
     case cm::EventType::kUnreachable:
-      id->exchange = Exchange::kOver;
+      enter(*id, Exchange::kOver);
       add_event(*id, EventKind::kUnreachable, -ETIMEDOUT);
       return;
     case cm::EventType::kRejected:
-      id->exchange = Exchange::kOver;
+      enter(*id, Exchange::kOver);
       if (Event* added = add_event(*id, EventKind::kRejected, static_cast<int>(event.reason))) {
         fill(added->response.param.conn, event.private_data);
       }
       return;
     case cm::EventType::kDisconnected:
-      id->exchange = Exchange::kOver;
-      id->state = State::kDisconnect;
+      enter(*id, Exchange::kOver);
+      enter(*id, State::kDisconnect);
       add_event(*id, EventKind::kDisconnected);
       return;
     default:
@@ -80,7 +84,8 @@ void Service::event(const cm::Event& event) {
 
 void Service::report_response(CmId& id, const cm::Event& event) {
   const cm::Rep& rep = *event.rep;
-  id.exchange = Exchange::kRepReceived;
+  assert(!id.is_datagram());
+  enter(id, Exchange::kRepReceived);
   id.remote_qpn = rep.qpn;
   id.remote_psn = rep.psn;
   id.responder_resources = rep.initiator_depth;
@@ -102,7 +107,8 @@ void Service::report_reply(CmId& id, const cm::Event& event) {
   const cm::SidrRep& reply = *event.sidr_rep;
   const bool valid = reply.status == cm::SidrStatus::kValid;
   Event* added = nullptr;
-  id.exchange = Exchange::kOver;
+  assert(id.is_datagram());
+  enter(id, Exchange::kOver);
   if (!valid) {
     added = add_event(id, EventKind::kUnreachable, static_cast<int>(reply.status));
   } else if (id.qkey != 0 && reply.qkey != 0 && id.qkey != reply.qkey) {

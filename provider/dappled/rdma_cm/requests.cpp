@@ -52,6 +52,8 @@ void fill(Parameters& parameters, std::span<const std::byte> data) {
 
 void Service::report_request(const cm::Event& event) {
   CmId* listener = ids_.find_by_key(event.user);
+  // One datagram brings one request, which settle() finishes.
+  assert(!afterwards_);
   afterwards_ = {.connection = event.id};
   if (listener == nullptr || listener->connection != event.listener) return;
   // As in the kernel: a request beyond the backlog, or without memory for it, gets no answer, so the peer asks again.
@@ -75,8 +77,10 @@ void Service::report_request(const cm::Event& event) {
     // The kernel gives the listener's uid, and the new id's number.
     taken = add_event(*listener, EventKind::kConnectRequest);
     if (taken == nullptr) return discard(*id);
+    assert(listener->backlog > 0);
     listener->backlog--;
   }
+  assert(taken->id == listener && id->unheard);
   taken->request = id;
   taken->response.id = id->number;
   taken->response.param = {};
@@ -109,6 +113,7 @@ Event* Service::displaceable(const CmId& listener, const Gid& newcomer) {
 
 // Takes back an id that no program knows.
 void Service::discard(CmId& id) {
+  assert(id.uid == 0 && id.has_port == 0 && id.memberships.size() == 0 && id.timer_at == 0);
   forget(id);
   ids_.remove(id);
   id.channel->ids.remove(id);
@@ -132,8 +137,8 @@ bool Service::place_request(CmId& id, const CmId& listener, const cm::Event& eve
   }
   if (!attach(id, packets)) return false;
   id.unheard = true;
-  id.state = State::kConnect;
-  id.exchange = Exchange::kReqReceived;
+  enter(id, State::kConnect);
+  enter(id, Exchange::kReqReceived);
   id.connection = event.id;
   id.traffic_class = listener.traffic_class;
   id.has_timeout = listener.has_timeout;

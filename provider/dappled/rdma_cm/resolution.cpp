@@ -18,10 +18,11 @@ constexpr uint32_t kMaxLooks = 64;
 }  // namespace
 
 int Service::resolve(Time now, CmId& id, uint32_t timeout_ms) {
+  assert(id.state == State::kBound);
   Address source;
   const int error = find_way(id, source);
   if (error == ENODATA) {
-    id.state = State::kAddressQuery;
+    enter(id, State::kAddressQuery);
     // As in the kernel, a negative number of milliseconds means for ever.
     id.give_up_at = timeout_ms <= INT32_MAX ? now + timeout_ms * kMillisecond : roce::kNever;
     look_later(now, id);
@@ -56,10 +57,12 @@ int Service::find_way(CmId& id, Address& source) {
 }
 
 void Service::look_later(Time now, CmId& id) {
+  assert(id.state == State::kAddressQuery);
   resolving_.set(id, std::min(now + kLookAgain, id.give_up_at));
 }
 
 void Service::look_again(Time now, CmId& id) {
+  assert(id.state == State::kAddressQuery && id.deadline <= now);
   Address source;
   const int error = find_way(id, source);
   const bool over = now >= id.give_up_at;
@@ -67,19 +70,20 @@ void Service::look_again(Time now, CmId& id) {
   resolving_.cancel(id);
   note(id);
   if (error == 0) return finish_resolving(id, source);
-  id.state = State::kBound;
+  enter(id, State::kBound);
   add_event(id, EventKind::kAddrError, over ? -ETIMEDOUT : -error);
 }
 
 void Service::finish_resolving(CmId& id, const Address& source) {
   if (id.device == 0 && !attach(id, source)) {
-    id.state = State::kBound;
+    // The command's own id has not left this state.
+    if (id.state != State::kBound) enter(id, State::kBound);
     add_event(id, EventKind::kAddrError, -ENODEV);
     return;
   }
   id.source.gid = source.gid;
   id.source.scope = source.scope;
-  id.state = State::kAddressResolved;
+  enter(id, State::kAddressResolved);
   add_event(id, EventKind::kAddrResolved);
 }
 
@@ -118,6 +122,7 @@ void Service::advance(Time now) {
   }
   if (doubts_end_ <= now) end_doubts(now);
   write_journals();
+  assert_consistent();
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -16,18 +16,10 @@
 namespace dapple::dappled::rdma_cm {
 namespace {
 
-bool is_family(const Address& address, bool may_be_none) {
-  return address.family == AF_INET || address.family == AF_INET6 || (may_be_none && address.family == 0);
-}
-
 // Within this time, the members of a dappled that died connect to the next one.
 constexpr Time kArrival = 3'000'000'000;
 // Longer than a program waits for an answer.
 constexpr Time kRepetition = 15'000'000'000;
-
-bool is_event(const UnreadEvent& event) {
-  return event.kind <= static_cast<uint8_t>(EventKind::kTimewaitExit);
-}
 
 // The event's data were lost with the dappled that died.
 bool had_data(const IdState& id, EventKind kind) {
@@ -35,20 +27,6 @@ bool had_data(const IdState& id, EventKind kind) {
 }
 
 }  // namespace
-
-bool Service::is_possible(const IdState& id) const {
-  if (id.number >= IdTable::kNumbers || id.state > State::kRemoved || id.exchange > Exchange::kOver) return false;
-  const bool bound = id.state != State::kIdle;
-  if (!is_family(id.source, !bound) || !is_family(id.destination, !bound)) return false;
-  if (id.gid_index >= soft::kMaxGids || id.unread_count > IdState::kMaxUnread) return false;
-  if (id.has_port != 0 && (!bound || id.source.port == 0)) return false;
-  if (!is_event(id.handed)) return false;
-  for (uint8_t i = 0; i < id.unread_count; i++) {
-    if (!is_event(id.unread[i])) return false;
-  }
-  return id.port_space == RDMA_PS_TCP || id.port_space == RDMA_PS_UDP || id.port_space == RDMA_PS_IPOIB ||
-         id.port_space == RDMA_PS_IB;
-}
 
 void Service::restore(Time now, Channel& channel, std::span<const std::byte> bytes, Restoration& outcome) {
   JournalEntry entry;
@@ -58,6 +36,9 @@ void Service::restore(Time now, Channel& channel, std::span<const std::byte> byt
   // A second copy of an id that was moved in the journal.
   if (ids_.find(channel, entry.id.number) != nullptr) return;
   CmId* id = new (std::nothrow) CmId;
+  const State state = entry.id.state;
+  // A listener is only bound until it listens again.
+  if (state == State::kListen) entry.id.state = State::kBound;
   if (id != nullptr) {
     static_cast<IdState&>(*id) = entry.id;
     id->channel = &channel;
@@ -71,9 +52,15 @@ void Service::restore(Time now, Channel& channel, std::span<const std::byte> byt
   ids_.keep_away(id->number);
   channel.ids.add(*id);
   channel.repeats_until = now + kRepetition;
-  const bool whole = resume(now, *id, entry.connection, outcome) && resume_memberships(*id, entry);
-  if (!whole) outcome.error = ENOMEM;
-  write(*id);
+  if (!resume(now, *id, state, entry.connection, outcome) || !resume_memberships(*id, entry)) {
+    // The caller closes the channel, because an id is incomplete.
+    outcome.error = ENOMEM;
+    return;
+  }
+  note(*id);
+  write_journals();
+  rdma_cm::assert_consistent(channel);
+  assert_consistent();
 }
 
 // False without memory for the event. No program waits for an event of an id that it does not know.
@@ -81,14 +68,13 @@ bool Service::tell(CmId& id, EventKind kind, int status) {
   return add_event(id, kind, status) != nullptr || id.uid == 0;
 }
 
-bool Service::resume(Time now, CmId& id, const cm::Saved& saved, Restoration& outcome) {
+bool Service::resume(Time now, CmId& id, State state, const cm::Saved& saved, Restoration& outcome) {
   UnreadEvent unread[IdState::kMaxUnread];
   const uint8_t unread_count = id.unread_count;
   std::copy_n(id.unread, unread_count, unread);
   id.unread_count = 0;
   const bool had_port = id.has_port != 0;
   id.has_port = 0;
-  const State state = id.state;
   // A listener shares its port with nobody, but the others may share with each other as before. Another program may
   // have got the port: then a listener ends, and an id that is only bound learns of it when it is to listen. The port
   // of an id that connects is only a name.
@@ -105,7 +91,7 @@ bool Service::resume(Time now, CmId& id, const cm::Saved& saved, Restoration& ou
   if (!resume_events(id, {unread, unread_count})) return false;
   if (removed) {
     // As in refresh_devices().
-    id.state = State::kRemoved;
+    enter(id, State::kRemoved);
     return tell(id, EventKind::kDeviceRemoval);
   }
   switch (state) {
@@ -141,7 +127,6 @@ bool Service::resume_events(CmId& id, std::span<const UnreadEvent> unread) {
 // A listener that cannot listen again is of no use any more, as after the removal of its device, and its program must
 // destroy it.
 bool Service::resume_listening(CmId& id, Restoration& outcome) {
-  id.state = State::kBound;
   // Requests that no program had read were lost with the dappled that died.
   id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMaxBacklog);
   const int error = start_listening(id);
@@ -149,18 +134,19 @@ bool Service::resume_listening(CmId& id, Restoration& outcome) {
   outcome.lost_listeners++;
   outcome.lost_port = id.source.port;
   id.connection = cm::kNoId;
-  id.state = State::kRemoved;
+  enter(id, State::kRemoved);
   return tell(id, EventKind::kDeviceRemoval, -error);
 }
 
 bool Service::resume_memberships(CmId& id, const JournalEntry& entry) {
-  const uint32_t count = std::min(entry.membership_count, JournalEntry::kMaxMemberships);
+  // Only datagrams have groups.
+  const uint32_t count = id.is_datagram() ? std::min(entry.membership_count, JournalEntry::kMaxMemberships) : 0;
   for (uint32_t i = 0; i < count; i++) {
     const SavedMembership& saved = entry.memberships[i];
     Address group;
     group.family = saved.family;
     group.gid = saved.group;
-    if (!is_family(group, false)) continue;
+    if (group.family != AF_INET && group.family != AF_INET6) continue;
     Membership* membership =
         membership_count_ < kMaxMemberships ? add_membership(id, saved.number, saved.uid, group) : nullptr;
     if (membership == nullptr) return false;
@@ -187,6 +173,7 @@ bool Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
     if (status != cm::Status::kOk) connection = cm::kNoId;
   }
   if (goes_on && connection != cm::kNoId) {
+    assert(id.connection == cm::kNoId);
     id.connection = connection;
     id.unsure = find_gid(world_.devices(), saved.path.remote, 0).device != nullptr;
     if (id.unsure) doubts_end_ = now + kArrival;
@@ -194,14 +181,14 @@ bool Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
   }
   // The connection does not continue: the peer and the program are informed now.
   if (connection != cm::kNoId) manager_->destroy(now, connection);
-  id.exchange = Exchange::kOver;
+  if (exchange != Exchange::kOver) enter(id, Exchange::kOver);
   if (id.state == State::kDisconnect) {
     // A time wait that was refused has not ended here. One that had ended is no state that can be restored.
     const bool waited = status == cm::Status::kInUse || status == cm::Status::kNoRoom;
     return !waited || tell(id, EventKind::kTimewaitExit);
   }
   if (exchange == Exchange::kEstablished) {
-    id.state = State::kDisconnect;
+    enter(id, State::kDisconnect);
     return tell(id, EventKind::kDisconnected, -ECONNRESET);
   }
   if (exchange == Exchange::kReqSent) return tell(id, EventKind::kUnreachable, -ECONNRESET);

@@ -76,6 +76,10 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
   // could keep the token.
   if (error == 0 && call.changed != nullptr && answer.length == 0) call.changed->last_token = token;
   write_journals();
+  rdma_cm::assert_consistent(channel);
+  if (source != nullptr) rdma_cm::assert_consistent(*source);
+  assert_consistent();
+  assert(answer.length <= room && (error == 0 || answer.length == 0));
   return error == kDoneBefore ? 0 : error;
 }
 
@@ -103,6 +107,15 @@ void Service::receive(Time now, const cm::Path& path, std::span<const std::byte>
   manager_->receive(now, path, mad);
   settle(now);
   write_journals();
+  assert_consistent();
+}
+
+void Service::assert_consistent() const {
+  assert(!afterwards_);
+  assert(changed_ == nullptr);
+  assert(resolving_.size() <= ids_.size());
+  assert(membership_count_ <= kMaxMemberships && (membership_count_ == 0 || ids_.size() > 0));
+  assert(manager_->listeners() <= ids_.size());
 }
 
 void Service::refresh_devices() {
@@ -110,11 +123,12 @@ void Service::refresh_devices() {
   ids_.visit([this](CmId& id) {
     if (id.device == 0 || id.state == State::kRemoved || world_.devices().find(id.device) != nullptr) return;
     resolving_.cancel(id);
-    id.state = State::kRemoved;
+    enter(id, State::kRemoved);
     note(id);
     add_event(id, EventKind::kDeviceRemoval);
   });
   write_journals();
+  assert_consistent();
 }
 
 }  // namespace dapple::dappled::rdma_cm

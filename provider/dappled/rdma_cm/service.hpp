@@ -46,7 +46,7 @@ class Service final : private cm::Host {
   // The limit of unread events: a program may cause events again and again without reading them.
   static constexpr uint32_t kMaxUnread = 65536;
   static constexpr uint32_t kMaxMemberships = 4096;
-  static constexpr uint32_t kMaxBacklog = 1024;
+  static constexpr uint32_t kMaxBacklog = IdState::kMaxBacklog;
 
   // nullptr without memory. The world outlives the service.
   static std::unique_ptr<Service> create(World& world, const Settings& settings);
@@ -142,6 +142,8 @@ class Service final : private cm::Host {
   int look_up(const Channel& channel, uint32_t number, CmId*& id) const;
   int find(Call& call, uint32_t number, CmId*& id);
   int find_with_device(Call& call, uint32_t number, CmId*& id);
+  // Asserts the conditions that hold between two calls. An id's are asserted when it is written to the journal.
+  void assert_consistent() const;
 
   // lifecycle.cpp
   int create_id(Call& call);
@@ -243,9 +245,8 @@ class Service final : private cm::Host {
   void forget(CmId& id);
 
   // restoration.cpp
-  bool is_possible(const IdState& state) const;
   // These are false without memory.
-  bool resume(Time now, CmId& id, const cm::Saved& saved, Restoration& outcome);
+  bool resume(Time now, CmId& id, State state, const cm::Saved& saved, Restoration& outcome);
   bool resume_events(CmId& id, std::span<const UnreadEvent> unread);
   bool resume_listening(CmId& id, Restoration& outcome);
   bool resume_memberships(CmId& id, const JournalEntry& entry);

@@ -338,6 +338,21 @@ void listen__backlog_full_of_one_sender__gives_way_to_another(void** state) {
   pair.finish();
 }
 
+void accept__listener_or_disconnected_id__refused(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  const uint32_t listener = pair.server.create(pair.passive, RDMA_PS_TCP, 78);
+  assert_int_equal(pair.server.bind(pair.passive, listener, ipv4(2, 7175)), 0);
+  assert_int_equal(pair.server.listen(pair.passive, listener), 0);
+  assert_int_equal(pair.server.accept(pair.passive, listener, 78, parameters(1)), EINVAL);
+  assert_int_equal(pair.server.accept(pair.passive, listener, 78, {}), EINVAL);
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  assert_int_equal(pair.client.accept(pair.active, pair.connecting, 11, {}), EINVAL);
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(1)), EINVAL);
+  pair.finish();
+}
+
 void notify__communication_established__stands_for_the_rtu(void** state) {
   Pair& pair = pair_of(state);
   pair.respond();
@@ -403,6 +418,7 @@ int main() {
       RDMA_CM_TEST(listen__backlog__counts_unread_requests),
       RDMA_CM_TEST(request__impossible_addresses__is_rejected),
       RDMA_CM_TEST(listen__backlog_full_of_one_sender__gives_way_to_another),
+      RDMA_CM_TEST(accept__listener_or_disconnected_id__refused),
       RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
       RDMA_CM_TEST(device_removal__of_a_connection__leaves_destroying),
       RDMA_CM_TEST(query_route__of_the_new_id__has_both_addresses),

@@ -3,6 +3,7 @@
 //
 // dappled dies, and the next dappled takes over.
 #include "provider/dappled/rdma_cm/journal.hpp"
+#include "provider/member/messages.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
 using namespace dapple::dappled::rdma_cm;
@@ -516,6 +517,56 @@ void restore__garbage__is_ignored_or_harmless(void** state) {
   pair.server.event(pair.passive, EventKind::kDisconnected);
 }
 
+// A journal that its program has damaged may hold any bytes. Each entry has one member that contradicts the others.
+void restore__entry_that_contradicts_itself__is_ignored(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  const auto entry_of = [](const Host::Journal& journal, State wanted) {
+    JournalEntry entry;
+    for (const auto& bytes : journal) {
+      if (bytes.empty()) continue;
+      memcpy(static_cast<void*>(&entry), bytes.data(), sizeof entry);
+      if (entry.id.state == wanted) return entry;
+    }
+    fail();
+    return entry;
+  };
+  const JournalEntry listener = entry_of(pair.server.journals[&pair.passive], State::kListen);
+  const JournalEntry connection = entry_of(pair.server.journals[&pair.passive], State::kConnect);
+  const auto ids_of = [&pair](const JournalEntry& entry, auto change) {
+    JournalEntry changed = entry;
+    change(changed.id);
+    Channel channel;
+    Restoration outcome;
+    pair.client.service->restore(pair.client.now, channel, std::as_bytes(std::span(&changed, 1)), outcome);
+    assert_int_equal(outcome.error, 0);
+    const uint32_t ids = channel.ids.size();
+    pair.client.service->close(pair.client.now, channel);
+    pair.client.out.clear();
+    pair.client.journals.erase(&channel);
+    return ids;
+  };
+  assert_int_equal(ids_of(listener, [](IdState&) {}), 1);
+  assert_int_equal(ids_of(connection, [](IdState&) {}), 1);
+
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.has_port = 0; }), 0);
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.source.port = 0; }), 0);
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.reuse_address = 1; }), 0);
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.backlog = IdState::kMaxBacklog + 1; }), 0);
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.exchange = Exchange::kEstablished; }), 0);
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.source.family = 0; }), 0);
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.port_space = 1; }), 0);
+  assert_int_equal(ids_of(listener, [](IdState& id) { id.state = State::kIdle; }), 0);
+
+  assert_int_equal(ids_of(connection, [](IdState& id) { id.exchange = Exchange::kNone; }), 0);
+  assert_int_equal(ids_of(connection, [](IdState& id) { id.device = 0; }), 0);
+  assert_int_equal(ids_of(connection, [](IdState& id) { id.gid_index = dapple::soft::kMaxGids; }), 0);
+  assert_int_equal(ids_of(connection, [](IdState& id) { id.state = State::kDisconnect; }), 0);
+  assert_int_equal(ids_of(connection, [](IdState& id) { id.state = State::kRouteResolved; }), 0);
+  assert_int_equal(ids_of(connection, [](IdState& id) { id.unread_count = IdState::kMaxUnread + 1; }), 0);
+  pair.finish();
+}
+
 }  // namespace
 
 int main() {
@@ -546,6 +597,7 @@ int main() {
       RDMA_CM_TEST(restore__program_died_with_its_dappled__peer_hears_of_it),
       RDMA_CM_TEST(restore__both_ends_here__stay_connected),
       RDMA_CM_TEST(restore__garbage__is_ignored_or_harmless),
+      RDMA_CM_TEST(restore__entry_that_contradicts_itself__is_ignored),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
