@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "provider/dappled/limits.hpp"
 #include "provider/dappled/namespace_identity.hpp"
@@ -92,12 +93,22 @@ bool Server::run() {
       accept_all();
     }
     if (slots_left_) slots_left_ = slots_.tidy();
+    assert_consistent();
   }
   cm_.drop_wire();
   // Frees the port before the name: a successor that gets the name may take the port at once.
   slots_.close();
   listener_.reset();
   return !stops && !yielded_;
+}
+
+void Server::assert_consistent() const {
+  assert(members_ <= connection_count_ && connection_count_ <= kMaxConnections);
+  assert(connection_count_ - members_ <= kMaxStrangers);
+  assert(waiting_ <= members_);
+  assert(told_generation_ <= devices_.generation());
+  // The wire's socket is slot 0's.
+  assert(!cm_.has_wire() || slots_.group().exists());
 }
 
 int Server::wait_time() const {
@@ -169,6 +180,7 @@ void Server::accept_one(soft::OwnedFd socket) {
     connection.uid = who.uid;
     connection.process = who.pid;
     connection.trusted = trusted;
+    assert(connection.slot == 0 && connection.waits_for_port == 0 && connection.held.key == 0);
     connection.socket = std::move(socket);
     watch(connection.socket.get(), i, true);
     connection_count_++;
@@ -178,23 +190,31 @@ void Server::accept_one(soft::OwnedFd socket) {
 }
 
 void Server::wait_for_port(Connection& connection, Milliseconds until) {
+  assert(connection.waits_for_port == 0 || waiting_ > 0);
+  // A connection that has a slot has nothing to wait for.
+  assert(until == 0 || connection.slot == 0);
   waiting_ += until != 0 ? 1U : 0U;
   waiting_ -= connection.waits_for_port != 0 ? 1U : 0U;
   connection.waits_for_port = until;
 }
 
+// The slot becomes free when its owner's lease is gone.
+void Server::leave_slot(Connection& connection) {
+  if (connection.slot == 0) return;
+  slots_.leave(connection.slot);
+  slots_left_ = true;
+  connection.slot = 0;
+}
+
 void Server::drop(Connection& connection) {
+  assert(connection.socket && connection_count_ > 0 && (!connection.trusted || members_ > 0));
   wait_for_port(connection, 0);
   cm_.captures().remove(number_of(connection));
   resume(connection);
   connection.socket.reset();
   connection_count_--;
   if (connection.trusted && --members_ == 0) alone_since_ = now();
-  if (connection.slot != 0) {
-    slots_.leave(connection.slot);
-    slots_left_ = true;
-  }
-  connection.slot = 0;
+  leave_slot(connection);
 }
 
 void Server::drop_malformed(Connection& connection) {
@@ -265,11 +285,7 @@ void Server::send_reply(Connection& connection, std::span<const std::byte> messa
   if (descriptors.empty() || (error != ETOOMANYREFS && error != ENOMEM && error != ENOBUFS)) return drop(connection);
   soft::Problem problem;
   problem.set(error, "dappled cannot hand over descriptors: %s", strerror(error));
-  if (connection.slot != 0) {
-    slots_.leave(connection.slot);
-    slots_left_ = true;
-    connection.slot = 0;
-  }
+  leave_slot(connection);
   refuse(connection, problem);
 }
 
@@ -347,6 +363,7 @@ void Server::grant_slot(Connection& connection) {
   }
   wait_for_port(connection, 0);
   if (grant != Slots::Grant::kGranted) return refuse(connection, problem);
+  assert(slot != 0 && slot < slots_.group().size() && lease);
   connection.slot = slot;
   // A program that has a slot can be reached, so its peers may ask for services from now on.
   give_wire(problem);

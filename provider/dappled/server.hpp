@@ -130,6 +130,9 @@ class Server final : private GidUsers {
   int wait_for_cm(int milliseconds) const;
   Milliseconds linger() const;
   bool finished();
+  // Asserts the conditions that hold between two turns of the loop.
+  void assert_consistent() const;
+  void leave_slot(Connection& connection);
   void watch(int fd, uint64_t key, bool on);
   uint32_t number_of(const Connection& connection) const { return static_cast<uint32_t>(&connection - connections_); }
 

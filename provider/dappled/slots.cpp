@@ -90,6 +90,8 @@ bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
     lease = take_lease(candidate);
     // The slot cannot be taken: a process that is not a member holds the name, or no descriptor is left.
     if (!lease) continue;
+    // Slot 0 is never free.
+    assert(candidate != 0 && group_.socket(candidate) >= 0);
     slot = last_ = candidate;
     return true;
   }
@@ -135,12 +137,21 @@ Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& pr
   }
   free_pages(slot);
   states_[slot] = State::kOwned;
+  assert(lease);
+  assert_consistent();
   return Grant::kGranted;
+}
+
+void Slots::assert_consistent() const {
+  assert(group_.size() <= soft::kMaxSlots && states_[0] == State::kOwned);
+  assert(last_ == 0 || last_ < group_.size());
+  for (uint32_t slot = 1; slot < soft::kMaxSlots; slot++) assert(slot < group_.size() || states_[slot] == State::kFree);
 }
 
 void Slots::find_left() {
   // A slot in use belongs to an owner that has not announced itself yet, or never will.
   for (uint32_t slot = 1; slot < group_.size(); slot++) {
+    assert(states_[slot] == State::kFree);
     if (slot_in_use(slot)) {
       states_[slot] = State::kLeft;
     } else {
@@ -170,11 +181,13 @@ bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& pr
     return false;
   }
   states_[slot] = State::kOwned;
+  assert_consistent();
   return true;
 }
 
 void Slots::leave(uint32_t slot) {
   assert(slot < group_.size() && states_[slot] == State::kOwned);
+  assert(slot != 0);
   states_[slot] = State::kLeft;
   tidy();
 }
@@ -210,6 +223,7 @@ bool Slots::tidy() {
       states_[slot] = State::kFree;
     }
   }
+  assert_consistent();
   return any;
 }
 

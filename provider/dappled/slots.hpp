@@ -51,6 +51,8 @@ class Slots {
 
   // Uses `file` for the counters, or makes one if it is invalid. Covers the slots of the group. 0, or an errno.
   int have_counters(soft::OwnedFd file);
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   bool have_port(Grant& grant, soft::Problem& problem);
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);
   void name_squatter(soft::Problem& problem) const;

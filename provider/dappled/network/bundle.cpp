@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include <cassert>
 #include <span>
 
 #include "provider/member/messages.hpp"
@@ -24,6 +25,7 @@ constexpr int kQueueBytes = 1 << 20;
 }  // namespace
 
 int Bundle::create() {
+  assert(!queue_);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno;
   writer_.reset(ends[0]);
@@ -33,6 +35,7 @@ int Bundle::create() {
 }
 
 int Bundle::add(uint32_t index, int socket) {
+  assert(writer_ && socket >= 0);
   const Entry entry = {soft::kMagic, index};
   const std::span<const Entry, 1> bytes(&entry, 1);
   return soft::send_message(writer_.get(), std::as_bytes(bytes), std::span(&socket, 1), MSG_DONTWAIT);

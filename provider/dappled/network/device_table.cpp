@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 #include <initializer_list>
 
 namespace dapple::dappled {
@@ -58,6 +59,8 @@ void DeviceTable::add_gid(soft::DeviceInfo& device, const uint8_t* gid) const {
   if (place_of(device.gids, gid) != soft::kMaxGids) return;
   for (uint32_t i = 0; i < soft::kMaxGids; i++) {
     soft::GidEntry& entry = device.gids[i];
+    // An address has one place.
+    assert(entry.valid == 0 || memcmp(entry.gid, gid, sizeof entry.gid) != 0);
     if (entry.valid != 0 || (users_ != nullptr && users_->uses_gid(device, i))) continue;
     entry.valid = 1;
     memcpy(entry.gid, gid, sizeof entry.gid);
@@ -97,6 +100,7 @@ uint64_t DeviceTable::guid_of(const Netdev& netdev) const {
 void DeviceTable::add(const Netdev& netdev, std::span<const uint32_t> freed) {
   uint32_t index = soft::kFirstDeviceIndex;
   while (find(index) != nullptr || std::find(freed.begin(), freed.end(), index) != freed.end()) index++;
+  assert(count_ < soft::kMaxDevices);
   soft::DeviceInfo& device = devices_[count_++];
   device = {};
   device.index = index;
@@ -109,6 +113,16 @@ void DeviceTable::add(const Netdev& netdev, std::span<const uint32_t> freed) {
 void DeviceTable::sort() {
   std::sort(devices_, devices_ + count_,
             [](const soft::DeviceInfo& a, const soft::DeviceInfo& b) { return a.index < b.index; });
+}
+
+void DeviceTable::assert_consistent() const {
+  assert(count_ <= soft::kMaxDevices);
+  for (uint32_t i = 0; i < count_; i++) {
+    [[maybe_unused]] const soft::DeviceInfo& device = devices_[i];
+    assert(device.index >= soft::kFirstDeviceIndex && device.guid != 0 && device.netdev_index != 0);
+    // Programs know a device by its index.
+    assert(i == 0 || devices_[i - 1].index < device.index);
+  }
 }
 
 void DeviceTable::update(const Netdevs& netdevs) {
@@ -136,6 +150,7 @@ void DeviceTable::update(const Netdevs& netdevs) {
     }
   }
   sort();
+  assert_consistent();
 }
 
 void DeviceTable::restore(const soft::AnnouncedDevice& known) {
@@ -161,6 +176,7 @@ void DeviceTable::restore(const soft::AnnouncedDevice& known) {
   device->generation++;
   generation_++;
   sort();
+  assert_consistent();
 }
 
 void DeviceTable::restore_gids(const soft::AnnounceGidsRequest& known) {
@@ -185,6 +201,7 @@ void DeviceTable::restore_gids(const soft::AnnounceGidsRequest& known) {
   device.restored = known.generation;
   device.generation = std::max(device.generation, known.generation) + 1;
   generation_++;
+  assert_consistent();
 }
 
 }  // namespace dapple::dappled

@@ -5,6 +5,7 @@
 // that last as long as the netdev does.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <span>
 
@@ -41,7 +42,10 @@ class DeviceTable {
 
   uint32_t generation() const { return generation_; }
   uint32_t count() const { return count_; }
-  const soft::DeviceInfo& at(uint32_t place) const { return devices_[place]; }
+  const soft::DeviceInfo& at(uint32_t place) const {
+    assert(place < count_);
+    return devices_[place];
+  }
   const soft::DeviceInfo* find(uint32_t index) const;
 
  private:
@@ -50,6 +54,8 @@ class DeviceTable {
   void refresh(soft::DeviceInfo& device, const Netdev& netdev);
   void add_gid(soft::DeviceInfo& device, const uint8_t* gid) const;
   void sort();
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
 
   uint64_t identity_;
   GidUsers* users_;

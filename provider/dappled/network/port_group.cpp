@@ -94,7 +94,16 @@ soft::OwnedFd PortGroup::bound_socket(bool shared, int& error) const {
   return socket;
 }
 
+void PortGroup::assert_consistent() const {
+  assert(size_ <= soft::kMaxSlots);
+  // The bundle keeps the indexes of all sockets when this dappled dies.
+  assert(exists() == static_cast<bool>(bundle_));
+  assert(!exists() || (sockets_[0] && sockets_[size_ - 1]));
+  assert(size_ == soft::kMaxSlots || !sockets_[size_]);
+}
+
 bool PortGroup::create(soft::Problem& problem) {
+  assert(!exists());
   int error = 0;
   dual_stack_ = true;
   // This bind fails while sockets of a dying group remain, because it lacks SO_REUSEPORT. Beside those sockets, the
@@ -122,10 +131,12 @@ bool PortGroup::create(soft::Problem& problem) {
     close();
     return false;
   }
+  assert(size_ >= 2);
   return true;
 }
 
 bool PortGroup::take_over(soft::OwnedFd writer, soft::OwnedFd queue, soft::Problem& problem) {
+  assert(!exists());
   Bundle bundle;
   bundle.adopt(std::move(writer), std::move(queue));
   soft::OwnedFd sockets[soft::kMaxSlots];
@@ -141,10 +152,12 @@ bool PortGroup::take_over(soft::OwnedFd writer, soft::OwnedFd queue, soft::Probl
   size_ = static_cast<uint32_t>(count);
   for (uint32_t i = 0; i < size_; i++) sockets_[i] = std::move(sockets[i]);
   bundle_ = std::move(bundle);
+  assert_consistent();
   return steer(problem);
 }
 
 bool PortGroup::grow(soft::Problem& problem) {
+  assert(exists());
   const uint32_t before = size_;
   int error = size_ == soft::kMaxSlots ? ENOSPC : 0;
   // The first growth makes the total a multiple of kSlotsAtOnce.
@@ -155,6 +168,7 @@ bool PortGroup::grow(soft::Problem& problem) {
     if (socket) error = bundle_.add(size_, socket.get());
     if (error == 0) sockets_[size_++] = std::move(socket);
   }
+  assert_consistent();
   if (size_ == before) {
     if (error == ENOSPC) {
       problem.set(error, "all %u slots of UDP port %u are in use; end a program, or use another network namespace",
@@ -185,6 +199,7 @@ bool PortGroup::steer(soft::Problem& problem) {
 }
 
 void PortGroup::idle(uint32_t slot) {
+  assert(slot < size_);
   const int socket = sockets_[slot].get();
   drop_everything(socket);
   leave_multicast_groups(socket, dual_stack_);

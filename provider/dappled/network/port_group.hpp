@@ -6,6 +6,7 @@
 // the bundle keep all sockets open while a member lives.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "provider/dappled/network/bundle.hpp"
@@ -29,7 +30,10 @@ class PortGroup {
   bool exists() const { return size_ != 0; }
   uint32_t size() const { return size_; }
   bool dual_stack() const { return dual_stack_; }
-  int socket(uint32_t slot) const { return sockets_[slot].get(); }
+  int socket(uint32_t slot) const {
+    assert(slot < size_);
+    return sockets_[slot].get();
+  }
   const Bundle& bundle() const { return bundle_; }
 
   // Makes a slot idle: it then drops packets. Empties it and leaves its multicast groups.
@@ -42,6 +46,8 @@ class PortGroup {
  private:
   soft::OwnedFd bound_socket(bool shared, int& error) const;
   bool steer(soft::Problem& problem);
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
 
   uint16_t port_;
   bool dual_stack_ = false;
