@@ -19,6 +19,12 @@ function(dapple_plain_twin name)
   dapple_no_exceptions(${name}_plain)
 endfunction()
 
+# dapple_keep_asserts(targets...): assertions stay in every build. For processes of our own, which another one replaces: a
+# crash costs little there, and a wrong state costs much.
+function(dapple_keep_asserts)
+  set_target_properties(${ARGN} PROPERTIES DAPPLE_KEEPS_ASSERTS ON)
+endfunction()
+
 # dapple_no_exceptions(TARGET): compiles without exceptions and RTTI. The unwind tables stay, because cancelled threads
 # unwind through this code; the compilers of some architectures would leave them out.
 function(dapple_no_exceptions target)

@@ -22,12 +22,30 @@ endif()
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# A program's process belongs to the program: an assertion of ours must not end it, so the libraries have none. Test builds
+# have them everywhere. dapple_keep_asserts() sets the property of a target that has them in every build.
+if(DAPPLE_ASSERTS STREQUAL "")
+  string(COMPARE EQUAL "${CMAKE_BUILD_TYPE}" Debug DAPPLE_HAS_ASSERTS)
+else()
+  set(DAPPLE_HAS_ASSERTS ${DAPPLE_ASSERTS})
+endif()
+# Most build types define NDEBUG.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+set(with_asserts) # the option that a target with assertions needs
+set(without_asserts -DNDEBUG)
+if("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}" MATCHES "-DNDEBUG")
+  set(with_asserts -UNDEBUG)
+  set(without_asserts)
+endif()
+set(has_asserts $<OR:$<BOOL:${DAPPLE_HAS_ASSERTS}>,$<BOOL:$<TARGET_PROPERTY:DAPPLE_KEEPS_ASSERTS>>>)
+
 # All targets use dapple_flags, except the few that sanitizers must leave alone.
 add_library(dapple_plain_flags INTERFACE)
 target_compile_options(dapple_plain_flags INTERFACE
   -Wall -Wextra -Wshadow -Wundef -Wformat=2
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   -fstack-protector-strong
+  $<IF:${has_asserts},${with_asserts},${without_asserts}>
   $<$<BOOL:${DAPPLE_WERROR}>:-Werror>)
 # Sources include private headers by their path from the root; the dependency check reads these paths.
 target_include_directories(dapple_plain_flags INTERFACE ${CMAKE_SOURCE_DIR})
