@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cassert>
+
 #include "provider/emulator/say.hpp"
 
 namespace dapple::provider {
@@ -50,6 +52,7 @@ bool Claims::open() {
 // A file that is open for reading takes locks for readers only, so the claim comes before the look. Two processes that
 // claim at the same time may both be refused.
 bool Claims::claim(uint64_t first, uint64_t count) {
+  assert(count > 0);
   static bool said = false;
   short type = F_RDLCK;
   if (!open() || lock_bytes(F_OFD_SETLK, &type, first, count) != 0) {
@@ -64,6 +67,8 @@ bool Claims::claim(uint64_t first, uint64_t count) {
 }
 
 void Claims::give_up(uint64_t first, uint64_t count) {
+  // To the kernel, a length of 0 is the rest of the file.
+  assert(count > 0);
   short type = F_UNLCK;
   if (file >= 0) lock_bytes(F_OFD_SETLK, &type, first, count);
 }

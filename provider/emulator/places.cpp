@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 namespace dapple::provider {
@@ -87,6 +88,7 @@ struct Places::Mapping {
 
 // The piece of a shared mapping that begins at an address in it. False if there are too many windows.
 bool Places::place_of(const Mapping& mapping, uintptr_t address, Piece* piece) {
+  assert(mapping.is_shared && mapping.begin <= address && address < mapping.end);
   const uint64_t offset = mapping.offset + (address - mapping.begin);
   const Window window = {mapping.device, mapping.inode, offset / kWindow, mapping.is_sysv};
   const auto [found, is_new] = windows_.try_emplace(window, by_number_.size());
@@ -99,11 +101,13 @@ bool Places::place_of(const Mapping& mapping, uintptr_t address, Piece* piece) {
   }
   const uint64_t within = offset % kWindow;
   const size_t length = std::min<uint64_t>(mapping.end - address, kWindow - within);
+  assert(windows_.size() == by_number_.size() && length > 0);
   *piece = {address, length, kShared + found->second * kWindow + within};
   return true;
 }
 
 int Places::cut(uintptr_t begin, uintptr_t end, std::vector<Piece>* pieces) {
+  assert(begin < end);
   pieces->clear();
   const auto add = [&](const Piece& piece) {
     if (!pieces->empty()) {
@@ -144,6 +148,8 @@ int Places::cut(uintptr_t begin, uintptr_t end, std::vector<Piece>* pieces) {
     }
   }
   add_private(at, end);
+  assert(!pieces->empty() && pieces->front().address == begin);
+  assert(pieces->back().address + pieces->back().length == end);
   return 0;
 }
 
@@ -151,6 +157,7 @@ uint64_t Places::number_of(uintptr_t place) const {
   constexpr int kPageBits = 12;
   constexpr int kBitsInWindow = 28;
   static_assert(kWindow == uintptr_t{1} << (kPageBits + kBitsInWindow));
+  assert(is_shared(place) && (place - kShared) / kWindow < by_number_.size());
   const Window& window = by_number_[(place - kShared) / kWindow];
   uint64_t hash = window.is_sysv;
   for (const uint64_t part : {window.device, window.inode, window.index}) {

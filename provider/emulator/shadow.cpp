@@ -24,7 +24,9 @@ using Page = ShadowPages::Page;
 constexpr size_t kPage = Shadow::kPage;
 
 void forget(std::vector<ShadowRegion*>& list, const ShadowRegion* region) {
-  list.erase(std::find(list.begin(), list.end(), region));
+  const auto found = std::find(list.begin(), list.end(), region);
+  assert(found != list.end());
+  list.erase(found);
 }
 
 // True if each page from begin to end is readable. Asks the kernel, because a load would fault.
@@ -60,6 +62,15 @@ bool Shadow::in_child() const {
   return getpid() != owner_;
 }
 
+void Shadow::assert_consistent() const {
+  // Only regions use pages: those that are registered, and removed ones that wait for syncs.
+  assert(!regions_.empty() || !removed_.empty() || pages_.num_used() == 0);
+  assert(removed_.empty() == (num_waiting_pages_ == 0) && removed_.size() <= num_waiting_pages_);
+  assert(removed_.size() <= kMaxWaitingRegions && num_waiting_pages_ <= kMaxWaitingPages);
+  assert(regions_.empty() || regions_.back()->view != nullptr);
+  assert(removed_.empty() || (removed_.front()->view == nullptr && removed_.front()->num_waiting > 0));
+}
+
 Shadow::Span Shadow::pages_of(uintptr_t address, size_t length) const {
   return {address & ~(page_size_ - 1), ((address + length - 1) & ~(page_size_ - 1)) + page_size_};
 }
@@ -80,6 +91,7 @@ int Shadow::take(const std::vector<Piece>& pieces) {
 }
 
 int Shadow::take(const Piece& piece) {
+  assert(piece.length > 0 && piece.length % kPage == 0 && piece.place % kPage == piece.address % kPage);
   int error = ENOMEM;
   uintptr_t at = piece.place;
   while (at < piece.end_of_place()) {
@@ -110,6 +122,8 @@ int Shadow::take(const Piece& piece) {
       memcpy(chunk->baseline + (at - chunk->address), memory, length);
       for (; at < fresh_end; at += kPage, ++index) {
         Page& page = chunk->pages[index];
+        // Otherwise use() would count the page twice.
+        assert(!page.is_used());
         page.regions = 1;
         page.moved = 0;
         page.needless = 0;
@@ -133,7 +147,9 @@ bool Shadow::claim(Span places) {
 void Shadow::let_go(Span places) {
   uintptr_t begin = places.begin;  // of a run of pages that no region has any more
   for (uintptr_t at = places.begin; at < places.end; at += kPage) {
-    if (--pages_.find_page(at)->regions == 0) continue;
+    Page& page = *pages_.find_page(at);
+    assert(page.regions > 0);
+    if (--page.regions == 0) continue;
     give_up_claim({begin, at});
     begin = at + kPage;
   }
@@ -184,8 +200,11 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
   if (error == 0) error = take(region->pieces);
   if (error != 0) {
     delete region;
+    assert_consistent();
     return error;
   }
+  assert(region->pieces.front().address == pages.begin);
+  assert(region->pieces.back().address + region->pieces.back().length == pages.end);
   region->view = pages_.map(region->pieces);
   if (region->view == nullptr || !note_places(*region)) {
     if (region->view != nullptr) munmap(region->view, pages.end - pages.begin);
@@ -194,12 +213,14 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
       give_back_unused(places_of(piece));
     }
     delete region;
+    assert_consistent();
     return ENOMEM;
   }
   region->view += address - pages.begin;
   regions_.push_back(region);
   for_each_chunk(*region, [region](Chunk& chunk) { chunk.regions.push_back(region); });
   *added = region;
+  assert_consistent();
   return 0;
 }
 
@@ -223,9 +244,11 @@ bool Shadow::note_places(const ShadowRegion& region) {
 
 // Deletes a region. When the last is gone, other memory may come to its addresses.
 void Shadow::discard(ShadowRegion* region) {
+  assert(region->view == nullptr && region->num_waiting == 0);
   for (const Piece& piece : region->pieces) {
     for (uintptr_t at = piece.address; at < piece.address + piece.length; at += kPage) {
       Page& page = *pages_.find_page(at);
+      assert(page.noted > 0);
       if (--page.noted == 0) page.elsewhere = 0;
     }
   }
@@ -236,6 +259,7 @@ void Shadow::remove(ShadowRegion* region) {
   if (in_child()) return;
   const SignalSafeLock::Guard guard(lock_);
   const Span pages = pages_of(region->address, region->length);
+  assert(region->view != nullptr && region->num_waiting == 0);
   unwatch(*region);
   munmap(region->view - (region->address - pages.begin), pages.end - pages.begin);
   region->view = nullptr;
@@ -253,9 +277,13 @@ void Shadow::remove(ShadowRegion* region) {
     if (region->num_waiting > 0) chunk.removed.push_back(region);
   });
   for (const Piece& piece : region->pieces) give_back_unused(places_of(piece));
-  if (region->num_waiting == 0) return discard(region);
+  if (region->num_waiting == 0) {
+    discard(region);
+    return assert_consistent();
+  }
   removed_.push_back(region);
   while (removed_.size() > kMaxWaitingRegions || num_waiting_pages_ > kMaxWaitingPages) forget_oldest();
+  assert_consistent();
 }
 
 void Shadow::set_peers_read(ShadowRegion* region, bool peers_read) {

@@ -6,6 +6,7 @@
 // them, as whole lines, and with the hazards of hardware.
 #pragma once
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,7 +69,10 @@ struct ShadowRegion {
     }
   }
   // The position of a page among its pages.
-  size_t index_of(uintptr_t page) const { return (page - pieces.front().address) / ShadowPages::kPage; }
+  size_t index_of(uintptr_t page) const {
+    assert(pieces.front().address <= page && page <= pieces.back().address + pieces.back().length);
+    return (page - pieces.front().address) / ShadowPages::kPage;
+  }
   // The address of a place in it; 0 if it has none.
   uintptr_t address_of(uintptr_t place) const {
     const Piece* piece = first_with(place);
@@ -197,8 +201,11 @@ class Shadow {
     }
     std::sort(chunks.begin(), chunks.end());
     chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+    assert(!chunks.empty() && chunks.front() != nullptr);
     for (ShadowPages::Chunk* chunk : chunks) use(*chunk);
   }
+  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  void assert_consistent() const;
   void let_go(Span places);
   void give_back_unused(Span places);
   static Span places_of(const Piece& piece) { return {piece.place, piece.end_of_place()}; }

@@ -25,6 +25,7 @@ struct LinePart {
 LinePart part_of(const ShadowRegion& region, uintptr_t line) {
   const uintptr_t begin = std::max(line, region.address);
   const uintptr_t end = std::min(line + kLine, region.end());
+  assert(end <= begin || end - begin <= kLine);
   return {begin, end > begin ? end - begin : 0};
 }
 
@@ -33,6 +34,7 @@ LinePart part_of(const ShadowRegion& region, uintptr_t line) {
 // Counts the lines of the region in one of its pages that the device has changed since the last sync.
 void Shadow::look_at_unsynced(const ShadowRegion& region, uintptr_t page, uintptr_t place, Tally* tally) {
   const Chunk* chunk = pages_.find(place);
+  assert(chunk != nullptr && chunk->memory != nullptr && ShadowPages::page_of(place) == place);
   for (uintptr_t line = page; line < page + kPage; line += kLine) {
     const LinePart part = part_of(region, line);
     if (part.length == 0) continue;
@@ -47,6 +49,7 @@ void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findin
     alignas(kLine) unsigned char program[kPage];
     const Chunk* chunk = pages_.find(place);
     const Page& page = chunk->pages[ShadowPages::index_in(*chunk, place)];
+    assert(page.regions > 0);
     const iovec to = {program, kPage};
     const iovec from = {reinterpret_cast<void*>(at), kPage};
     const bool look = region.peers_read && page.moved != UINT64_MAX &&

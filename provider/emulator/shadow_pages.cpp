@@ -47,6 +47,7 @@ ShadowPages::Chunk* ShadowPages::find(uintptr_t address) const {
 }
 
 bool ShadowPages::map_chunk(Chunk& chunk) {
+  assert(chunk.memory == nullptr && chunk.baseline == nullptr && chunk.num_used == 0);
   if (chunk.address + kChunk > file_size_) {
     if (ftruncate(file_, static_cast<off_t>(chunk.address + kChunk)) != 0) return false;
     file_size_ = chunk.address + kChunk;
@@ -67,6 +68,7 @@ bool ShadowPages::map_chunk(Chunk& chunk) {
 
 void ShadowPages::unmap_chunk(Chunk& chunk) {
   if (chunk.memory == nullptr) return;
+  assert(chunk.baseline != nullptr);
   munmap(chunk.memory, kChunk);
   munmap(chunk.baseline, kChunk);
   chunk.memory = nullptr;
@@ -84,6 +86,7 @@ ShadowPages::Chunk* ShadowPages::find_shadow(uintptr_t address, uintptr_t* place
   if (chunk == nullptr) return nullptr;
   const uintptr_t elsewhere = chunk->pages[index_in(*chunk, address)].elsewhere;
   if (elsewhere == 0) return chunk;
+  assert(Places::is_shared(elsewhere));
   *place = elsewhere + (address - page_of(address));
   return find(*place);
 }
@@ -107,6 +110,8 @@ ShadowPages::Chunk* ShadowPages::prepare(uintptr_t address) {
 
 void ShadowPages::give_back(Chunk& chunk, uintptr_t begin, uintptr_t end) {
   const size_t num_pages = (end - begin) / kPage;
+  assert(begin < end && chunk.address <= begin && end <= chunk.address + kChunk);
+  assert(chunk.memory != nullptr && num_pages <= chunk.num_used && chunk.num_used <= num_used_);
   num_used_ -= num_pages;
   chunk.num_used -= num_pages;
   // If the kernel refuses, the memory only stays in use.
@@ -122,6 +127,7 @@ void ShadowPages::give_back(Chunk& chunk, uintptr_t begin, uintptr_t end) {
 }
 
 unsigned char* ShadowPages::map(const std::vector<Piece>& pieces) {
+  assert(!pieces.empty());
   size_t length = 0;
   for (const Piece& piece : pieces) length += piece.length;
   constexpr int kRights = PROT_READ | PROT_WRITE;
@@ -141,6 +147,7 @@ unsigned char* ShadowPages::map(const std::vector<Piece>& pieces) {
     }
     at += piece.length;
   }
+  assert(at == view + length);
   return view;
 }
 

@@ -5,6 +5,7 @@
 // and one mapping shows any piece of a region. The file is sparse: only pages in use take memory.
 #pragma once
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,7 +65,10 @@ class ShadowPages {
 
   static uintptr_t chunk_of(uintptr_t address) { return address & ~(kChunk - 1); }
   static uintptr_t page_of(uintptr_t address) { return address & ~(kPage - 1); }
-  static size_t index_in(const Chunk& chunk, uintptr_t address) { return (address - chunk.address) / kPage; }
+  static size_t index_in(const Chunk& chunk, uintptr_t address) {
+    assert(address - chunk.address < kChunk);
+    return (address - chunk.address) / kPage;
+  }
 
   // The chunk that holds the place or address. Null if no part of it was ever in use.
   Chunk* find(uintptr_t address) const;
@@ -77,7 +81,10 @@ class ShadowPages {
   Chunk* prepare(uintptr_t address);
   // use() counts pages of the chunk that are now in use. give_back() counts pages that are unused again, and frees
   // their memory.
-  void use(Chunk& chunk, size_t num_pages) { num_used_ += num_pages, chunk.num_used += num_pages; }
+  void use(Chunk& chunk, size_t num_pages) {
+    assert(chunk.memory != nullptr && chunk.num_used + num_pages <= kPagesOfChunk);
+    num_used_ += num_pages, chunk.num_used += num_pages;
+  }
   void give_back(Chunk& chunk, uintptr_t begin, uintptr_t end);
   size_t num_used() const { return num_used_; }
 

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <bit>
+#include <cassert>
 
 #include "provider/emulator/shadow.hpp"
 
@@ -20,6 +21,7 @@ struct Line {
 
   // Copies a line; memory is its beginning.
   static Line of(const void* memory) {
+    assert(reinterpret_cast<uintptr_t>(memory) % sizeof(Line) == 0);
     Line line;
     for (size_t i = 0; i < kWords; ++i) {
       line.words[i] = __atomic_load_n(static_cast<const uint64_t*>(memory) + i, __ATOMIC_RELAXED);
@@ -73,6 +75,7 @@ void Shadow::note_lost(Chunk& chunk, uintptr_t line, uintptr_t place, const void
 // False if there was nothing to move. Reads each side only once, because either may be written at the same time.
 bool Shadow::sync_line(Chunk& chunk, uintptr_t line, uintptr_t place, bool invalidate) {
   const size_t offset = place - chunk.address;
+  assert(line % kLine == 0 && place % kPage == line % kPage && offset + kLine <= ShadowPages::kChunk);
   const Line program = Line::of(reinterpret_cast<const void*>(line));
   const Line device = Line::of(chunk.memory + offset);
   const Line agreed = Line::of(chunk.baseline + offset);
@@ -120,6 +123,7 @@ void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
       (sync_line(*chunk, line, place + (line - page_address), invalidate) ? moved : needless) |= bit;
     }
     end_sync(page_address);
+    assert((moved & needless) == 0 && (moved | needless) != 0);
     page.moved |= moved;
     page.needless |= needless;
     totals_.needless_lines += static_cast<unsigned>(std::popcount(needless));
@@ -128,6 +132,7 @@ void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
       if (!page.is_used()) pages_.give_back(*chunk, place, place + kPage);
     }
   }
+  assert_consistent();
 }
 
 void Shadow::clean(uintptr_t address, size_t length) {
@@ -141,6 +146,7 @@ void Shadow::clean_invalidate(uintptr_t address, size_t length) {
 // Counts the bytes of part that the CPU has changed since the last sync. part: within one page, which the program may
 // have unmapped; then nothing is counted. baseline: of the page.
 void Shadow::add_dirty(const unsigned char* baseline, Span part, Tally* dirty) const {
+  assert(part.begin < part.end && part.end - ShadowPages::page_of(part.begin) <= kPage);
   alignas(kLine) unsigned char program[kPage];
   const uintptr_t page_address = ShadowPages::page_of(part.begin);
   const iovec to = {program, kPage};

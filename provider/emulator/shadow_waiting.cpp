@@ -24,6 +24,7 @@ void Shadow::wait_for_syncs(ShadowRegion* region) {
     const Piece& last = region->pieces.back();
     if (region->waits.empty()) region->waits.resize(region->index_of(last.address + last.length));
     region->waits[region->index_of(page)] = true;
+    assert(pages_.find_page(place)->regions > 0);
     ++region->num_waiting;
     ++pages_.find_page(place)->waiting;
     ++num_waiting_pages_;
@@ -42,12 +43,14 @@ void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
     Tally unsynced;
     look_at_unsynced(*region, address, place, &unsynced);
     if (unsynced.count > 0 && !give_up) continue;
+    assert(page.waiting > 0 && num_waiting_pages_ > 0 && region->num_waiting > 0);
     region->unsynced.add(unsynced.count, unsynced.first);
     region->waits[region->index_of(address)] = false;
     --page.waiting;
     --num_waiting_pages_;
     if (--region->num_waiting == 0) finish(region);
   }
+  assert(!give_up || page.waiting == 0);
 }
 
 // Ends the waiting for pages that are about to be registered again, unless another region is over them.
@@ -59,13 +62,16 @@ void Shadow::give_up_waiting(Span places) {
     const size_t index = ShadowPages::index_in(*chunk, at);
     if (chunk->pages[index].regions != 0 || chunk->pages[index].waiting == 0) continue;
     settle(*chunk, index, true);
+    assert(!chunk->pages[index].is_used());
     pages_.give_back(*chunk, at, at + kPage);
   }
 }
 
 void Shadow::forget_oldest() {
   // The last of these calls deletes the region.
+  assert(!removed_.empty());
   std::vector<uintptr_t> places;
+  [[maybe_unused]] const size_t before = removed_.size();
   const ShadowRegion& oldest = *removed_.front();
   oldest.for_each_page([&](uintptr_t page, uintptr_t place) {
     if (oldest.waits[oldest.index_of(page)]) places.push_back(place);
@@ -76,10 +82,13 @@ void Shadow::forget_oldest() {
     settle(*chunk, index, true);
     if (!chunk->pages[index].is_used()) pages_.give_back(*chunk, at, at + kPage);
   }
+  assert(removed_.size() < before);
 }
 
 // Reports and deletes a removed region that no longer waits.
 void Shadow::finish(ShadowRegion* region) {
+  assert(region->num_waiting == 0 &&
+         std::find(region->waits.begin(), region->waits.end(), true) == region->waits.end());
   tell({.address = region->address,
         .length = region->length,
         .registered = region->registered,

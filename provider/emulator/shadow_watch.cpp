@@ -105,6 +105,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
   }
   if (access == Shadow::Access::kNotOurs) return pass_on(before_segv, number, info, context);
   if (access != Shadow::Access::kStep || open_count == kMaxOpen) return;
+  assert(0 <= open_count && open_count < kMaxOpen);
   open_pages_here[open_count++] = ShadowPages::page_of(address);
   registers[REG_EFL] |= kTrapFlag;
 }
@@ -189,6 +190,7 @@ bool Shadow::watch(ShadowRegion* region) {
   for (uintptr_t at = begin; at < end; at += kPage) {
     Chunk* chunk = pages_.find(at);
     Page& page = chunk->pages[ShadowPages::index_in(*chunk, at)];
+    assert(page.noted > page.watched);
     ++page.watched;
     page.was_watched = true;
     close(at);
@@ -201,7 +203,9 @@ void Shadow::unwatch(const ShadowRegion& region) {
   const uintptr_t end = whole_pages_end(region);
   for (uintptr_t at = whole_pages_begin(region); at < end; at += kPage) {
     Chunk* chunk = pages_.find(at);
-    if (--chunk->pages[ShadowPages::index_in(*chunk, at)].watched > 0) continue;
+    Page& page = chunk->pages[ShadowPages::index_in(*chunk, at)];
+    assert(page.watched > 0 && !page.in_sync);
+    if (--page.watched > 0) continue;
     allow(at, PROT_READ | PROT_WRITE);
     num_openings.fetch_add(1, std::memory_order_release);
   }
@@ -230,6 +234,7 @@ void Shadow::open_pages_of(uintptr_t address, size_t length) {
 void Shadow::begin_sync(uintptr_t page_address) {
   Page* page = pages_.find_page(page_address);
   if (page == nullptr || page->watched == 0) return;
+  assert(!page->in_sync);
   page->in_sync = true;
   allow(page_address, PROT_READ | PROT_WRITE);
 }
@@ -237,6 +242,7 @@ void Shadow::begin_sync(uintptr_t page_address) {
 void Shadow::end_sync(uintptr_t page_address) {
   Page* page = pages_.find_page(page_address);
   if (page == nullptr || page->watched == 0) return;
+  assert(page->in_sync);
   page->in_sync = false;
   close(page_address);
 }
@@ -270,6 +276,7 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
   if (page.watched == 0) return page.was_watched ? Access::kAgain : Access::kNotOurs;
   uintptr_t place = 0;
   const Chunk* shadow = pages_.find_shadow(address & ~(kLine - 1), &place);
+  assert(shadow != nullptr && shadow->memory != nullptr);
   const size_t line = place - shadow->address;
   // The bytes of the instruction can be read unless they lie on the closed page.
   if (is_read && memcmp(shadow->memory + line, shadow->baseline + line, kLine) != 0 &&

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/emulator/signal_safe_lock.hpp"
 
+#include <cassert>
+
 // Exported by the C library, and not declared in its headers for C++. longjmp() runs these clean-ups for the frames
 // that it leaves.
 extern "C" {
@@ -21,6 +23,7 @@ SignalSafeLock::Guard::Guard(SignalSafeLock& lock) : lock_(held ? nullptr : &loc
   if (lock_ == nullptr) return;
   quiet_.emplace(SignalGuard::Except::kOwnFaults);
   pthread_mutex_lock(&lock_->mutex_);
+  assert(!held);
   held = true;
   _pthread_cleanup_push(
       &at_longjmp_, [](void* guard) { static_cast<Guard*>(guard)->unlock(); }, this);
@@ -33,6 +36,7 @@ SignalSafeLock::Guard::~Guard() {
 }
 
 void SignalSafeLock::Guard::unlock() {
+  assert(held && lock_ != nullptr);
   held = false;
   pthread_mutex_unlock(&lock_->mutex_);
   lock_ = nullptr;

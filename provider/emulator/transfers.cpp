@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/emulator/transfers.hpp"
 
+#include <cassert>
+
 #include "provider/common/segment_at.hpp"
 #include "provider/emulator/finding.hpp"
 
@@ -30,6 +32,7 @@ void Transfers::check(Sent& sent, uint32_t qp_num, TransferFinding::When when) {
   std::erase_if(sent.ranges, [&](const iovec& range) {
     const auto address = reinterpret_cast<uintptr_t>(range.iov_base);
     const Tally changed = shadow_.dirty_bytes(address, range.iov_len);
+    assert(changed.count <= range.iov_len);
     if (changed.count == 0) return false;
     tell_({when, sent.opcode, sent.wr_id, qp_num, address, range.iov_len, changed, sent.posted});
     return true;
@@ -67,10 +70,12 @@ int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, c
     for (const ibv_send_wr* request = requests; request != nullptr && request != refused; request = request->next) {
       ++taken;
     }
+    assert(before + taken <= queue.sent.size());
     queue.sent.resize(before + taken);
     *bad = refused;
   }
   if (queue.sent.size() > kMaxSent) queue.sent.clear();
+  assert(!queue.signals_all || queue.sent.empty() || queue.sent.back().is_signalled);
   return error;
 }
 
@@ -93,6 +98,7 @@ void Transfers::polled(const ibv_context* context, const ibv_wc* completions, in
       sent.clear();
       continue;
     }
+    assert(sent.front().is_signalled);
     check(sent.front(), done->qp_num, TransferFinding::When::kBeforeCompletion);
     sent.pop_front();
   }
