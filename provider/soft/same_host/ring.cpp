@@ -94,6 +94,7 @@ int RingMemory::map(int file) {
 }
 
 int RingMemory::map_file(int file) {
+  assert(!is_mapped());
   void* memory = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return errno;
   memory_ = static_cast<std::byte*>(memory);
@@ -104,6 +105,13 @@ int RingMemory::map_file(int file) {
 void RingMemory::unmap() {
   if (memory_ != nullptr) munmap(memory_, kFileBytes);
   memory_ = nullptr;
+}
+
+void RingWriter::assert_consistent() const {
+  // The reader has read no more than was written, and it still has at most the whole ring.
+  assert(read_ <= written_ && written_ - read_ <= kRingBytes);
+  assert(written_ % sizeof(RingEntry) == 0);
+  assert(!has_unpublished_ || (first_place_ <= last_place_ && last_place_ < written_));
 }
 
 // The next entry may be written over that many bytes, and it may be abandoned then.
@@ -120,6 +128,8 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
   const size_t bytes = entry_bytes(size, front);
   if (written_ + bytes > simple_end_ && !make_room(bytes)) [[unlikely]]
     return nullptr;
+  // The next entry is within the ring, and behind everything that the reader still has.
+  assert(written_ % kRingBytes + bytes <= kRingBytes && written_ + bytes + kBehind <= read_ + kRingBytes);
   if (written_ % kLine + bytes > kLine) note_inner_lines(bytes);
   reserved_ = as_word({static_cast<uint32_t>(size), kind, front, in_units(bytes)});
   reserved_addresses_ = &addresses;
@@ -132,6 +142,7 @@ std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKin
 
 // For an entry of that many bytes, at the ring's start if there is too little room before its end.
 [[gnu::noinline]] bool RingWriter::make_room(size_t bytes) {
+  assert_consistent();
   const size_t rest = kRingBytes - written_ % kRingBytes;
   const size_t needed = (rest < bytes ? rest : 0) + bytes + kBehind;
   if (written_ + needed - read_ > kRingBytes && !has_become_free(needed)) return false;
@@ -150,6 +161,7 @@ bool RingWriter::has_become_free(size_t needed) {
 }
 
 void RingWriter::append(const RingEntry& entry) {
+  assert(entry.size > 0 && entry.space > 0);
   if (has_unpublished_) {
     store_last();
   } else {
@@ -200,6 +212,7 @@ inline void RingWriter::show(uint64_t place, const RingEntry& first) {
 
 void RingWriter::publish() {
   if (!has_unpublished_) return;
+  assert_consistent();
   fill_line(last_);
   store_last();
   has_unpublished_ = false;
@@ -217,6 +230,7 @@ void RingWriter::publish_one() {
   written_ += entry.space * sizeof(RingEntry);
   fill_line(entry);
   show(place, entry);
+  assert_consistent();
 }
 
 bool RingWriter::must_wake() {
@@ -271,12 +285,19 @@ template <bool kTake>
     packet.headers_size = std::min<size_t>(entry.size, sizeof packet.headers);
     copy_words(packet.bytes.data(), packet.headers_size, packet.headers);
     position += space;
+    assert(position % sizeof(RingEntry) == 0);
     return Next::kPacket;
   }
   return Next::kBroken;
 }
 
+void RingReader::assert_consistent() const {
+  assert(released_ <= read_ && read_ - released_ <= kRingBytes);
+  assert(read_ % sizeof(RingEntry) == 0);
+}
+
 bool RingReader::release() {
+  assert_consistent();
   if (read_ - released_ < kKept) return false;
   memory_.control().read.store(read_, std::memory_order_release);
   released_ = read_;

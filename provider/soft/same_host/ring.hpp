@@ -20,6 +20,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -79,8 +80,15 @@ class RingMemory {
     Announcement announcements[kAnnouncements];  // by the writer: its copies beside the ring
     ProofWords proof;                            // of the writer's right to copy beside the ring
   };
-  Control& control() const { return *reinterpret_cast<Control*>(memory_); }
-  std::byte* data() const { return memory_ + kControlBytes; }
+  bool is_mapped() const { return memory_ != nullptr; }
+  Control& control() const {
+    assert(is_mapped());
+    return *reinterpret_cast<Control*>(memory_);
+  }
+  std::byte* data() const {
+    assert(is_mapped());
+    return memory_ + kControlBytes;
+  }
 
   static constexpr size_t kLine = 64;  // of the CPU's cache
   static constexpr size_t kControlBytes = 4096;
@@ -114,6 +122,8 @@ class RingWriter {
   bool wait_for_room();
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   bool make_room(size_t bytes);
   bool has_become_free(size_t needed);
   void append(const RingEntry& entry);
@@ -170,6 +180,8 @@ class RingReader {
   void stay_awake() { memory_.control().sleeping.store(0, std::memory_order_relaxed); }
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   template <bool kTake>
   Next look(uint64_t& position, Addresses& new_addresses, RingPacket& packet) const;
 

@@ -589,6 +589,34 @@ void ring_is_refused__writer_knows_why(void**) {
   one.links.put(next);
 }
 
+// A peer may send any byte as the reason for its end. The writer takes only a reason that a peer of ours can have.
+void peer_sends_impossible_reason__writer_takes_it_for_gone(void**) {
+  Process one(kOneSlot);
+  const OwnedFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address;
+  const socklen_t size = address_of(kOtherSlot, address);
+  assert_int_equal(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  assert_int_equal(listen(listener.get(), 8), 0);
+  for (const auto reason : {Way::kSharedMemory, Way::kCount, static_cast<Way>(255)}) {
+    for (const bool attended : {false, true}) {
+      RingTo* ring = one.get(kOtherSlot);
+      assert_non_null(ring);
+      OwnedFd peer(accept(listener.get(), nullptr, nullptr));
+      assert_int_equal(send(peer.get(), &reason, 1, 0), 1);
+      if (attended) one.links.attend();
+      RingTo* next = one.get(kOtherSlot);
+      assert_ptr_not_equal(next, ring);
+      assert_true(ring->broken());
+      assert_true(ring->end() == Way::kPeerGone);
+      one.links.put(ring);
+      peer = OwnedFd(accept(listener.get(), nullptr, nullptr));
+      peer.reset();
+      one.links.attend();
+      one.links.put(next);
+    }
+  }
+}
+
 void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   OwnedFd file;
@@ -853,6 +881,7 @@ int main() {
       cmocka_unit_test(attend__reserve_is_lost_too__sleeps_and_accepts_later),
       cmocka_unit_test(reader_ends_with_packets_unread__next_owner_gets_none),
       cmocka_unit_test(reader_executes_another_program__ring_ends),
+      cmocka_unit_test(peer_sends_impossible_reason__writer_takes_it_for_gone),
       cmocka_unit_test(receive__overwritten_ring__dropped_and_others_go_on),
       cmocka_unit_test(receive__overwritten_ring_of_a_peer_that_copies__revoke_waits_for_the_copy),
       cmocka_unit_test(reader_refuses_an_overwritten_ring__writer_copies_no_more),
