@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cassert>
+
 namespace dapple::soft {
 namespace {
 
@@ -57,11 +59,13 @@ void CountersSum::unmap() {
 int CountersSum::cover(int fd, uint32_t slots) {
   if (slots <= covered_) return 0;
   if (fallocate(fd, 0, 0, static_cast<off_t>(slots * kSlotPagesSize)) != 0) return errno;
+  assert(base_ != nullptr && slots <= kMaxSlots);
   covered_ = slots;
   return 0;
 }
 
 SlotPages* CountersSum::at(uint32_t slot) const {
+  assert(covered_ == 0 || base_ != nullptr);
   return slot >= covered_ ? nullptr : reinterpret_cast<SlotPages*>(base_ + slot * kSlotPagesSize);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -167,6 +168,7 @@ DaemonLink::Answer DaemonLink::exchange_once(std::span<const std::byte> request,
                                              std::span<const int> sent, Reply& reply, Descriptors* descriptors,
                                              Problem& problem) {
   static_assert(sizeof(Reply) <= kMaxMessageSize && sizeof(ErrorReply) <= kMaxMessageSize);
+  assert(socket_);
   would_yield_ = false;
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
     // EAGAIN: dappled's queue is full, because it does not read any more. A lack of descriptors or memory is our own.
@@ -259,6 +261,7 @@ void DaemonLink::remember(const DeviceInfo& info) {
   while (known != known_ + known_count_ && known->index != info.index) known++;
   if (known == known_ + kMaxDevices) known = known_;
   if (known == known_ + known_count_) known_count_++;
+  assert(known_count_ <= kMaxDevices);
   memcpy(known->netdev, info.netdev, sizeof known->netdev);
   known->index = info.index;
   known->netdev_index = info.netdev_index;
@@ -361,6 +364,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     slot_.gid_uses = &pages->gid_uses;
     has_slot_ = true;
   }
+  assert(slot_.number != 0 && slot_.number < kMaxSlots && slot_.counters != nullptr);
   slot = slot_;
   return true;
 }

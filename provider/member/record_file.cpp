@@ -48,6 +48,8 @@ class WriteSignalsTaken {
 
 void skip(iovec*& part, iovec* end, size_t size) {
   for (; part != end && size >= part->iov_len; part++) size -= part->iov_len;
+  // The kernel writes no more than it was given.
+  assert(part != end || size == 0);
   if (part == end) return;
   part->iov_base = static_cast<char*>(part->iov_base) + size;
   part->iov_len -= size;
@@ -72,7 +74,7 @@ int write_whole(int file, iovec* part, iovec* end) {
 }  // namespace
 
 void RecordFile::append(std::span<const iovec> parts) {
-  assert(parts.size() <= kMaxParts);
+  assert(file_ && 0 < parts.size() && parts.size() <= kMaxParts);
   if (std::atomic_ref(ended_).load(std::memory_order_relaxed)) return;
   const CancelGuard whole;
   iovec rest[kMaxParts];

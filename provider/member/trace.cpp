@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cassert>
+
 #include "provider/common/settings.hpp"
 #include "provider/member/errno_names.hpp"
 #include "provider/member/file_name.hpp"
@@ -61,6 +63,7 @@ TraceLine& TraceLine::error(int error) {
 }
 
 std::string_view TraceLine::end() {
+  assert(used_ + kEnd <= sizeof text_);
   text_[used_] = '}';
   text_[used_ + 1] = '\n';
   return {text_, used_ + kEnd};

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/cq_loads.hpp"
 
+#include <cassert>
+
 namespace dapple::soft::check {
 
 void CqLoads::add(const void* cq, const void* queue, size_t depth) {
@@ -17,7 +19,10 @@ void CqLoads::remove(const void* cq, const void* queue) {
   const auto load = loads_.find(cq);
   if (load == loads_.end()) return;
   const auto found = load->second.queues.find(queue);
-  if (found == load->second.queues.end() || --found->second.users != 0) return;
+  if (found == load->second.queues.end()) return;
+  assert(found->second.users > 0);
+  if (--found->second.users != 0) return;
+  assert(load->second.requests >= found->second.depth);
   load->second.requests -= found->second.depth;
   load->second.queues.erase(found);
 }

@@ -3,6 +3,7 @@
 #include "provider/soft/check/freed_marks.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace dapple::soft::check {
@@ -19,13 +20,16 @@ void FreedMarks::for_each_region(uintptr_t begin, uintptr_t end, Use use) {
 void FreedMarks::forget(std::map<Key, Region>::iterator region) {
   auto [found, end] = by_begin_.equal_range(region->second.begin);
   while (found != end && found->second != &region->second) ++found;
-  if (found != end) by_begin_.erase(found);
+  assert(found != end && ends_.contains(region->second.end) && count_ >= region->second.pieces.size());
+  by_begin_.erase(found);
   ends_.erase(ends_.find(region->second.end));
   count_ -= region->second.pieces.size();
   regions_.erase(region);
 }
 
 void FreedMarks::publish() {
+  assert(regions_.size() == by_begin_.size() && regions_.size() == ends_.size());
+  assert(count_ == 0 || !regions_.empty());
   interest_.begin.store(by_begin_.empty() ? UINTPTR_MAX : by_begin_.begin()->first, std::memory_order_relaxed);
   interest_.end.store(ends_.empty() ? 0 : *ends_.rbegin(), std::memory_order_relaxed);
   interest_.taken.store(count_ != 0, std::memory_order_relaxed);
@@ -75,6 +79,7 @@ void FreedMarks::cut(Region& region, uintptr_t begin, uintptr_t end, bool unmapp
       continue;
     }
     const auto [from, piece] = *at;
+    assert(count_ > 0 && region.begin <= from && from < piece.end && piece.end <= region.end);
     at = pieces.erase(at);
     count_--;
     if (from < begin) count_ += pieces.insert_or_assign(from, Piece{begin, piece.how, piece.stack}).second ? 1 : 0;
@@ -89,8 +94,9 @@ void FreedMarks::mark(const void* memory, size_t size, How how, const Stack& sta
   for_each_region(begin, begin + size, [&](Region& region) {
     const uintptr_t first = std::max(begin, region.begin), end = std::min(begin + size, region.end);
     cut(region, first, end, true);
-    if (count_ >= kMax) return;
-    region.pieces.emplace(first, Piece{end, how, kept});
+    if (count_ >= kMax || first == end) return;
+    [[maybe_unused]] const bool is_new = region.pieces.emplace(first, Piece{end, how, kept}).second;
+    assert(is_new && first < end);
     count_++;
   });
   publish();

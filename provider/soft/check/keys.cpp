@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/keys.hpp"
 
+#include <cassert>
+
 namespace dapple::soft::check {
 
 void Keys::add(const void* device, uint32_t key, const Registration& registration) {
@@ -19,6 +21,7 @@ void Keys::remove(const void* device, uint32_t key) {
   const auto oldest = registrations_.find(deregistered_.front());
   if (oldest != registrations_.end() && oldest->second.deregistered) registrations_.erase(oldest);
   deregistered_.pop_front();
+  assert(deregistered_.size() == kMaxDeregistered);
 }
 
 void Keys::restore(const void* device, uint32_t key) {

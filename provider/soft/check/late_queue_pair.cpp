@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 #include "roce/syndrome.hpp"
 
@@ -26,7 +27,16 @@ constinit std::atomic<uint32_t> waiting{0};
 
 }  // namespace
 
+void LateQueuePair::assert_consistent() const {
+  // A wait either is to begin or has begun.
+  assert(delay_ == 0 || until_ == roce::kNever);
+  assert(delay_ == 0 || (kShortest <= delay_ && delay_ < kLongest));
+  assert(!waits() || waiting.load() > 0);
+  assert(state_ == engine_->state());
+}
+
 LateQueuePair::~LateQueuePair() {
+  assert_consistent();
   if (waits()) waiting.fetch_sub(1);
 }
 
@@ -41,10 +51,12 @@ roce::PostError LateQueuePair::post_send(const roce::SendRequest& request) {
   if (longest <= kShortest) return error;
   delay_ = kShortest + random_.next() % (longest - kShortest);
   waiting.fetch_add(1);
+  assert_consistent();
   return error;
 }
 
 bool LateQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
+  assert_consistent();
   if (delay_ != 0) {
     until_ = now.exact() + delay_;
     delay_ = 0;

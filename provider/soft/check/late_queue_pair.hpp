@@ -58,6 +58,8 @@ class LateQueuePair final : public roce::QueuePair {
   uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   bool waits() const { return delay_ != 0 || until_ != roce::kNever; }
 
   const std::unique_ptr<roce::QueuePair> engine_;

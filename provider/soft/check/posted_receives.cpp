@@ -3,6 +3,7 @@
 #include "provider/soft/check/posted_receives.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace dapple::soft::check {
@@ -13,6 +14,8 @@ uint64_t PostedReceives::add(const void* queue, size_t depth, PostedReceive rece
   receive.number = next_number_++;
   waiting.push_back(std::move(receive));
   if (waiting.size() > depth) waiting.pop_front();
+  // Numbers go up.
+  assert(waiting.size() < 2 || waiting.front().number < waiting.back().number);
   return next_number_ - 1;
 }
 

@@ -3,6 +3,7 @@
 #include "provider/soft/check/posted_sends.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace dapple::soft::check {
@@ -18,7 +19,8 @@ bool same(std::span<const roce::Segment> one, std::span<const roce::Segment> oth
 }  // namespace
 
 void PostedSends::drop_copy(PostedSend& send) {
-  copied_bytes.fetch_sub(send.copy.size());
+  [[maybe_unused]] const size_t before = copied_bytes.fetch_sub(send.copy.size());
+  assert(before >= send.copy.size());
   std::vector<std::byte>().swap(send.copy);
 }
 
@@ -31,6 +33,7 @@ uint64_t PostedSends::add(PostedSend send) {
     drop_copy(sends_.front());
     sends_.pop_front();
   }
+  assert(sends_.size() <= most_);
   return next_number_ - 1;
 }
 
@@ -75,6 +78,7 @@ std::optional<uint64_t> PostedSends::take(std::span<const roce::Segment> segment
     if (differs != bytes + size) changed_at = offset + static_cast<uint64_t>(differs - bytes);
   }
   send->sent += size;
+  assert(send->sent <= roce::length_of(send->segments));
   if (send->sent == roce::length_of(send->segments)) drop_copy(*send);
   return changed_at;
 }

@@ -2,10 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/recent_writes.hpp"
 
+#include <cassert>
+
 namespace dapple::soft::check {
 
 std::optional<RecentWrites::Write> RecentWrites::add(const Write& write) {
   const std::lock_guard lock(mutex_);
+  assert(write.qp != nullptr && write.begin <= write.end && writes_.size() <= kMax);
   std::optional<Write> other;
   Write* same = nullptr;
   for (Write& each : writes_) {

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cassert>
+
 #include "provider/common/settings.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/check/printed.hpp"
@@ -79,6 +81,7 @@ void Reporter::show(const Report& report, void (*before_halt)()) {
   record(as_json(report, places));
   print(as_text(report, places));
   shown_++;
+  assert(shown_ <= kMaxShown && shown_ <= known_.size());
   if (report.level == Level::kError && options_.halt_on_error && before_halt != nullptr) {
     before_halt();
     _exit(options_.exit_code);

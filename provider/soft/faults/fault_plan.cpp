@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 
 #include "provider/common/settings.hpp"
@@ -137,6 +138,7 @@ void FaultPlan::clear_next() {
 }
 
 int FaultPlan::next(size_t of, uint64_t stack) {
+  assert(of < std::size(passed_) && count_ <= kMax);
   int result = of <= kEvent ? next_[of].exchange(0, std::memory_order_relaxed) : 0;
   const uint64_t of_all = passed_[of].fetch_add(1, std::memory_order_relaxed) + 1;
   for (size_t i = 0; i < count_; i++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <new>
 #include <string_view>
@@ -151,6 +152,7 @@ bool DelayQueue::put(uint64_t due, std::span<const std::byte> meta, std::span<co
 
 const DelayQueue::Packet* DelayQueue::take(uint64_t now) {
   if (next_due() > now) return nullptr;
+  assert(count_ > 0 && count_ <= kPlaces);
   std::pop_heap(heap_, heap_ + count_, later);
   return heap_[--count_];
 }

@@ -17,7 +17,9 @@ LinkEnd end_in(const uint8_t (&bytes)[kBytesAtOnce], ssize_t size) {
   // EMFILE: there was no room for the descriptors.
   if (size <= 0) return {size != -EAGAIN && size != -EINTR && size != -EMFILE, Way::kPeerGone};
   const auto last = static_cast<Way>(bytes[size - 1]);
-  return {last != Way::kNone, last < Way::kCount ? last : Way::kPeerGone};
+  // Shared memory is no reason to end, and neither is a number that no peer of ours sends.
+  const bool is_reason = last > Way::kSharedMemory && last < Way::kCount;
+  return {last != Way::kNone, is_reason ? last : Way::kPeerGone};
 }
 
 LinkEnd look(const OwnedFd& socket, int flags) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 #include <span>
 #include <utility>
@@ -75,6 +76,7 @@ const RingReference* reference_behind(RingReader& reader, const RingPacket& foun
 }  // namespace
 
 void RingTo::published(uint32_t packets) {
+  assert(packets > 0);
   counters_.sent_packets.add_and_fence(packets);
   if (!writer_.must_wake()) return;
   const CancelGuard whole;
@@ -84,6 +86,7 @@ void RingTo::published(uint32_t packets) {
 }
 
 Way SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes) {
+  assert(!epoll_ && from_end_ == 0 && own_slot != 0 && own_slot < kMaxSlots);
   own_slot_ = own_slot;
   counters_ = &counters;
   ways_ = &ways;
@@ -111,6 +114,23 @@ Way SameHostLinks::prepare(int lease) {
 SameHostLinks::~SameHostLinks() {
   while (from_end_ > 0) drop(from_end_ - 1);
   for (RingTo* ring : to_) put(ring);
+  assert(from_end_ == 0 && rings_.load() == 0);
+}
+
+void SameHostLinks::assert_consistent() const {
+  assert(from_end_ <= kMaxFrom && rings_.load(std::memory_order_relaxed) <= from_end_);
+  assert(from_end_ == 0 || from_[from_end_ - 1] != nullptr);
+  assert(from_end_ == kMaxFrom || from_[from_end_] == nullptr);
+}
+
+void SameHostLinks::assert_consistent_to(uint32_t slot) const {
+  [[maybe_unused]] const RingTo* ring = to_[slot];
+  assert(slot != 0 && slot != own_slot_);
+  assert(ring == nullptr || (ring->users_.load(std::memory_order_relaxed) > 0 && ring->memory_.is_mapped()));
+  assert(ring == nullptr || (0 < ring->number_ && ring->number_ <= rings_made_));
+  assert(ring == nullptr || bytes_.load() >= RingMemory::kFileBytes);
+  assert(bytes_.load() <= most_bytes_);
+  assert(ring == nullptr || ring->answered_ || !ring->peer_memory_.usable());
 }
 
 void SameHostLinks::watch(int fd, uint64_t key) {
@@ -135,12 +155,15 @@ RingTo* SameHostLinks::get(uint32_t slot, Way& way) {
   }
   if (ring == nullptr) ring = connect(slot, way);
   if (ring != nullptr) ring->users_.fetch_add(1, std::memory_order_relaxed);
+  assert((ring != nullptr) == (way == Way::kSharedMemory));
+  assert_consistent_to(slot);
   return ring;
 }
 
 void SameHostLinks::forget(uint32_t slot, Way why) {
   assert_held(to_mutex_);
   RingTo* ring = std::exchange(to_[slot], nullptr);
+  assert(ring != nullptr && why != Way::kNone && why != Way::kSharedMemory);
   ring->end_.store(why, std::memory_order_relaxed);
   ring->broken_.store(true);
   ring->peer_memory_.stop();
@@ -150,9 +173,13 @@ void SameHostLinks::forget(uint32_t slot, Way why) {
 }
 
 void SameHostLinks::put(RingTo* ring) {
-  if (ring == nullptr || ring->users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (ring == nullptr) return;
+  const uint32_t users = ring->users_.fetch_sub(1, std::memory_order_acq_rel);
+  assert(users > 0);
+  if (users != 1) return;
   delete ring;
-  bytes_.fetch_sub(RingMemory::kFileBytes);
+  [[maybe_unused]] const uint64_t bytes = bytes_.fetch_sub(RingMemory::kFileBytes);
+  assert(bytes >= RingMemory::kFileBytes);
   ways_->add_ring_bytes(-static_cast<int64_t>(RingMemory::kFileBytes));
 }
 
@@ -224,6 +251,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
 // Not inlined, because most looks at a ring find nothing.
 [[gnu::noinline]] size_t SameHostLinks::receive_from(uint32_t index, ArrivalSink& sink) {
   size_t delivered = 0, delivered_bytes = 0;
+  assert(from_[index]->state() == RingFrom::State::kOpen);
   RingReader& reader = from_[index]->reader;
   RingPacket found;
   RingReference reference, reference_ahead;
@@ -252,6 +280,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
       if (packet + 1 < kPacketsAtOnce && fetched < kFetchedAtOnce)
         arrival.next_reference = reference_behind(reader, found, reference.headers, reference_ahead);
     }
+    assert(arrival.headers.size() <= arrival.transport.size());
     delivered++;
     delivered_bytes += size;
     sink.arrived(arrival);
@@ -280,13 +309,13 @@ bool SameHostLinks::empty() const {
 
 void SameHostLinks::sleep() {
   for (uint32_t i = 0; i < from_end_; i++) {
-    if (from_[i] != nullptr && from_[i]->greeted) from_[i]->reader.sleep();
+    if (from_[i] != nullptr && from_[i]->has_ring()) from_[i]->reader.sleep();
   }
 }
 
 void SameHostLinks::stay_awake() {
   for (uint32_t i = 0; i < from_end_; i++) {
-    if (from_[i] != nullptr && from_[i]->greeted) from_[i]->reader.stay_awake();
+    if (from_[i] != nullptr && from_[i]->has_ring()) from_[i]->reader.stay_awake();
   }
 }
 
@@ -303,9 +332,11 @@ void SameHostLinks::attend() {
     } else if ((key & kFrom) != 0) {
       attend_from(index);
     } else {
+      assert((key & kTo) != 0);
       attend_to(index);
     }
   }
+  assert_consistent();
 }
 
 void SameHostLinks::accept_all() {
@@ -359,7 +390,7 @@ void SameHostLinks::end_pause() {
 void SameHostLinks::attend_from(uint32_t index) {
   if (from_[index] == nullptr) return;
   RingFrom& from = *from_[index];
-  const bool is_new = !from.greeted;
+  const bool is_new = !from.has_ring();
   if (is_new) {
     RingHello hello;
     Descriptors files;
@@ -368,7 +399,7 @@ void SameHostLinks::attend_from(uint32_t index) {
     if (size == -EAGAIN) return;
     const Way answer = greet(from, size, hello, files);
     if (answer != Way::kSharedMemory) return refuse(index, answer);
-    from.greeted = true;
+    from.enter(RingFrom::State::kOpen);
     from.slot = hello.slot;
     rings_.fetch_add(1, std::memory_order_relaxed);
     ask(from);
@@ -395,6 +426,7 @@ Way SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, c
 }
 
 void SameHostLinks::ask(RingFrom& from) {
+  assert(from.state() == RingFrom::State::kOpen && from.right == Right::kNone);
   if (publication_ == nullptr) return note_right(from, Right::kOff);
   if (!publication_->ask(from, {own_slot_, from.slot})) return note_right(from, Right::kNoRoom);
   note_right(from, Right::kAsked);
@@ -402,12 +434,14 @@ void SameHostLinks::ask(RingFrom& from) {
 }
 
 void SameHostLinks::look_for_answer(RingFrom& from) {
+  assert(publication_ != nullptr && from.challenge != 0);
   const Right right = publication_->judge(from);
   if (right != from.right) note_right(from, right);
 }
 
 void SameHostLinks::note_right(RingFrom& from, Right right) {
   from.right = right;
+  from.assert_consistent();
   ways_->set_right(from.slot, right);
 }
 
@@ -420,10 +454,12 @@ void SameHostLinks::attend_to(uint32_t slot) {
   if (end.come) return forget(slot, end.why);
   if (!ring->answered_) answer(*ring, slot);
   if (files.count == 1) take_table(*ring, slot, std::move(files.fds[0]));
+  assert_consistent_to(slot);
 }
 
 void SameHostLinks::answer(RingTo& ring, uint32_t slot) {
   assert_held(to_mutex_);
+  assert(!ring.answered_);
   ProofWords& words = ring.memory_.control().proof;
   if (words.asked.load(std::memory_order_acquire) == 0) return;
   ring.answered_ = true;
@@ -438,7 +474,7 @@ void SameHostLinks::take_table(RingTo& ring, uint32_t slot, OwnedFd table) {
   assert_held(to_mutex_);
   ring.peer_memory_.open(std::move(table), ring.memory_.control().announcements, own_slot_, ring.process_);
   for (uint32_t i = 0; i < from_end_; i++) {
-    if (from_[i] != nullptr && from_[i]->greeted && from_[i]->slot == slot) invite(*from_[i], ring);
+    if (from_[i] != nullptr && from_[i]->has_ring() && from_[i]->slot == slot) invite(*from_[i], ring);
   }
 }
 
@@ -446,6 +482,7 @@ void SameHostLinks::take_table(RingTo& ring, uint32_t slot, OwnedFd table) {
 // slot it has, so the kernel must know it as the same process. It compares the nonces, because a slot may have got
 // another owner.
 void SameHostLinks::invite(const RingFrom& from, const RingTo& to) {
+  assert(from.has_ring());
   if (!to.peer_memory_.usable() || from.process != to.process_) return;
   from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_release);
 }
@@ -456,11 +493,13 @@ void SameHostLinks::refuse(uint32_t index, Way why) {
   if (from.right != Right::kGranted) return drop(index);
   // The peer closes the connection when it copies no more. Until then this process waits for its copies.
   shutdown(from.socket.get(), SHUT_WR);
-  from.refused = true;
+  from.enter(RingFrom::State::kRefused);
 }
 
 void SameHostLinks::drop(uint32_t index) {
-  if (from_[index]->greeted) rings_.fetch_sub(1, std::memory_order_relaxed);
+  assert(index < from_end_ && from_[index] != nullptr);
+  assert(!from_[index]->has_ring() || rings_.load(std::memory_order_relaxed) > 0);
+  if (from_[index]->has_ring()) rings_.fetch_sub(1, std::memory_order_relaxed);
   if (publication_ != nullptr) publication_->forget(*from_[index]);
   // A copy of the descriptor in a child would keep it there.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, from_[index]->socket.get(), nullptr);
@@ -473,6 +512,7 @@ void SameHostLinks::drop(uint32_t index) {
   }
   ways_->set_right(slot, right);
   while (from_end_ > 0 && from_[from_end_ - 1] == nullptr) from_end_--;
+  assert_consistent();
 }
 
 void SameHostLinks::close_in_child() {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -123,19 +124,43 @@ class SameHostLinks {
 
  private:
   struct RingFrom final : Placer {
+    enum class State : uint8_t {
+      kConnected,  // its hello, with the ring, is still to come
+      kOpen,
+      kRefused,  // its packets are of no use; it may still be copying
+    };
+
     RingFrom() : reader(memory) {}
     RingReader reader;
     uint32_t slot = 0;  // the writer's
     Right right = Right::kNone;
-    bool greeted = false;  // it has a ring
-    bool refused = false;  // its packets are of no use; it may still be copying
-    bool has_packets() const { return greeted && !refused && !reader.empty(); }
+    State state() const { return state_; }
+    bool has_ring() const { return state_ != State::kConnected; }
+    bool has_packets() const { return state_ == State::kOpen && !reader.empty(); }
+    // A connection that is refused before its hello, or whose writer may not copy, ends at once.
+    void enter(State next) {
+      assert(next == (state_ == State::kConnected ? State::kOpen : State::kRefused) && state_ != State::kRefused);
+      state_ = next;
+      assert_consistent();
+    }
+    void assert_consistent() const {
+      assert(has_ring() == memory.is_mapped());
+      assert(has_ring() || (right == Right::kNone && challenge == 0));
+      assert((challenge != 0) == (right == Right::kAsked));
+      assert(state_ != State::kRefused || right == Right::kGranted);
+    }
+
+   private:
+    State state_ = State::kConnected;
   };
   struct LetGo {
     void operator()(RingFrom* from) const { from->let_go(); }
   };
   static constexpr uint32_t kMaxFrom = kMaxSlots;
 
+  // Asserts the conditions that hold between two calls. The second function needs to_mutex_.
+  void assert_consistent() const;
+  void assert_consistent_to(uint32_t slot) const;
   Way prepare(int lease);
   void watch(int fd, uint64_t key);
   void accept_all();

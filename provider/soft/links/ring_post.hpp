@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 
 #include "provider/soft/links/links.hpp"
@@ -32,7 +33,8 @@ class RingPost {
     if (room == nullptr) ring_.full.store(true, std::memory_order_relaxed);
     return room;
   }
-  void commit(const roce::AddressVector*) {
+  void commit([[maybe_unused]] const roce::AddressVector* to) {
+    assert(to == nullptr);
     acknowledgement_ = nullptr;
     if (is_alone_) {
       ring_.writer().publish_one();

@@ -40,6 +40,7 @@ void WayTable::set_most_ring_bytes(uint64_t most) {
 
 void WayTable::add_ring_bytes(int64_t bytes) {
   const std::lock_guard lock(mutex_);
+  assert(bytes >= 0 || ring_bytes_ >= static_cast<uint64_t>(-bytes));
   ring_bytes_ += static_cast<uint64_t>(bytes);
   if (shared_ != nullptr) shared_->ring_bytes.set(ring_bytes_);
 }
@@ -61,6 +62,7 @@ uint32_t WayTable::take(const WayRow& key) {
     count_unlisted(unlisted_ + 1);
     return kUnlisted;
   }
+  assert(free < end_ && rows_[free].queue_pairs == 0 && key.queue_pairs == 0);
   rows_[free] = key;
   rows_[free].queue_pairs = 1;
   rows_[free].right = key.slot < kMaxSlots ? rights_[key.slot] : Right::kNone;
@@ -71,14 +73,17 @@ uint32_t WayTable::take(const WayRow& key) {
 void WayTable::leave(uint32_t place) {
   if (place == 0) return;
   const std::lock_guard lock(mutex_);
+  assert(place != kUnlisted || unlisted_ > 0);
   if (place == kUnlisted) return count_unlisted(unlisted_ - 1);
   assert(place <= end_ && rows_[place - 1].queue_pairs > 0);
   rows_[place - 1].queue_pairs--;
   publish(place - 1);
   while (end_ > 0 && rows_[end_ - 1].queue_pairs == 0) end_--;
+  assert(end_ == 0 || rows_[end_ - 1].queue_pairs > 0);
 }
 
 void WayTable::end_ring(uint32_t ring, Way why) {
+  assert(ring != 0 && why != Way::kSharedMemory);
   const std::lock_guard lock(mutex_);
   for (uint32_t i = 0; i < end_; i++) {
     if (rows_[i].queue_pairs == 0 || rows_[i].ring != ring || rows_[i].way != Way::kSharedMemory) continue;
@@ -106,6 +111,7 @@ void WayTable::count_unlisted(uint64_t count) {
 
 void WayTable::publish(uint32_t index) {
   assert_held(mutex_);
+  assert(index < kMaxWayRows);
   if (shared_ == nullptr) return;
   if (index >= shared_->end.load(std::memory_order_relaxed)) {
     shared_->end.store(index + 1, std::memory_order_release);

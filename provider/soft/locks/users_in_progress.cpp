@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <cassert>
 #include <cstdint>
 
 #include "provider/soft/locks/heavy_barrier.hpp"
@@ -42,6 +43,7 @@ UsersInProgress::Place* UsersInProgress::claim() {
       line.claimed.store(false, std::memory_order_release);
       return nullptr;
     }
+    assert(line.place.load(std::memory_order_relaxed) == nullptr);
     place_ = &line.place;
     return place_;
   }
@@ -49,6 +51,7 @@ UsersInProgress::Place* UsersInProgress::claim() {
 }
 
 void UsersInProgress::give_back(void* line) {
+  assert(place_ == &static_cast<Line*>(line)->place && place_->load(std::memory_order_relaxed) == nullptr);
   place_ = nullptr;
   static_cast<Line*>(line)->claimed.store(false, std::memory_order_release);
 }

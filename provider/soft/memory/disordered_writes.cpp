@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 #include <utility>
 
@@ -47,6 +48,8 @@ DisorderedWrites::Pieces DisorderedWrites::cut(const roce::RemoteRange& range) {
   std::iota(order, order + pieces.count, size_t{0});
   for (size_t i = pieces.count - 1; i > 0; i--) std::swap(order[i], order[random_.below(i + 1)]);
   if (order[count] == count) std::swap(order[count], order[random_.below(count)]);
+  assert(2 <= pieces.count && pieces.count <= kMaxPieces && order[count] != count);
+  assert(cuts[0] > 0 && cuts[count - 1] < range.length);
   return pieces;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "coherence/persistence.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
@@ -41,6 +42,7 @@ class MemoryTable::Use {
     entry_ = entry;
     place_ = entry->kind == Kind::kRegion ? UsersInProgress::free_place() : nullptr;
     if (place_ != nullptr) [[likely]] {
+      assert(place_->load(std::memory_order_relaxed) == nullptr);
       place_->store(entry, std::memory_order_relaxed);
       light_barrier();
     } else {
@@ -62,7 +64,8 @@ class MemoryTable::Use {
     if (place_ != nullptr) {
       place_->store(nullptr, std::memory_order_release);
     } else {
-      entry_->users.fetch_sub(1, std::memory_order_release);
+      [[maybe_unused]] const uint32_t before = entry_->users.fetch_sub(1, std::memory_order_release);
+      assert(before > 0);
     }
     entry_ = nullptr;
   }
@@ -198,6 +201,7 @@ Fault MemoryTable::check_local(Accessor who, std::span<const Segment> segments, 
 template <typename Copy>
 [[gnu::always_inline]] inline Fault MemoryTable::with_part(Accessor who, const Segment& segment, uint64_t offset,
                                                            size_t done, size_t size, uint32_t access, Copy copy) {
+  assert(offset + size <= segment.length);
   const Use use(*this, segment.lkey);
   if (!use) return Fault::kAccess;
   std::byte* memory = reach_local(*use, who, segment.address + offset, size, access);

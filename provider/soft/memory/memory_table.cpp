@@ -47,6 +47,11 @@ MemoryTable::~MemoryTable() {
   for (std::atomic<Entry*>& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
 }
 
+void MemoryTable::assert_consistent() const {
+  assert(used_ <= kMaxMemoryEntries && next_place_ < reach_);
+  assert(kMinReach <= reach_ && reach_ <= kMaxMemoryEntries && (reach_ & (reach_ - 1)) == 0);
+}
+
 MemoryTable::Entry* MemoryTable::entry_at(uint32_t key) const {
   const uint32_t slot = slot_of(key);
   Entry* chunk = chunks_[slot / kChunkSize].load(std::memory_order_acquire);
@@ -87,8 +92,10 @@ MemoryTable::Entry* MemoryTable::allocate() {
     }
     Entry* entry = entry_at(index << 8);
     if (entry->kind != Kind::kFree) continue;
+    assert(entry->key == 0 && entry->valid_key.load() == 0 && entry->users.load() == 0 && entry->region == nullptr);
     entry->key = index << 8 | (next_random(random_) & kTagMask);
     used_++;
+    assert_consistent();
     return entry;
   }
   return nullptr;
@@ -103,6 +110,7 @@ void MemoryTable::revoke(Entry& entry) {
 }
 
 void MemoryTable::unbind(Entry& window) {
+  assert(window.kind != Kind::kRegion && window.valid_key.load() == 0);
   if (window.region != nullptr) {
     assert(window.region->bound_windows > 0);
     --window.region->bound_windows;
@@ -122,6 +130,7 @@ void MemoryTable::release(Entry& entry) {
   entry.key = 0;
   entry.memory = nullptr;
   entry.bound_windows = 0;
+  assert_consistent();
 }
 
 int MemoryTable::add_region(const RegionConfig& config, uint32_t& key) {
@@ -146,6 +155,7 @@ int MemoryTable::change_region(uint32_t key, const RegionConfig& config) {
   Entry* entry = find(key, Kind::kRegion);
   if (entry == nullptr) return EINVAL;
   if (entry->bound_windows != 0) return EBUSY;
+  assert(entry->valid_key.load() == entry->key);
   revoke(*entry);
   entry->domain = config.domain;
   entry->access = config.access;
@@ -248,6 +258,7 @@ roce::Fault MemoryTable::bind_window(roce::Accessor who, const roce::WindowBind&
   // one included. The index that the program gives with it has no meaning.
   window->key = (window->key & ~kTagMask) | (bind.new_rkey & kTagMask);
   if (region == nullptr) return roce::Fault::kNone;
+  assert(window->region == nullptr && region->kind == Kind::kRegion && region->valid_key.load() == region->key);
   ++region->bound_windows;
   window->region = region;
   window->memory = region->memory + (bind.address - region->start);

@@ -167,6 +167,8 @@ class MemoryTable final : public roce::Memory {
   // One access in progress. Empty if the key is not valid.
   class Use;
 
+  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  void assert_consistent() const;
   Entry* entry_at(uint32_t key) const;
   Entry* find(uint32_t key, Kind kind);
   Entry* find_window(uint32_t key);

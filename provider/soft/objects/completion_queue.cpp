@@ -39,6 +39,7 @@ void CompletionQueue::complete(const roce::Completion& completion) {
       notice = kEventDue;
     }
   }
+  assert_consistent();
   if (notice != 0) notice_.fetch_or(notice, std::memory_order_release);
 }
 
@@ -50,6 +51,7 @@ void CompletionQueue::forget(uint32_t qpn) {
     const roce::Completion& completion = ring_[(head_ + i) & (capacity_ - 1)];
     if (completion.qpn != qpn) ring_[(head_ + kept++) & (capacity_ - 1)] = completion;
   }
+  assert(kept <= count);
   count_.store(kept, std::memory_order_release);
 }
 
@@ -67,6 +69,7 @@ int CompletionQueue::resize(uint32_t size) {
   capacity_ = capacity;
   head_ = 0;
   size_.store(size, std::memory_order_relaxed);
+  assert_consistent();
   return 0;
 }
 

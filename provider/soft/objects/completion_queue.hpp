@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 
 #include "provider/soft/locks/brief_mutex.hpp"
@@ -39,6 +40,7 @@ class CompletionQueue final : public roce::CompletionSink {
     head_ = (head_ + count) & (capacity_ - 1);
     count_.store(there - count, std::memory_order_release);
     takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    assert_consistent();
     return count;
   }
   uint32_t take(roce::Completion* completions, uint32_t count) {
@@ -68,6 +70,13 @@ class CompletionQueue final : public roce::CompletionSink {
 
  private:
   enum class Armed : uint8_t { kNo, kSolicited, kAny };
+
+  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  void assert_consistent() const {
+    assert((capacity_ & (capacity_ - 1)) == 0 && size_.load(std::memory_order_relaxed) <= capacity_);
+    assert(count_.load(std::memory_order_relaxed) <= size_.load(std::memory_order_relaxed));
+    assert(head_ < capacity_);
+  }
 
   BriefMutex mutex_{LockRank::kCompletionQueue};
   std::unique_ptr<roce::Completion[]> ring_;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -77,12 +78,14 @@ void EventPipes::write(const int& writer, const void* message, size_t size, Even
 void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, EventCount& count) {
   const CancelGuard whole;
   const std::lock_guard lock(mutex_);
+  assert(sizeof object <= size && size <= kMaxMessage);
   if (count.written == 0) return;
   unsigned char message[kMaxMessage];
   size_t kept_count = 0;
   QuietReader quiet(reader);
   while ((kept_count + 1) * size <= kept_bytes_ && quiet.read_one(message, size)) {
     if (memcmp(message, &object, sizeof(object)) == 0) {
+      assert(count.written > 0);
       --count.written;
     } else {
       memcpy(&kept_[kept_count++ * size], message, size);
@@ -97,6 +100,7 @@ void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, Ev
 void EventPipes::close(int& writer) {
   const CancelGuard whole;
   const std::lock_guard lock(mutex_);
+  assert(writer >= 0);
   close_own(writer);
   writer = -1;
 }

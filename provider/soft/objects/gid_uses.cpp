@@ -26,6 +26,7 @@ GidHold GidUses::hold(uint32_t netdev_index, uint32_t gid_index) {
   }
   if (free_row == kMaxGidUseRows) return {};
   GidUseRow& row = shared_.rows[free_row];
+  assert(row.uses.load(std::memory_order_relaxed) == 0);
   row.entry.store(key, std::memory_order_relaxed);
   row.uses.store(1, std::memory_order_seq_cst);
   if (free_row == end) shared_.end.store(end + 1, std::memory_order_seq_cst);
@@ -34,6 +35,7 @@ GidHold GidUses::hold(uint32_t netdev_index, uint32_t gid_index) {
 
 void GidUses::release(uint32_t row) {
   const std::lock_guard lock(mutex_);
+  assert(row < kMaxGidUseRows);
   std::atomic<uint32_t>& uses = shared_.rows[row].uses;
   const uint32_t before = uses.load(std::memory_order_relaxed);
   assert(before != 0);

@@ -24,6 +24,7 @@ CountedObject::~CountedObject() {
 }
 
 CountedObject ContextObjects::take(ObjectKind kind) {
+  assert(device_ != nullptr);
   if (!device_->take(kind)) return {};
   counts_[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
   return {*this, kind};
@@ -32,7 +33,8 @@ CountedObject ContextObjects::take(ObjectKind kind) {
 void ContextObjects::give(ObjectKind kind) {
   // The program destroys an object of a device that it has closed.
   if (device_ == nullptr) return;
-  counts_[static_cast<size_t>(kind)].fetch_sub(1, std::memory_order_relaxed);
+  [[maybe_unused]] const uint32_t before = counts_[static_cast<size_t>(kind)].fetch_sub(1, std::memory_order_relaxed);
+  assert(before > 0);
   device_->give(kind, 1);
 }
 

@@ -24,7 +24,8 @@ int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
 }
 
 inline void ReceiveQueue::copy_first(roce::ReceiveRequest& request) const {
-  assert(head_ <= mask_ && count_ <= depth_);
+  assert_consistent();
+  assert(count_ > 0);
   const Slot& slot = slots_[head_];
   assert(slot.segment_count <= max_segments_);
   request.id = slot.id;
@@ -44,6 +45,7 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
     limit_ = 0;
     limit_notice_.store(true, std::memory_order_release);
   }
+  assert_consistent();
   return true;
 }
 
@@ -86,6 +88,7 @@ int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
   mask_ = room - 1;
   head_ = 0;
   limit_ = wanted_limit;
+  assert_consistent();
   return 0;
 }
 

@@ -37,7 +37,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
     const BriefLock lock(mutex_);
     if (segments.size() > max_segments_) return EINVAL;
     if (count_ == depth_) return ENOMEM;
-    assert(head_ <= mask_ && count_ < depth_);
+    assert_consistent();
     const uint32_t at = (head_ + count_) & mask_;
     slots_[at] = {id, static_cast<uint32_t>(segments.size()), make_mark()};
     copy_segments(segments, &segments_[size_t{at} * max_segments_]);
@@ -67,6 +67,11 @@ class ReceiveQueue final : public roce::ReceiveSource {
   bool take_limit_notice() { return has_limit_notice() && limit_notice_.exchange(false, std::memory_order_acq_rel); }
 
  private:
+  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  void assert_consistent() const {
+    assert(count_ <= depth_ && (depth_ == 0 || depth_ <= mask_ + 1) && head_ <= mask_);
+    assert(limit_ <= depth_);
+  }
   void copy_first(roce::ReceiveRequest& request) const;
 
   struct Slot {

@@ -19,9 +19,13 @@ constexpr size_t kWord = sizeof(uint64_t);
 class Parts {
  public:
   explicit Parts(uint64_t word) : parts_{part(word, kWord)} {}
-  void add(uint64_t bytes, size_t size) { parts_[count_++] = part(bytes, size); }
+  void add(uint64_t bytes, size_t size) {
+    assert(count_ < 1 + GuardedProcess::kMaxPieces && size > 0);
+    parts_[count_++] = part(bytes, size);
+  }
   void split_off(size_t last) {
     iovec& whole = parts_[count_ - 1];
+    assert(last <= whole.iov_len);
     whole.iov_len -= last;
     add(reinterpret_cast<uint64_t>(whole.iov_base) + whole.iov_len, last);
   }
@@ -67,6 +71,7 @@ void make_last_word_visible_last([[maybe_unused]] Parts& here, [[maybe_unused]] 
 // Permissions, namespaces and security modules all may be in the way, so this tries it.
 void GuardedProcess::open(pid_t process, const Guard& guard) {
   if (!RandomPage::may_have(guard.address) || process <= 0) return;
+  assert(!usable());
   guard_ = guard;
   process_.store(process, std::memory_order_relaxed);
   std::byte word[kWord] = {};
@@ -92,7 +97,7 @@ bool GuardedProcess::write(uint64_t address, const std::byte* from, size_t size)
 bool GuardedProcess::read(std::span<const Piece> pieces) {
   const pid_t process = process_.load(std::memory_order_relaxed);
   if (process == 0) return false;
-  assert(pieces.size() <= kMaxPieces);
+  assert(0 < pieces.size() && pieces.size() <= kMaxPieces);
   uint64_t nonce = 0;
   Parts targets(address_of(&nonce)), sources(guard_.address);
   size_t size = 0;

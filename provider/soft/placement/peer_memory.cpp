@@ -105,7 +105,10 @@ Announcement* PeerMemory::claim() {
 }
 
 void PeerMemory::release(const Announcement* word) {
-  claimed_.fetch_and(~(1u << (word - announcements_)), std::memory_order_release);
+  assert(word >= announcements_ && word < announcements_ + kAnnouncements);
+  const uint32_t bit = 1u << (word - announcements_);
+  [[maybe_unused]] const uint32_t before = claimed_.fetch_and(~bit, std::memory_order_release);
+  assert((before & bit) != 0);
 }
 
 bool PeerMemory::allows(const QpDescription& wanted, const roce::RemoteRange& range, uint32_t key_ticket,
@@ -148,6 +151,7 @@ PeerMemory::Grant::~Grant() {
 // The kernel copies one part after the other. The program there may poll the last bytes, as in copy_last_word_last().
 // The descriptor also decides whether the process has ended, and writes to pages that are read-only.
 bool PeerMemory::Grant::write(uint64_t address, const std::byte* from, size_t size) {
+  assert(word_ != nullptr && size > 0);
   if (peer_.copies_once(size) && peer_.process_.write(address, from, size)) return true;
   const size_t last = size_of_last_word(address, size);
   const iovec parts[2] = {part(from, size - last), part(from + size - last, last)};
@@ -156,6 +160,7 @@ bool PeerMemory::Grant::write(uint64_t address, const std::byte* from, size_t si
 }
 
 bool PeerMemory::Grant::read(uint64_t address, std::byte* to, size_t size) {
+  assert(word_ != nullptr && size > 0);
   const GuardedProcess::Piece piece = {address, to, size};
   if (peer_.copies_once(size) && peer_.process_.read({&piece, 1})) return true;
   const iovec whole = part(to, size);
@@ -169,6 +174,7 @@ bool PeerMemory::Grant::queue_pair_lives() const {
 }
 
 bool PeerMemory::copied(int64_t result, size_t size) {
+  assert(result <= static_cast<int64_t>(size));
   if (result == static_cast<int64_t>(size)) return true;
   // The process has ended, or executes another program.
   if (result == 0) usable_.store(false, std::memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "provider/common/clock.hpp"
 #include "provider/common/host_guards.hpp"
@@ -69,6 +70,7 @@ void await_end_of_use(const Placer& placer, const AnnouncedEntry& entry) {
 
 bool Placers::add(Placer& placer) {
   const std::lock_guard lock(mutex_);
+  assert(std::find(placers_, placers_ + end_, &placer) == placers_ + end_);
   Placer** const free = std::find(placers_, placers_ + kMaxSlots, nullptr);
   if (free == placers_ + kMaxSlots) return false;
   *free = &placer;
@@ -80,6 +82,7 @@ void Placers::remove(Placer& placer) {
   const std::lock_guard lock(mutex_);
   std::replace(placers_, placers_ + end_, &placer, static_cast<Placer*>(nullptr));
   while (end_ > 0 && placers_[end_ - 1] == nullptr) end_--;
+  assert(std::all_of(placers_ + end_, placers_ + kMaxSlots, [](const Placer* each) { return each == nullptr; }));
 }
 
 // The next one from `place` on that uses the entry. The caller lets it go.

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 
 #include "provider/common/mutex.hpp"
@@ -25,9 +26,14 @@ class Placer {
   Placer(const Placer&) = delete;
   Placer& operator=(const Placer&) = delete;
 
-  void use() { users_.fetch_add(1, std::memory_order_relaxed); }
+  void use() {
+    [[maybe_unused]] const uint32_t before = users_.fetch_add(1, std::memory_order_relaxed);
+    assert(before > 0);
+  }
   void let_go() {
-    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    const uint32_t before = users_.fetch_sub(1, std::memory_order_acq_rel);
+    assert(before > 0);
+    if (before == 1) delete this;
   }
 
   OwnedFd socket;          // its end shows the end of the process

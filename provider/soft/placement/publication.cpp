@@ -57,12 +57,14 @@ bool Publication::open() {
 template <typename Entries, typename Description>
 uint32_t Publication::publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number,
                                  const Description& description, uint32_t places) {
+  assert(number != 0 && places <= Entries::kPlaces);
   const std::lock_guard lock(mutex_);
   const uint32_t first = Entries::first_of(number);
   for (uint32_t place = first; place < first + places; place++) {
     if (taken[place]) continue;
     taken[place] = true;
     auto& entry = entries.entries[place];
+    assert(entry.alive.load(std::memory_order_relaxed) == 0);
     entry.set(description);
     entry.alive.store(number, std::memory_order_seq_cst);
     return place + 1;
@@ -100,6 +102,7 @@ void Publication::revoke_key(uint32_t ticket) {
   table_->keys.at(ticket).alive.store(0, std::memory_order_seq_cst);
   placers_.await_end_of(AnnouncedEntry::key(ticket));
   const std::lock_guard lock(mutex_);
+  assert(keys_taken_[ticket - 1]);
   keys_taken_[ticket - 1] = false;
 }
 
@@ -108,6 +111,7 @@ void Publication::revoke_qp(uint32_t ticket) {
   withdraw_qp(ticket);
   placers_.await_end_of(AnnouncedEntry::qp(ticket));
   const std::lock_guard lock(mutex_);
+  assert(qps_taken_[ticket - 1]);
   qps_taken_[ticket - 1] = false;
 }
 
@@ -125,6 +129,7 @@ bool Publication::ask(Placer& placer, const Parties& parties) {
 }
 
 Right Publication::judge(Placer& placer) {
+  assert(table_ != nullptr && placer.challenge != 0);
   const ProofWords& words = placer.memory.control().proof;
   const Right claim = words.right.load(std::memory_order_acquire);
   if (claim == Right::kNone) return Right::kAsked;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 
@@ -93,8 +94,14 @@ struct PublishedEntries {
   Entry entries[kCount];
 
   static constexpr uint32_t first_of(uint32_t number) { return Entry::bits(number) % kBuckets * kPlaces; }
-  Entry& at(uint32_t ticket) { return entries[ticket - 1]; }
-  const Entry& at(uint32_t ticket) const { return entries[ticket - 1]; }
+  Entry& at(uint32_t ticket) {
+    assert(0 < ticket && ticket <= kCount);
+    return entries[ticket - 1];
+  }
+  const Entry& at(uint32_t ticket) const {
+    assert(0 < ticket && ticket <= kCount);
+    return entries[ticket - 1];
+  }
   // The ticket of the living entry with this number, or 0.
   uint32_t find(uint32_t number) const {
     const uint32_t first = first_of(number);

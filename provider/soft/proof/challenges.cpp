@@ -82,7 +82,7 @@ uint32_t Challenges::make(const Parties& parties, Challenge& challenge) {
 }
 
 bool Challenges::end(uint32_t number, const Secret& answer) {
-  assert(number != 0 && taken_[number - 1]);
+  assert(0 < number && number <= kMax && taken_[number - 1]);
   taken_[number - 1] = false;
   Secret* const made = secret(number);
   const bool same = made->words[0] == answer.words[0] && made->words[1] == answer.words[1];

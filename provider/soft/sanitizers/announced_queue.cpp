@@ -5,6 +5,7 @@
 #include <execinfo.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 #include "provider/soft/locks/brief_mutex.hpp"
@@ -104,6 +105,7 @@ std::unique_ptr<AnnouncedQueue> AnnouncedQueue::make(MemoryTable& memory, roce::
 AnnouncedQueue::~AnnouncedQueue() {
   end();
   const BriefLock lock(lanes_mutex);
+  assert(lanes[lane_].queues > 0);
   --lanes[lane_].queues;
 }
 
@@ -116,6 +118,7 @@ uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool devi
   if (peers != nullptr) peers->told();
   Lane& lane = lanes[lane_];
   const BriefLock lock(lane.mutex);
+  assert(lane.fiber != nullptr && lane.queues > 0);
   const uint32_t token = lane.posts++ % kTokens;
   {
     const ThreadSanitizer::Heard heard(sanitizer);
@@ -150,6 +153,7 @@ void AnnouncedQueue::end() {
 }
 
 void AnnouncedQueue::polled(const roce::Completion& completion) {
+  assert(0 < completion.mark && completion.mark <= kLanes * kTokens);
   const uint32_t number = completion.mark - 1u;
   if (completion.opcode >= roce::CompletionOpcode::kReceive) {
     if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();

@@ -15,6 +15,7 @@ uint32_t QpTable::add(Qp& qp) {
     next_ = (next_ + 1) % kQpsOfASlot;
     // Numbers 0 and 1 are the port's own.
     if (qps_[at].load(std::memory_order_relaxed) != nullptr || first_ + at < 2) continue;
+    assert(!qp.open.load());
     qp.qpn = first_ + at;
     qps_[at].store(&qp, std::memory_order_release);
     return qp.qpn;
@@ -35,6 +36,7 @@ void QpTable::remove(Qp& qp, std::unique_lock<BriefMutex> receiving) {
   assert(receiving.owns_lock());
   {
     const std::lock_guard lock(mutex_);
+    assert(qp.qpn - first_ < kQpsOfASlot);
     assert(qps_[qp.qpn - first_].load(std::memory_order_relaxed) == &qp);
     qps_[qp.qpn - first_].store(nullptr, std::memory_order_relaxed);
   }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "provider/common/host_guards.hpp"
 
@@ -15,12 +16,15 @@ using Piece = GuardedProcess::Piece;
 
 // Right after the receive was taken from its queue.
 uint64_t number_of_taken(ReceiveQueue& receives) {
-  return receives.next_number() - 1;
+  const uint64_t next = receives.next_number();
+  assert(next > 0);
+  return next - 1;
 }
 
 }  // namespace
 
 bool FetchedBytes::copy(uint64_t offset, std::byte* to, size_t size) const {
+  assert(offset + size <= reference_.length);
   if (peer_ == nullptr || !peer_->usable() || peer_->nonce() != reference_.owner) return false;
   const ErrnoGuard keep;
   const bool is_whole = ahead_ != nullptr && offset == 0 && size == reference_.length;
@@ -94,6 +98,7 @@ bool FetchedBytes::copy_parts(uint64_t offset, std::byte* to, size_t size) const
       continue;
     }
     const size_t part = std::min<uint64_t>(source.length - offset, size);
+    assert(0 < part && part <= size);
     is_whole = copy_from(source, offset, to, part);
     to += part;
     size -= part;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cassert>
+
 #include "provider/member/gid.hpp"
 
 namespace dapple::soft {
@@ -35,6 +37,7 @@ int Multicast::attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index) {
     const int error = wire_.join(group, netdev_index);
     if (error != 0) return error;
   }
+  assert(qp.qpn != 0 && free->qpn == 0);
   free->qpn = qp.qpn;
   free->netdev_index = netdev_index;
   memcpy(free->group, group, 16);
@@ -59,8 +62,10 @@ void Multicast::detach_from_all(Qp& qp) {
 
 void Multicast::drop(Qp& qp, Attachment& attachment) {
   assert_held(mutex_);
+  assert(qp.qpn != 0 && attachment.qpn == qp.qpn);
   attachment.qpn = 0;
-  qp.multicast_groups.fetch_sub(1);
+  [[maybe_unused]] const auto groups = qp.multicast_groups.fetch_sub(1);
+  assert(groups > 0);
   // If the wire cannot leave, the netdev is gone, and its memberships with it.
   if (!joined(attachment.group, attachment.netdev_index)) {
     (void)wire_.leave(attachment.group, attachment.netdev_index);

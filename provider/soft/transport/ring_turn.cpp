@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "provider/soft/placement/place.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -27,6 +28,7 @@ RingTurn::RingTurn(Qp& qp, RingTo& ring, const Publication& publication)
 
 void RingTurn::end() {
   if (!is_locked_) return;
+  assert(packets_ <= kPacketsOfATurn);
   is_locked_ = false;
   ring_.writer().publish();
   ring_.mutex.unlock();
@@ -34,6 +36,7 @@ void RingTurn::end() {
 }
 
 inline std::byte* RingTurn::reserve(size_t size, EntryKind kind) {
+  assert(size > 0);
   if (packets_ == kPacketsOfATurn) return nullptr;
   if (!is_locked_) ring_.mutex.lock();
   is_locked_ = true;
@@ -49,6 +52,8 @@ std::byte* RingTurn::reserve(size_t size) {
 }
 
 void RingTurn::commit(const roce::AddressVector*) {
+  // reserve() has locked the ring.
+  assert(is_locked_ && packets_ < kPacketsOfATurn);
   ++packets_;
   ring_.writer().commit();
 }
@@ -106,6 +111,7 @@ roce::Placed RingTurn::place(const roce::Transfer& transfer, uint64_t& done) {
   const uint64_t before = done;
   const roce::Placed placed =
       soft::place(ring_.peer_memory(), qp_.context->memory, qp_.transport.path, qp_.qpn, transfer, most, done);
+  assert(done >= before && done - before <= most);
   placements_.bytes += done - before;
   if (placed == roce::Placed::kWhole) ++(transfer.is_read ? placements_.reads : placements_.writes);
   return placed;

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
@@ -35,7 +36,7 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
 
 int destroy_ah(ibv_ah* ibv) {
   Ah* ah = ours<Ah>(ibv);
-  ah->pd->users.fetch_sub(1);
+  leave(ah->pd->users);
   delete ah;
   return 0;
 }

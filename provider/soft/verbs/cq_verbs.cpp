@@ -4,10 +4,12 @@
 // Completion queues.
 #include <errno.h>
 
+#include <cassert>
 #include <new>
 #include <utility>
 
 #include "provider/soft/objects/granted_depth.hpp"
+#include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
@@ -73,8 +75,9 @@ int destroy_cq(ibv_cq* ibv) {
   context.withdraw(&cq->abi, cq->asynchronous_events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->comp_events_completed, cq->completion_events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->async_events_completed, cq->asynchronous_events);
+  assert(cq->users.load() == 0);
   delete cq;
-  context.live_objects.fetch_sub(1);
+  leave(context.live_objects);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 #include "provider/soft/abi/extended_qp.hpp"
@@ -53,6 +54,7 @@ Request* last(ibv_qp_ex* ibv) {
 Request* begin(ibv_qp_ex* ibv, SendOpcode opcode) {
   ExtendedPost& post = post_of(ibv);
   if (post.error != 0) return nullptr;
+  assert(post.count <= post.room);
   if (post.count == post.room) {
     fail(post, ENOMEM);
     return nullptr;
@@ -153,7 +155,9 @@ void wr_bind_mw(ibv_qp_ex* ibv, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_inf
 void forget_binds(ExtendedPost& post) {
   for (uint32_t i = post.count; i-- > 0;) {
     const Request& request = *post.requests[i];
-    if (request.send.opcode == SendOpcode::kBindWindow) request.window->rkey = request.send.bind.window_rkey;
+    if (request.send.opcode != SendOpcode::kBindWindow) continue;
+    assert(request.window != nullptr);
+    request.window->rkey = request.send.bind.window_rkey;
   }
 }
 
@@ -194,6 +198,7 @@ void wr_set_inline_data_list(ibv_qp_ex* ibv, size_t count, const ibv_data_buf* l
     memcpy(&request->inline_bytes[size], list[i].addr, list[i].length);
     size += list[i].length;
   }
+  assert(size <= room);
   request->segments[0] = {reinterpret_cast<uintptr_t>(request->inline_bytes.get()), static_cast<uint32_t>(size), 0};
   request->send.segments = {request->segments, 1};
   request->send.flags |= roce::kInline;

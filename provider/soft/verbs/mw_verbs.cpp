@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -65,7 +66,7 @@ int dealloc_mw(ibv_mw* ibv) {
   const int error = context_of(ibv->context)->memory.remove_window(ibv->rkey);
   if (error != 0) return error;
   Mw* mw = ours<Mw>(ibv);
-  mw->pd->users.fetch_sub(1);
+  leave(mw->pd->users);
   delete mw;
   return 0;
 }

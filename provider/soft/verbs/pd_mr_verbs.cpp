@@ -9,6 +9,7 @@
 
 #include "coherence/persistence.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
+#include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
@@ -99,7 +100,7 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   if (error != 0) return error;
   AnnouncedQueue::end_all();
   pd->users.fetch_add(1);
-  mr->pd->users.fetch_sub(1);
+  leave(mr->pd->users);
   mr->pd = pd;
   mr->abi.access = static_cast<int>(rights);
   return 0;
@@ -123,7 +124,7 @@ ibv_pd* alloc_pd(ibv_context* ibv) {
 int dealloc_pd(ibv_pd* ibv) {
   Pd* pd = ours<Pd>(ibv);
   if (pd->users.load() != 0) return EBUSY;
-  context_of(ibv->context)->live_objects.fetch_sub(1);
+  leave(context_of(ibv->context)->live_objects);
   delete pd;
   return 0;
 }
@@ -194,7 +195,7 @@ int dereg_mr(ibv_mr* ibv) {
     return error;
   }
   AnnouncedQueue::end_all();
-  mr->pd->users.fetch_sub(1);
+  leave(mr->pd->users);
   delete mr;
   return 0;
 }

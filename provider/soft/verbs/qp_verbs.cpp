@@ -14,6 +14,7 @@
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
+#include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/planned/planned_completions.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -210,11 +211,11 @@ int destroy_qp(ibv_qp* ibv) {
   }
   qp->context->withdraw(&qp->abi, qp->event_count);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);
-  if (qp->srq != nullptr) qp->srq->users.fetch_sub(1);
-  qp->recv_cq->users.fetch_sub(1);
-  qp->send_cq->users.fetch_sub(1);
-  qp->pd->users.fetch_sub(1);
-  qp->context->live_queue_pairs.fetch_sub(1);
+  if (qp->srq != nullptr) leave(qp->srq->users);
+  leave(qp->recv_cq->users);
+  leave(qp->send_cq->users);
+  leave(qp->pd->users);
+  leave(qp->context->live_queue_pairs);
   pthread_cond_destroy(&ibv->cond);
   pthread_mutex_destroy(&ibv->mutex);
   return 0;

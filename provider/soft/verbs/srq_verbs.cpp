@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include <cassert>
 #include <new>
 #include <optional>
 #include <utility>
 
 #include "provider/soft/objects/granted_depth.hpp"
+#include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -70,7 +72,8 @@ int destroy_srq(ibv_srq* ibv) {
   if (srq->users.load() != 0) return EBUSY;
   srq->context->withdraw(&srq->abi, srq->events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, srq->events);
-  srq->pd->users.fetch_sub(1);
+  assert(srq->users.load() == 0);
+  leave(srq->pd->users);
   delete srq;
   return 0;
 }

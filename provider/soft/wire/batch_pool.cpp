@@ -17,7 +17,7 @@ std::unique_ptr<SendBatch> BatchPool::take() {
 
 void BatchPool::give(std::unique_ptr<SendBatch> batch) {
   const BriefLock lock(mutex_);
-  assert(batch != nullptr);
+  assert(batch != nullptr && count_ <= kKept);
   if (count_ < kKept) kept_[count_++] = std::move(batch);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace dapple::soft {
 namespace {
@@ -32,6 +33,7 @@ void Outages::begin(const DeviceInfo& device, roce::Time until) {
     if (count_ == kMax) return;
     count_++;
   }
+  assert(count_ <= kMax && until != roce::kNever);
   place->device = device;
   place->until = until;
 }

@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cassert>
+
 #include "provider/common/host_guards.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/owned_fd.hpp"
@@ -101,6 +103,7 @@ int SendSockets::get(bool ipv6, uint8_t slot, PacketClass first, SendSocket& soc
   }
   socket.fd = static_cast<int>(value >> 32) - 1;
   socket.port = static_cast<uint16_t>(value);
+  assert(socket.fd >= 0 && socket.port >= kFirstPort);
   socket.usual = {static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
   return 0;
 }

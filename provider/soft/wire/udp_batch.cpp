@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <string.h>
 
+#include <cassert>
+
 #include "provider/common/host_guards.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/member/messages.hpp"
@@ -23,6 +25,7 @@ constexpr int kFullMilliseconds = 1;
 // Adds one ancillary message behind `used` bytes.
 template <class Value>
 void add_control(char* control, size_t& used, int level, int type, const Value& value) {
+  assert(used % alignof(cmsghdr) == 0);
   auto* header = reinterpret_cast<cmsghdr*>(control + used);
   header->cmsg_level = level;
   header->cmsg_type = type;
@@ -39,6 +42,15 @@ bool same_flow(const Path& a, const Path& b) {
 
 }  // namespace
 
+void UdpBatch::assert_consistent() const {
+  assert(run_count_ <= kMaxRuns && used_ <= kRoom && (run_count_ > 0) == (used_ > 0));
+  [[maybe_unused]] const Run* last = run_count_ > 0 ? &runs_[run_count_ - 1] : nullptr;
+  assert(last == nullptr || (0 < last->count && last->count <= kMaxSegments && last->first + last->size == used_));
+  // All packets but the last have one size.
+  assert(last == nullptr || ((last->count - 1) * last->segment_size < last->size &&
+                             last->size <= last->count * last->segment_size && last->size <= kMaxRunBytes));
+}
+
 void UdpBatch::set_path(const Path& path) {
   if (!same_flow(path_, path)) path_changed_ = true;
   path_ = path;
@@ -48,11 +60,14 @@ std::byte* UdpBatch::reserve(size_t size) {
   const size_t whole = size + roce::kIcrcSize;
   if (whole > kMaxRunBytes) return nullptr;
   if ((used_ + whole > kRoom || run_count_ == kMaxRuns) && !flush()) return nullptr;
+  assert_consistent();
+  assert(used_ + whole <= kRoom);
   reserved_ = size;
   return room_ + used_;
 }
 
 bool UdpBatch::start_run(uint8_t slot) {
+  assert(run_count_ < kMaxRuns);
   const bool ipv6 = !is_ipv4(path_.destination);
   if (ipv6 == is_ipv4(path_.source)) return false;
   const PacketClass wanted = {path_.hop_limit != 0 ? path_.hop_limit : uint8_t{64}, path_.traffic_class};
@@ -129,6 +144,7 @@ uint32_t UdpBatch::prefix_of(const Run& run, uint32_t identification, size_t tra
       prefixes->known = 0;
     }
   }
+  assert(identification < kMaxSegments && (!run.ipv6 || identification == 0));
   const uint64_t bit = uint64_t{1} << identification;
   if ((prefixes->known & bit) == 0) {
     roce::IcrcAddresses addresses = run.addresses;
@@ -151,6 +167,8 @@ void UdpBatch::write_icrc(const Run& run, uint32_t place, std::byte* packet, siz
 }
 
 void UdpBatch::commit(const roce::AddressVector*) {
+  // A packet has the BTH, from which this reads the slot.
+  assert(reserved_ >= roce::kBthSize);
   std::byte* packet = room_ + used_;
   const size_t whole = reserved_ + roce::kIcrcSize;
   const auto slot = static_cast<uint8_t>(packet[5]);  // of the destination QPN
@@ -171,6 +189,7 @@ void UdpBatch::commit(const roce::AddressVector*) {
   run->size += whole;
   run->count++;
   used_ += whole;
+  assert_consistent();
 }
 
 void UdpBatch::note(const Run& run) {
@@ -240,7 +259,9 @@ bool UdpBatch::send_all() {
       header.msg_control = run.control;
       header.msg_controllen = run.count > 1 ? run.control_with_segments : run.control_size;
     }
+    assert(count > 0);
     const int result = send_datagrams(runs_[sent].fd, messages, count);
+    assert(result <= static_cast<int>(count));
     if (result > 0) {
       for (int i = 0; i < result; i++, sent++) {
         side_.counters->sent_batches.add();

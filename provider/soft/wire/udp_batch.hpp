@@ -63,6 +63,8 @@ class UdpBatch final : public SendBatch {
     alignas(cmsghdr) char control[kControlSize] = {};
   };
 
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   bool start_run(uint8_t slot);
   uint32_t prefix_of(const Run& run, uint32_t identification, size_t transport_size);
   void forget_prefixes();

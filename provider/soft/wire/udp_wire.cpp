@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 #include "provider/common/clock.hpp"
@@ -217,6 +218,7 @@ size_t UdpWire::receive(ArrivalSink& sink) {
   delivered_ = delivered_bytes_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);
   for (int call = 0; call < kCallsAtOnce; call++) {
+    assert(ask_for_ >= 1 && ask_for_ <= kDatagrams);
     const int count = receive_datagrams(slot_.receive_socket, room.messages, ask_for_);
     if (count < 0 && errno == EINTR) continue;
     const bool all = count == static_cast<int>(ask_for_);
@@ -285,6 +287,7 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
   std::byte* bytes = room_->bytes[index];
   const auto places = static_cast<uint32_t>(size > segment ? (size - 1) / segment : 0);
   const size_t last = places * segment;
+  assert(size <= kDatagramSize && last <= size && size - last <= segment);
   const auto pass_at = [&](uint32_t place) {
     const size_t offset = place * segment;
     origin.place = place;
