@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <assert.h>
 #include <errno.h>
 
 #include <new>
@@ -83,7 +84,9 @@ void lay_operations(const ContextView& view, const Operations& operations) {
 Attached& attached_to(const ibv_context* context) {
   const ReadLock lock;
   // The record always exists: our functions are in a context's table only from attach() to free_context().
-  return *find_attached(context);
+  Attached* attached = find_attached(context);
+  assert(attached != nullptr);
+  return *attached;
 }
 
 Attached* find_attached(const ibv_context* context) {
@@ -93,13 +96,17 @@ Attached* find_attached(const ibv_context* context) {
 }
 
 void add_attached(Attached* attached) {
+  assert(find_attached(attached->request.context) == nullptr);
   attached->next = all_attached;
   all_attached = attached;
 }
 
 void remove_attached(const Attached* attached) {
   Attached** link = &all_attached;
-  while (*link != attached) link = &(*link)->next;
+  while (*link != attached) {
+    assert(*link != nullptr);
+    link = &(*link)->next;
+  }
   *link = attached->next;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/overlay/region_table.hpp"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ Region** RegionTable::bucket_of(uint32_t lkey) const {
 }
 
 void RegionTable::insert(Region* region) {
+  assert(region->mr != nullptr);
   if (num_regions_ >= 2 * num_buckets_) grow();
   Region** bucket = bucket_of(region->lkey);
   region->next = *bucket;
@@ -47,6 +49,8 @@ Region* RegionTable::remove(const ibv_mr* mr, uint32_t lkey) {
     Region* region = *link;
     if (region->mr != mr) continue;
     *link = region->next;
+    region->next = nullptr;
+    assert(num_regions_ > 0);
     --num_regions_;
     return region;
   }
@@ -61,9 +65,11 @@ Region* RegionTable::remove_all() {
       buckets_[i] = region->next;
       region->next = all;
       all = region;
+      assert(num_regions_ > 0);
+      --num_regions_;
     }
   }
-  num_regions_ = 0;
+  assert(num_regions_ == 0);
   return all;
 }
 
@@ -74,6 +80,7 @@ const Region* RegionTable::find(uint32_t lkey) const {
 }
 
 void RegionTable::grow() {
+  assert((num_buckets_ & (num_buckets_ - 1)) == 0);
   const size_t old_num_buckets = num_buckets_;
   Region** old_buckets = buckets_;
   auto** buckets = static_cast<Region**>(calloc(4 * old_num_buckets, sizeof(void*)));

@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The operations of the data path, for contexts whose policy has a transfer watch: under the emulator only.
+#include <assert.h>
+
 #include "provider/overlay/attached.hpp"
 
 namespace dapple::provider {
 namespace {
 
 TransferWatch& watch_of(const Attached& attached) {
+  assert(attached.request.policy != nullptr && attached.request.policy->transfers() != nullptr);
   return *attached.request.policy->transfers();
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <cassert>
+
 #include "provider/preload/doors/real.hpp"
 
 namespace dapple::doors {
@@ -43,6 +45,7 @@ Answers::~Answers() {
 
 void Answers::make_room(size_t size) {
   if (size_ + size > sizeof bytes_) flush();
+  assert(size_ <= sizeof bytes_);
 }
 
 bool Answers::is_option_set(int option) const {
@@ -52,6 +55,7 @@ bool Answers::is_option_set(int option) const {
 }
 
 void Answers::begin(uint16_t type, uint16_t flags, uint32_t sequence, size_t contents) {
+  assert(NLMSG_HDRLEN + NLMSG_ALIGN(contents) <= sizeof bytes_);
   make_room(NLMSG_HDRLEN + NLMSG_ALIGN(contents));
   begin_ = size_;
   nlmsghdr header = {};
@@ -63,6 +67,8 @@ void Answers::begin(uint16_t type, uint16_t flags, uint32_t sequence, size_t con
 }
 
 void Answers::put_bytes(const void* bytes, size_t size) {
+  // begin() has made room.
+  assert(size_ % NLMSG_ALIGNTO == 0 && size_ + NLMSG_ALIGN(size) <= sizeof bytes_);
   memcpy(bytes_ + size_, bytes, size);
   memset(bytes_ + size_ + size, 0, NLMSG_ALIGN(size) - size);
   size_ += NLMSG_ALIGN(size);
@@ -82,6 +88,7 @@ void Answers::put_text(uint16_t attribute, const char* text) {
 
 void Answers::end() {
   const auto length = static_cast<uint32_t>(size_ - begin_);
+  assert(length >= NLMSG_HDRLEN && size_ <= sizeof bytes_);
   memcpy(bytes_ + begin_ + offsetof(nlmsghdr, nlmsg_len), &length, sizeof length);
 }
 
@@ -95,6 +102,7 @@ void Answers::copy(nlmsghdr* message) {
 }
 
 void Answers::send(const void* bytes, size_t size) {
+  assert(sender_ >= 0 && size > 0);
   sockaddr_nl to = {};
   to.nl_family = AF_NETLINK;
   to.nl_pid = port_;

@@ -40,10 +40,11 @@ void begin_capture(soft::DaemonLink& link) {
   if (const int opened = open_file(); opened >= 0) link.capture(opened, problem);
 }
 
-void resume_capture(soft::DaemonLink& link) {
-  if (!begun) return;
+bool resume_capture(soft::DaemonLink& link) {
+  if (!begun) return true;
   soft::Problem problem;
-  if (const int opened = open_file(); opened >= 0) link.capture_again(opened, problem);
+  const int opened = open_file();
+  return opened < 0 || link.capture_again(opened, problem);
 }
 
 void forget_capture() {

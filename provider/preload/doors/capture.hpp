@@ -12,8 +12,8 @@ namespace dapple::doors {
 // opened.
 void begin_capture(soft::DaemonLink& link);
 
-// As DaemonLink::Reconnected.
-void resume_capture(soft::DaemonLink& link);
+// For the function DaemonLink::Reconnected. False if this dappled has gone meanwhile.
+bool resume_capture(soft::DaemonLink& link);
 
 // In a child of fork(), whose file may have another name.
 void forget_capture();

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <new>
 
 #include "provider/preload/doors/real.hpp"
@@ -54,10 +55,13 @@ bool same_file(int fd, const Record& record) {
 }
 
 void release(unsigned number) {
+  assert(0 < number && number < kMaxRecords);
   Record& record = records[number];
   const int attached[] = {record.door.attached[0], record.door.attached[1]};
   soft::CmFront* front = record.door.front;
-  if (record.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const uint32_t users = record.users.fetch_sub(1, std::memory_order_acq_rel);
+  assert(users != 0 && users != kFilling);
+  if (users != 1) return;
   for (const int fd : attached) {
     if (fd >= 0) close_hidden(fd);
   }
@@ -77,6 +81,7 @@ bool acquire(Record& record) {
 unsigned valid_record(int fd) {
   if (!maybe_ours(fd)) return 0;
   uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
+  assert(number < kMaxRecords);
   if (number == 0 || same_file(fd, records[number])) return number;
   if (owns_table() && detail::record_of[fd].compare_exchange_strong(number, 0)) release(number);
   return 0;
@@ -141,6 +146,7 @@ HeldDoor::HeldDoor(int fd) {
   const uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
   if (number == 0 || !acquire(records[number])) return;
   number_ = number;
+  assert(number < kMaxRecords && records[number].users.load(std::memory_order_relaxed) != 0);
   // Meanwhile another thread may have closed the descriptor and used the record again.
   if (detail::record_of[fd].load(std::memory_order_acquire) == number) return;
   number_ = 0;
@@ -176,11 +182,15 @@ bool track(int fd, const Door& door) {
       uint32_t unused = 0;
       if (records[i].users.load(std::memory_order_relaxed) != 0) continue;
       if (!records[i].users.compare_exchange_strong(unused, kFilling, std::memory_order_acq_rel)) continue;
+      // Only a channel of rdma_cm has memory, and only hidden descriptors go with a door.
+      assert((door.front == nullptr || door.kind == Kind::kRdmaCm) &&
+             (door.kind != Kind::kHidden || door.attached[0] < 0));
       records[i].door = door;
       records[i].device = status.st_dev;
       records[i].inode = status.st_ino;
       records[i].users.store(1, std::memory_order_release);
       raise(records_end, i + 1);
+      assert(records_end.load() > i && records_end.load() <= kMaxRecords);
       const unsigned before = detail::record_of[fd].exchange(static_cast<uint16_t>(i), std::memory_order_acq_rel);
       if (before != 0) release(before);
       raise(highest, static_cast<unsigned>(fd));
@@ -196,7 +206,10 @@ void copied(int from, int to) {
   if (!maybe_ours(from) && !maybe_ours(to)) return;
   if (!owns_table()) return;
   const unsigned number = valid_record(from);
-  if (number != 0) records[number].users.fetch_add(1, std::memory_order_acq_rel);
+  if (number != 0) {
+    [[maybe_unused]] const uint32_t users = records[number].users.fetch_add(1, std::memory_order_acq_rel);
+    assert(users != kFilling);
+  }
   const unsigned before = detail::record_of[to].exchange(static_cast<uint16_t>(number), std::memory_order_acq_rel);
   if (before != 0) release(before);
   if (number != 0) raise(highest, static_cast<unsigned>(to));
@@ -221,6 +234,7 @@ void visit(Kind kind, bool (*visit)(const Door& door, void* argument), void* arg
 int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from, unsigned to)) {
   const unsigned end = highest.load();
   unsigned begin = first;
+  assert(first <= last && end < kMaxDescriptor);
   for (unsigned fd = first; fd <= end && fd <= last; ++fd) {
     Door door;
     if (!find(static_cast<int>(fd), door)) continue;

@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include <cassert>
+
 #include "provider/member/identity.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
@@ -78,6 +80,7 @@ int sealed_file(const char* name, const char* text, unsigned flags) {
   const int fd = memfd_create(name, MFD_ALLOW_SEALING | flags);
   if (fd < 0) return -1;
   const size_t size = strlen(text);
+  assert(size < sizeof File::text);
   if (real.write(fd, text, size) == static_cast<ssize_t>(size) && lseek(fd, 0, SEEK_SET) == 0 &&
       real.fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0) {
     return fd;
@@ -138,6 +141,7 @@ int open_file(const File& file, int flags) {
 }
 
 dev_t device_number(uint32_t index) {
+  assert(index >= soft::kFirstDeviceIndex);
   return makedev(soft::kUverbsMajor, index - soft::kFirstDeviceIndex);
 }
 

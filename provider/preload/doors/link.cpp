@@ -74,10 +74,10 @@ bool hand_over(const Door& door, void* argument) {
 
 // Another dappled has replaced this one, or this is a child of fork().
 void reconnected(soft::DaemonLink& link, soft::Problem& problem) {
-  resume_capture(link);
+  const bool connected = resume_capture(link);
   drop_all_answers();
   Handing handing = {link, problem};
-  visit(Kind::kRdmaCm, hand_over, &handing);
+  if (connected) visit(Kind::kRdmaCm, hand_over, &handing);
   const uint64_t one = 1;
   if (const int fd = wake.load(); fd >= 0) real.write(fd, &one, sizeof one);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 namespace dapple::doors {
 namespace {
@@ -31,6 +32,8 @@ class Place {
  public:
   void write(const Answers& answers) {
     const uint32_t before = sequence_.load(std::memory_order_relaxed);
+    // The lock keeps other writers away.
+    assert(before % 2 == 0 && answers.length <= kRoom);
     sequence_.store(before + 1, std::memory_order_relaxed);
     const auto* from = reinterpret_cast<const uint8_t*>(&answers);
     const size_t size = kFront + soft::cm_aligned(answers.length);
@@ -100,6 +103,7 @@ void clear(Place& place) {
 
 // The answer at `offset`, and the offset of the next one. False at the end.
 bool read(const Answers& answers, uint32_t& offset, soft::CmAnswerAhead& front, const uint8_t*& bytes) {
+  assert(offset <= answers.length && answers.length <= kRoom);
   if (answers.length - offset < sizeof front) return false;
   memcpy(&front, answers.bytes + offset, sizeof front);
   offset += sizeof front;

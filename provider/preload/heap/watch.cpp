@@ -7,6 +7,8 @@
 #include <gnu/libc-version.h>
 #include <malloc.h>
 
+#include <cassert>
+
 #include "provider/preload/heap/next.hpp"
 
 namespace dapple::heap {
@@ -37,6 +39,7 @@ void tell(const HeapWatcher& watcher, Event event, const void* memory, size_t si
   const int saved = errno;
   paused = true;
   (watcher.*event)(memory, size);
+  assert(paused);
   paused = false;
   errno = saved;
 }
