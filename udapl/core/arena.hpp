@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,7 @@ class Arena {
 
   // Stale handles dispatch through the table `dead` from now on.
   void destroy(T* object, const void* dead) {
+    assert(object->kind() != Kind::kNone);
     object->~T();
     auto* slot = reinterpret_cast<Slot*>(object);
     new (slot->storage) DeadObject{dead, Kind::kNone};
@@ -47,7 +49,10 @@ class Arena {
   }
 
   // Marks an object as dead although it cannot be destroyed. Its resources and its slot stay allocated.
-  void abandon(T* object, const void* dead) { new (static_cast<void*>(object)) DeadObject{dead, Kind::kNone}; }
+  void abandon(T* object, const void* dead) {
+    assert(object->kind() != Kind::kNone);
+    new (static_cast<void*>(object)) DeadObject{dead, Kind::kNone};
+  }
 
   // The object behind a handle, or null. The handle may be anything: NULL, a wild pointer, an object of another kind, a
   // freed one.
@@ -93,6 +98,7 @@ class Arena {
     std::lock_guard guard(mutex_);
     if (!free_head_) grow();
     Slot* slot = free_head_;
+    assert(slot && reinterpret_cast<const DeadObject*>(slot->storage)->kind == Kind::kNone);
     free_head_ = slot->next;
     if (!free_head_) free_tail_ = nullptr;
     return slot;
@@ -100,6 +106,7 @@ class Arena {
 
   void give(Slot* slot) {
     std::lock_guard guard(mutex_);
+    assert(!free_head_ == !free_tail_ && free_tail_ != slot);
     slot->next = nullptr;
     (free_tail_ ? free_tail_->next : free_head_) = slot;
     free_tail_ = slot;

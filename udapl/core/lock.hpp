@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 
@@ -25,7 +26,9 @@ class SmallMutex {
     return state_.compare_exchange_strong(expected, kHeld, std::memory_order_acquire, std::memory_order_relaxed);
   }
   void unlock() {
-    if (state_.fetch_sub(1, std::memory_order_release) != kHeld) [[unlikely]]
+    const uint32_t before = state_.fetch_sub(1, std::memory_order_release);
+    assert(before != kFree);
+    if (before != kHeld) [[unlikely]]
       unlock_awaited();
   }
 

@@ -39,7 +39,10 @@ class Object {
 
   // The number of objects that need this one. Guarded by the control mutex.
   void acquire() { ++users_; }
-  void release() { --users_; }
+  void release() {
+    assert(users_ > 0);
+    --users_;
+  }
   bool in_use() const { return users_ != 0; }
 
   // Any thread may set and get the context at any time.

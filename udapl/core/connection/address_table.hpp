@@ -10,6 +10,7 @@
 #include "ibverbs-glue/verbs.hpp"
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,12 +27,14 @@ class AddressTable {
 
   // The address must not be in the table. Throws std::bad_alloc with nothing changed.
   void add(ibv_ah* address) {
+    assert(address && !contains(address));
     const Slots* slots = current_.load(std::memory_order_relaxed);
     // At most half of the slots hold an address, so put() always finds room. Removals may have left no empty slot, so
     // find() limits its search.
     if (!slots || (count_ + 1) * 2 > slots->size) slots = grow(slots);
     put(*slots, address);
     ++count_;
+    assert(count_ * 2 <= slots->size);
   }
 
   bool remove(const ibv_ah* address) {
@@ -39,6 +42,7 @@ class AddressTable {
     std::atomic<ibv_ah*>* slot = slots ? find(*slots, address) : nullptr;
     if (!slot) return false;
     slot->store(removed(), std::memory_order_release);
+    assert(count_ > 0);
     --count_;
     return true;
   }
@@ -49,10 +53,14 @@ class AddressTable {
     const Slots* slots = current_.load(std::memory_order_relaxed);
     for (size_t i = 0; slots && i < slots->size; ++i) {
       ibv_ah* address = slots->at[i].load(std::memory_order_relaxed);
-      if (address && address != removed()) take(address);
+      if (address && address != removed()) {
+        assert(count_ > 0);
+        --count_;
+        take(address);
+      }
       slots->at[i].store(nullptr, std::memory_order_relaxed);
     }
-    count_ = 0;
+    assert(count_ == 0);
   }
 
  private:

@@ -51,7 +51,18 @@ Result<> Connection::connect(const sockaddr* remote, uint64_t conn_qual, uint32_
   }
   ep_.enter(EpState::kActiveConnectionPending);
   client_.set_deadline(timeout_us == Evd::kInfinite ? kNever : now_ns() + int64_t{timeout_us} * 1000);
+  assert_consistent();
   return {};
+}
+
+void Connection::assert_consistent() const {
+  [[maybe_unused]] const EpState state = ep_.state();
+  assert((request_ != nullptr) ==
+         (state == EpState::kPassiveConnectionPending || state == EpState::kTentativeConnectionPending));
+  assert(state != EpState::kReserved || reservation_);
+  // Datagram endpoints connect without this id.
+  assert(state != EpState::kConnected || id_);
+  assert(state != EpState::kUnconnected || !id_);
 }
 
 const sockaddr* Connection::remote_address() const {
@@ -121,6 +132,7 @@ Result<> Connection::set_qp_attributes(ibv_qp_state target, const rdma_conn_para
 void Connection::reserve(Rsp& rsp) {
   note_reservation(rsp);
   ep_.enter(EpState::kReserved);
+  assert_consistent();
 }
 
 void Connection::note_reservation(Rsp& rsp) {
@@ -132,6 +144,7 @@ void Connection::release([[maybe_unused]] const Rsp& rsp) {
   assert(reservation_ == &rsp);
   reservation_ = nullptr;
   if (ep_.state() == EpState::kReserved) ep_.enter(EpState::kUnconnected);
+  assert_consistent();
 }
 
 void Connection::await_acceptance(Cr& request, bool made_for_it) {
@@ -140,12 +153,14 @@ void Connection::await_acceptance(Cr& request, bool made_for_it) {
   remember_peer(request.remote_address(), request.remote_port());
   local_port_ = request.local_port();
   ep_.enter(made_for_it ? EpState::kTentativeConnectionPending : EpState::kPassiveConnectionPending);
+  assert_consistent();
 }
 
 void Connection::forget_request() {
   if (!std::exchange(request_, nullptr)) return;
   forget_peer();
   ep_.enter(EpState::kUnconnected);
+  assert_consistent();
 }
 
 Result<> Connection::check_can_accept(const Cr& request, size_t private_data_size) const {
@@ -161,6 +176,7 @@ Result<> Connection::check_can_accept(const Cr& request, size_t private_data_siz
 void Connection::accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
                         std::span<const uint8_t> private_data) {
   forget_request();
+  assert(id && !id_ && private_data.size() <= kMaxAcceptData);
   id_ = std::move(id);
   id_->context = static_cast<Object*>(&ep_);
   remember_peer(rdma_get_peer_addr(id_.get()), ntohs(rdma_get_dst_port(id_.get())));
@@ -277,6 +293,8 @@ void Connection::report(EventKind kind) {
 }
 
 void Connection::end(EventKind kind) {
+  // A connection ends once.
+  assert(ep_.state() != EpState::kDisconnected);
   const bool was_up = ep_.is_up();
   client_.set_deadline(kNever);
   ep_.shut_down();
@@ -287,9 +305,11 @@ void Connection::end(EventKind kind) {
 }
 
 void Connection::establish(std::span<const uint8_t> private_data) {
+  assert(id_);
   client_.set_deadline(kNever);
   private_data_.assign(private_data);
   ep_.enter(EpState::kConnected);
+  assert_consistent();
   report(EventKind::kEstablished);
   // A request may have failed before the connection manager's last message arrived.
   if (broken_.load(std::memory_order_acquire) || flushed_.load(std::memory_order_acquire)) notify();

@@ -82,6 +82,8 @@ class Connection {
   void on_deadline();
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   void forget_peer();
   Result<> resolve_address();
   Result<> resolve_route();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 
@@ -69,6 +70,7 @@ Result<> ConnectionManager::start() {
 }
 
 void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
+  assert(users_ > 0);
   if (--users_ != 0) {
     control.unlock();
     return;
@@ -97,10 +99,12 @@ Result<> ConnectionManager::watch(ibv_context* context) {
 
 void ConnectionManager::unwatch(ibv_context* context) {
   const auto found = watched_.find(context);
+  assert(found == watched_.end() || found->second.users > 0);
   if (found != watched_.end() && --found->second.users == 0) watched_.erase(found);
 }
 
 Result<ibv_comp_channel*> ConnectionManager::shared_channel(ibv_context* context) {
+  assert(watched_.contains(context));
   verbs::CompChannel& shared = watched_.find(context)->second.completions;
   if (!shared) {
     verbs::CompChannel made(ibv_create_comp_channel(context));
@@ -122,13 +126,18 @@ void ConnectionManager::Client::leave() {
   std::lock_guard guard(manager.attention_mutex_);
   if (!std::exchange(wants_attention_, false)) return;
   Client** link = &manager.attention_;
-  while (*link != this) link = &(*link)->next_;
+  while (*link != this) {
+    assert(*link);
+    link = &(*link)->next_;
+  }
   *link = next_;
 }
 
 void ConnectionManager::Client::set_deadline(int64_t deadline_ns) {
   ConnectionManager& manager = instance();
   if (deadline_ns_ != kNever) deadline_ = manager.deadlines_.extract({deadline_ns_, this});
+  // The set and this client have the node in turn.
+  assert(deadline_);
   deadline_ns_ = deadline_ns;
   if (deadline_ns == kNever) return;
   deadline_.value().first = deadline_ns;
@@ -286,6 +295,7 @@ void ConnectionManager::serve_attention() {
       std::lock_guard guard(attention_mutex_);
       if (!attention_) return;
       client = std::exchange(attention_, attention_->next_);
+      assert(client->wants_attention_);
       client->wants_attention_ = false;
     }
     static_cast<Ep&>(client->owner_).connection().on_attention();

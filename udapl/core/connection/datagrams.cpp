@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/connection/datagrams.hpp"
 
+#include <cassert>
 #include <new>
 
 #include "udapl/core/connection/service_point.hpp"
@@ -42,6 +43,7 @@ void Datagrams::accept(verbs::CmId& request, const UdReceived& message, std::spa
   ep_.connection().forget_request();
   ep_.connection().remember_peer(connection->peer(), 0);
   update_state();
+  assert(connection->pending() && connection->passive());
   connection->begin_answer();
 }
 
@@ -66,6 +68,7 @@ void Datagrams::update_state() {
 }
 
 ibv_ah* Datagrams::add_address(verbs::Ah address) {
+  assert(address);
   try {
     addresses_.add(address.get());
   } catch (const std::bad_alloc&) {
@@ -75,6 +78,7 @@ ibv_ah* Datagrams::add_address(verbs::Ah address) {
 }
 
 void Datagrams::on_end(UdConnection& connection, EventKind kind) {
+  assert(&connection.of() == this && !connection.pending());
   if (kind == EventKind::kUdEstablished) {
     established_ = true;
     ep_.ia().counters().add(connection.passive() ? IaCounter::kPassiveEst : IaCounter::kActiveEst);
@@ -111,6 +115,7 @@ void Datagrams::abandon() {
     ObjectList::remove(connection);
     UdConnection::free(connection);
   });
+  assert(!connections_.first());
 }
 
 void Datagrams::clear(uint32_t former_qp_num) {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/connection/rsp.hpp"
 
+#include <cassert>
+
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
 
@@ -30,10 +32,12 @@ Result<> Rsp::take_request(verbs::CmId& id, const verbs::CmEvent& event) {
   auto ep = ep_for(id, event);
   if (!ep) return tl::unexpected(ep.error());
   if (auto announced = announce(id, event, *ep, creates_ep_); !announced) {
+    assert(creates_ep_ || ep_->state() == EpState::kUnconnected);
     if (!creates_ep_) ep_->connection().reserve(*this);
     return announced;
   }
   if (creates_ep_) {
+    assert(!ep_);
     ep_ = *ep;
     ep_->connection().note_reservation(*this);
   }

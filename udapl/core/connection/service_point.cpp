@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cassert>
 #include <climits>
 
 #include "udapl/core/connection/connection_manager.hpp"
@@ -49,6 +50,7 @@ Result<> ServicePoint::listen_for_datagrams() {
 }
 
 Result<> ServicePoint::listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id) {
+  assert(!id);
   verbs::CmId listener = ConnectionManager::instance().new_id(*this, space);
   if (!listener) return fail_errno(errno);
   if (rdma_bind_addr(listener.get(), const_cast<sockaddr*>(address)) || rdma_listen(listener.get(), kBacklog)) {

@@ -118,6 +118,7 @@ void UdConnection::free(UdConnection& connection) {
 }
 
 Result<> UdConnection::start() {
+  assert(pending_ && !id_);
   id_ = ConnectionManager::instance().new_id(*this, RDMA_PS_UDP);
   if (!id_) return fail_errno(errno);
   const int traffic_class = ia().settings().traffic_class;
@@ -130,6 +131,7 @@ Result<> UdConnection::start() {
 }
 
 void UdConnection::begin_answer() {
+  assert(passive_ && request_);
   if (!start()) fail("looking for the route back", -errno);
 }
 
@@ -170,6 +172,7 @@ bool UdConnection::ask() {
 // The peer learns our queue pair only after we know where to send, so a missing way back is not reported to it as
 // success.
 bool UdConnection::answer() {
+  assert(passive_ && id_ && request_);
   const auto address = to_address(ia(), *id_);
   if (!address) return false;
   rdma_conn_param param{};
@@ -185,6 +188,7 @@ bool UdConnection::answer() {
 }
 
 void UdConnection::establish(verbs::Ah handle, uint32_t qp_num) {
+  assert(pending_ && handle && !address_handle_);
   qp_num_ = qp_num;
   address_handle_ = of_.add_address(std::move(handle));
   if (!address_handle_) return fail("keeping the address", -ENOMEM);
@@ -249,6 +253,7 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
 }
 
 void UdConnection::on_deadline() {
+  assert(pending_ && !passive_);
   ia().counters().add(IaCounter::kErrTimeout);
   fail("the consumer's time-out", -ETIMEDOUT);
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/connection/ud_replies.hpp"
 
+#include <cassert>
 #include <new>
 
 #include "udapl/core/clock.hpp"
@@ -14,6 +15,7 @@ constexpr int64_t kRememberedNs = 120'000'000'000;  // the peer's kernel repeats
 }  // namespace
 
 void UdReplies::remember(const UdReply& reply) noexcept {
+  assert(replies_.size() <= kMax && reply.qp_num != 0);
   if (replies_.size() == kMax) {
     replies_[oldest_++ % kMax] = reply;
     return;

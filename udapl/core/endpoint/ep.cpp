@@ -3,6 +3,7 @@
 #include "udapl/core/endpoint/ep.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "udapl/core/endpoint/ep_limits.hpp"
@@ -197,6 +198,7 @@ void Ep::abandon() {
 }
 
 Result<> Ep::free(Ep& ep) {
+  assert(!ep.draining() || ep.state() == EpState::kDisconnectPending);
   if (auto emptied = ep.empty_cqs(); !emptied) return emptied;
   Ia& ia = ep.ia();
   ep.abandon();
@@ -214,6 +216,7 @@ Result<> Ep::free(Ep& ep) {
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
   }
+  assert(!ep.windows_);
   ep.give_back_spares();
   ep.give_back_room_to_flush();
   if (ep.datagrams_) ep.datagrams_->clear(qp_num);
@@ -269,6 +272,7 @@ Result<> Ep::reset() {
   receives_.clear();
   unsignalled_run_ = 0;
   connection_.reset();
+  assert(requests_.empty() && receives_.empty() && !draining());
   return {};
 }
 

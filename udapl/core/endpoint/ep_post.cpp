@@ -236,6 +236,7 @@ Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_l
 
 // Called before the first suppressed request. The whole ring may fill with suppressed requests.
 Result<> Ep::make_room_to_flush() {
+  assert(evds_.request);
   const uint32_t most = std::max(1U, attr_.max_request_dtos);
   if (auto made = evds_.request->make_room_to_flush(most); !made) return made;
   uint32_t none = 0;
@@ -317,6 +318,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
 void Ep::maintain_before_post(const WorkRequest& request, WorkRequestRing& ring, std::span<const ibv_sge> segments,
                               bool for_cpu) {
   const auto kept = ring.segments(request);
+  assert(segments.size() <= kept.size());
   for (size_t i = 0; i < segments.size(); ++i) kept[i] = cpu_segment(ia(), segments[i]);
   maintain(ia(), kept.first(segments.size()), for_cpu);
   const_cast<WorkRequest&>(request).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
@@ -324,6 +326,7 @@ void Ep::maintain_before_post(const WorkRequest& request, WorkRequestRing& ring,
 
 void Ep::completed(WorkRequest& request, ibv_wc_status status, bool delivers) {
   if (status != IBV_WC_SUCCESS) request.num_segments = 0;  // no data to maintain; the memory may be gone
+  assert(request.ep == this && (!request.srq || request.srq == srq_));
   if (request.spare) evds_.request->give_back_spare();
   if (!request.srq) [[likely]] {
     WorkRequestRing& ring = ring_of(request);
@@ -353,6 +356,7 @@ bool Ep::flush_is_the_devices() const {
 }
 
 void Ep::delivered(const WorkRequest& request) {
+  assert(request.ep == this);
   if (request.srq) [[unlikely]]
     return request.srq->delivered(request);
   WorkRequestRing& ring = ring_of(request);
@@ -364,6 +368,7 @@ void Ep::release(WorkRequestRing& ring, uint32_t end) {
   if (ia().maintains_caches()) [[unlikely]] {
     for (uint32_t sequence = ring.released(); sequence != end; ++sequence) {
       const WorkRequest& done = ring.at(sequence);
+      assert(done.sequence == sequence);
       maintain(ia(), ring.segments(done).first(done.num_segments), true);
     }
   }

@@ -3,6 +3,7 @@
 #include "udapl/core/endpoint/srq.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -164,21 +165,25 @@ Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t cookie) {
   free_ = slot.next_free;
   ++outstanding_;
   ++available_;
+  assert(available_ <= outstanding_ && outstanding_ <= slots_.size());
   return {};
 }
 
 void Srq::add(uint32_t qp_num, Ep& ep) {
   std::lock_guard guard(mutex_);
+  assert(qp_num != 0 && !eps_.contains(qp_num));
   eps_[qp_num] = &ep;
 }
 
 void Srq::remove(uint32_t qp_num) {
   std::lock_guard guard(mutex_);
-  eps_.erase(qp_num);
+  [[maybe_unused]] const size_t erased = eps_.erase(qp_num);
+  assert(erased == 1);
 }
 
 void Srq::completed(WorkRequest& request, uint32_t qp_num, bool succeeded) {
   std::lock_guard guard(mutex_);
+  assert(available_ > 0 && request.srq == this && eps_.contains(qp_num));
   --available_;
   if (!succeeded) reinterpret_cast<Slot&>(request).kept.clear();
   request.ep = eps_.find(qp_num)->second;  // the EP is found until its last completion is forgotten
@@ -195,6 +200,7 @@ void Srq::delivered(const WorkRequest& request) {
     maintain(ia(), slot.kept, true);
   std::lock_guard guard(mutex_);
   slot.next_free = std::exchange(free_, &slot);
+  assert(outstanding_ > available_);
   --outstanding_;
 }
 

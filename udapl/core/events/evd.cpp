@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "udapl/core/arena.hpp"
 #include "udapl/core/connection/connection_manager.hpp"
@@ -79,6 +80,7 @@ Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
 Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
 
+  assert(!cq_ && completions_.empty());
   slow_wc_flags_ = IBV_WC_WITH_IMM | ia().rules().invalidation_flags;
   const auto channel = open_channel();
   if (!channel) return tl::unexpected(channel.error());
@@ -143,12 +145,14 @@ Result<> Evd::empty_cq() {
 }
 
 void Evd::configure(EvdConfig config) {
+  assert(can_configure(config, 1));
   ++configured_;
   config_ = config;
   choose_notifications();
 }
 
 void Evd::unconfigure() {
+  assert(configured_ > 0);
   if (--configured_ != 0) return;
   config_ = EvdConfig::kNotify;
   choose_notifications();
@@ -160,6 +164,7 @@ void Evd::add_requester() {
 }
 
 void Evd::drop_requester() {
+  assert(requesters_ > 0);
   --requesters_;
   choose_notifications();
 }
@@ -284,6 +289,7 @@ bool Evd::complete_batch() {
 bool Evd::complete_slow(const ibv_wc& completion, WorkRequest& request) {
   request.fast = false;  // makes report() check all of it
   if (!request.srq && request.ep->flush_link_of(request).flushed) return false;
+  assert(request.srq || request.ep);
   // From here on the completion has its EP.
   if (request.srq) request.srq->completed(request, completion.qp_num, completion.status == IBV_WC_SUCCESS);
   const bool delivers =
@@ -296,6 +302,8 @@ bool Evd::complete_slow(const ibv_wc& completion, WorkRequest& request) {
 
 void Evd::report(const ibv_wc& completion, Event& out) {
   const WorkRequest& request = request_of(completion);
+  // The consumer never sees an invalidation.
+  assert(request.ep && request.operation != DtoOperation::kInvalidate);
   const bool success = completion.status == IBV_WC_SUCCESS;
   if (request.operation == DtoOperation::kBind) [[unlikely]] {
     out.kind = EventKind::kBindCompletion;

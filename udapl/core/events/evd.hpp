@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 
@@ -151,8 +152,14 @@ class Evd : public Object {
   // makes a completion when it is flushed. A device that cannot resize keeps its CQ. Fails without memory. Any thread
   // may call it.
   Result<> make_room_to_flush(uint32_t num_requests);
-  void give_back_room_to_flush(uint32_t num_requests) { to_flush_.fetch_sub(num_requests, std::memory_order_relaxed); }
-  void give_back_spare() { spare_.fetch_add(1, std::memory_order_relaxed); }
+  void give_back_room_to_flush(uint32_t num_requests) {
+    [[maybe_unused]] const uint32_t before = to_flush_.fetch_sub(num_requests, std::memory_order_relaxed);
+    assert(before >= num_requests);
+  }
+  void give_back_spare() {
+    [[maybe_unused]] const int32_t before = spare_.fetch_add(1, std::memory_order_relaxed);
+    assert(before < static_cast<int32_t>(kSpare));
+  }
 
  private:
   friend class Arena<Evd>;

@@ -4,6 +4,7 @@
 // An EVD and its CNO. While the EVD is enabled and no thread waits on it, its CQ is armed and its channel is in the
 // CNO's set. A thread that takes a notification from the channel arms the CQ again before it notifies the CNO. So every
 // completion either came before the CNO's notification or notifies again.
+#include <cassert>
 #include <cerrno>
 #include <utility>
 
@@ -100,6 +101,7 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
 }
 
 bool Evd::serve_channel() {
+  assert(channel_ && cq_);
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   unsigned int notifications = 0;
@@ -139,6 +141,7 @@ void Evd::on_lost_channel() {
 
 // Called after a notification. True if the CNO must report the new events.
 bool Evd::arm_for_cno() {
+  assert(cq_);
   if (request_notification()) break_cq();
   if (cq_broken()) return true;
   std::lock_guard guard(data_mutex_);

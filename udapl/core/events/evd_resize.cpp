@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <cassert>
 #include <cerrno>
 
 #include "udapl/core/events/evd.hpp"
@@ -26,6 +27,7 @@ Result<> Evd::resize(uint32_t min_qlen) {
     return fail(Type::kInvalidState);
   }
   if (cq_) spare_.fetch_add(spare_for(*cq_, min_qlen) - spare_before, std::memory_order_relaxed);
+  assert(!has_software_events() || software_.capacity() == min_qlen);
   qlen_.store(min_qlen, std::memory_order_relaxed);
   return {};
 }

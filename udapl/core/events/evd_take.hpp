@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 
 #include "udapl/core/endpoint/ep.hpp"
@@ -39,6 +40,7 @@ template <class Sink>
   if (!cq) [[unlikely]]
     return 0;
   const int count = verbs::poll(cq, out, capacity);
+  assert(count <= capacity);
   if (count > 0) [[likely]] {
     counters_.add(EvdCounter::kPollFound);
     return count;
@@ -120,6 +122,7 @@ template <class Sink>
 inline void Evd::leave_wait(uint32_t more) {
   // From now on the CNO reports events: a present CNO is notified of waiting events, and a later CNO finds no waiter.
   // So this is set before the check.
+  assert(waiter_.load(std::memory_order_relaxed) == Waiter::kWaiting);
   waiter_.store(Waiter::kLeaving, std::memory_order_seq_cst);
   if (cno_.load(std::memory_order_seq_cst)) [[unlikely]]
     resume_cno(more);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+#include <cassert>
 #include <cerrno>
 #include <utility>
 
@@ -36,6 +37,12 @@ void Notifier::join(Threads& threads) {
   threads.clear();
 }
 
+void Notifier::assert_consistent() const {
+  assert(!first_ == !last_ && (!last_ || !last_->notifier_link().next));
+  assert(closed_ ? !first_ && !passed_ : stale_ <= waiters_);
+  assert(deserted_epoch_ <= epoch_);
+}
+
 void Notifier::add_user() {
   std::lock_guard guard(mutex_);
   ++users_;
@@ -44,6 +51,7 @@ void Notifier::add_user() {
 
 void Notifier::drop_user(bool freed) {
   std::lock_guard guard(mutex_);
+  assert(users_ > 0);
   if (--users_ != 0 || !freed || closed_) return;
   renew();
   deserted_epoch_ = epoch_;
@@ -67,10 +75,14 @@ void Notifier::unwatch(Evd& evd, int channel_fd) {
   if (passed_ == &evd) passed_ = nullptr;
   if (!std::exchange(evd.notifier_link().triggered, false)) return;
   Evd* before = nullptr;
-  for (Evd* at = first_; at != &evd; at = at->notifier_link().next) before = at;
+  for (Evd* at = first_; at != &evd; at = at->notifier_link().next) {
+    assert(at);
+    before = at;
+  }
   Evd* next = evd.notifier_link().next;
   (before ? before->notifier_link().next : first_) = next;
   if (last_ == &evd) last_ = before;
+  assert_consistent();
   if (!first_ && !closed_) drain(triggered_fd_);
 }
 
@@ -86,6 +98,7 @@ void Notifier::push(Evd& evd) {
   (last_ ? last_->notifier_link().next : first_) = &evd;
   if (!last_) raise(triggered_fd_);
   last_ = &evd;
+  assert_consistent();
 }
 
 Evd* Notifier::pop() {
@@ -96,6 +109,7 @@ Evd* Notifier::pop() {
     last_ = nullptr;
     drain(triggered_fd_);
   }
+  assert(evd->notifier_link().triggered);
   evd->notifier_link().triggered = false;
   return evd;
 }
@@ -143,6 +157,7 @@ Result<Evd*> Notifier::wait(uint32_t timeout_us) {
     if (waiting.epoch != epoch_) {
       if (deserted_epoch_ > waiting.epoch) return nullptr;
       waiting.epoch = epoch_;
+      assert(stale_ > 0);
       --stale_;
       settle();
     }
@@ -176,6 +191,7 @@ Notifier::Waiting::Waiting(Notifier& on, std::unique_lock<std::mutex>& held)
 
 Notifier::Waiting::~Waiting() {
   if (!lock.owns_lock()) lock.lock();
+  assert(notifier.waiters_ > 0 && (epoch == notifier.epoch_ || notifier.stale_ > 0));
   if (epoch != notifier.epoch_) --notifier.stale_;
   --notifier.waiters_;
   notifier.settle();
@@ -238,6 +254,8 @@ void Notifier::run_agent() {
 void Notifier::call_agent(std::unique_lock<std::mutex>& lock, Evd* evd) {
   const WaitAgent agent = agent_;
   if (!agent.function) return;
+  // The agent's thread alone calls it.
+  assert(!calling_);
   calling_ = true;
   ++calls_;
   lock.unlock();

@@ -95,6 +95,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   };
 
   bool in_agent_thread() const { return !agent_thread_.empty() && agent_thread_.front().is_current(); }
+  // Asserts the conditions that hold while the lock is free.
+  void assert_consistent() const;
   void collect();
   void push(Evd& evd);
   Evd* pop();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -23,6 +24,7 @@ class SoftwareQueue {
     std::lock_guard guard(mutex_);
     const uint32_t stored = count();
     if (stored == events_.size()) return false;
+    assert(stored < events_.size() && head_ < events_.size());
     events_[(head_ + stored) % events_.size()] = event;
     set_count(stored + 1);
     return true;
@@ -32,6 +34,7 @@ class SoftwareQueue {
   [[nodiscard]] bool pop(Event& out, uint64_t done = UINT64_MAX) {
     std::lock_guard guard(mutex_);
     const uint32_t stored = count();
+    assert(stored <= events_.size());
     if (stored == 0 || events_[head_].after > done) return false;
     out = events_[head_];
     head_ = static_cast<uint32_t>((head_ + 1) % events_.size());

@@ -3,6 +3,7 @@
 #include "udapl/core/ia/ia.hpp"
 
 #include <bit>
+#include <cassert>
 #include <mutex>
 #include <optional>
 #include <type_traits>
@@ -159,6 +160,7 @@ Result<> Ia::create_async_evd(uint32_t qlen) {
   std::lock_guard guard(control_mutex());
   auto evd = Evd::create(*this, qlen, kEvdAsync);
   if (!evd) return tl::unexpected(evd.error());
+  assert(!async_evd_);
   async_evd_ = *evd;
   async_evd_->acquire();
   return {};
@@ -301,6 +303,7 @@ Ia::Unlocked::Unlocked(Ia& ia, std::unique_lock<std::mutex>& control) : ia_(ia),
 
 Ia::Unlocked::~Unlocked() {
   control_.lock();
+  assert(ia_.unlocked_ > 0);
   if (--ia_.unlocked_ == 0) ia_.unlocked_ended_.notify_all();
 }
 

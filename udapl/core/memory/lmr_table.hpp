@@ -47,6 +47,7 @@ class LmrTable {
   }
   void put_back(Map::node_type region) {
     std::lock_guard guard(mutex_);
+    assert(!region || (region.mapped().going && region.mapped().pins == 0));
     if (region) region.mapped().going = false;
     by_context_.insert(std::move(region));
   }
@@ -78,6 +79,7 @@ class LmrTable {
     void end() {
       std::lock_guard guard(table_.mutex_);
       for (size_t i = 0; i < count_; ++i) {
+        assert(entries_[i]->pins > 0);
         if (--entries_[i]->pins == 0 && entries_[i]->going) table_.unpinned_.notify_all();
       }
     }

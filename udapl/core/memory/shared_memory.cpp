@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/memory/shared_memory.hpp"
 
+#include <cassert>
 #include <cinttypes>
 #include <cstdio>
 #include <utility>
@@ -70,6 +71,7 @@ Result<> SharedCookies::acquire(const SharedCookie& cookie, const SharedMapping&
 
 void SharedCookies::release(const SharedCookie& cookie) {
   const auto found = entries_.find(cookie);
+  assert(found != entries_.end() && found->second.regions > 0);
   if (found != entries_.end() && --found->second.regions == 0) entries_.erase(found);
 }
 

@@ -3,6 +3,7 @@
 #include "udapl/core/memory/window_table.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "udapl/core/endpoint/ep.hpp"
@@ -24,6 +25,7 @@ void WindowTable::add(Rmr& rmr) {
       }
     }
   }
+  assert(!windows_.contains(&rmr));
   windows_.insert(&rmr);
 }
 
@@ -31,7 +33,8 @@ void WindowTable::remove(Rmr& rmr) {
   std::lock_guard guard(mutex_);
   bind(rmr, {});
   bind_on(rmr, nullptr);
-  windows_.erase(&rmr);
+  [[maybe_unused]] const size_t erased = windows_.erase(&rmr);
+  assert(erased == 1 && rmr.context_ == 0);
 }
 
 WindowTable::State WindowTable::state(const Rmr& rmr) const {
@@ -54,6 +57,7 @@ Rmr* WindowTable::bound_as(uint32_t context) const {
 // The rmr_context of a bound window; 0 if it has none yet.
 void WindowTable::place(Rmr& rmr, uint32_t context) {
   displace(rmr);
+  assert(rmr.binding_.lmr && rmr.context_ == 0);
   rmr.context_ = context;
   if (context) rmr.next_in_bucket_ = std::exchange(bucket_of(context), &rmr);
 }
@@ -61,13 +65,17 @@ void WindowTable::place(Rmr& rmr, uint32_t context) {
 void WindowTable::displace(Rmr& rmr) {
   if (rmr.context_ == 0) return;
   Rmr** link = &bucket_of(rmr.context_);
-  while (*link != &rmr) link = &(*link)->next_in_bucket_;
+  while (*link != &rmr) {
+    assert(*link);
+    link = &(*link)->next_in_bucket_;
+  }
   *link = rmr.next_in_bucket_;
   rmr.context_ = 0;
 }
 
 void WindowTable::bind(Rmr& rmr, const Binding& binding) {
   if (binding.lmr) binding.lmr->windows().fetch_add(1, std::memory_order_acq_rel);
+  assert(!rmr.binding_.lmr || rmr.binding_.lmr->windows().load(std::memory_order_relaxed) > 0);
   if (rmr.binding_.lmr) rmr.binding_.lmr->windows().fetch_sub(1, std::memory_order_acq_rel);
   rmr.binding_ = binding;
   if (!binding.lmr) displace(rmr);
@@ -76,6 +84,7 @@ void WindowTable::bind(Rmr& rmr, const Binding& binding) {
 void WindowTable::bind_on(Rmr& rmr, Ep* ep) {
   if (rmr.bound_on_ == ep) return;
   if (rmr.bound_on_) {
+    assert(*rmr.link_on_ep_ == &rmr);
     *rmr.link_on_ep_ = rmr.next_on_ep_;
     if (rmr.next_on_ep_) rmr.next_on_ep_->link_on_ep_ = rmr.link_on_ep_;
   }

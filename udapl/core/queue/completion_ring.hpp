@@ -71,6 +71,7 @@ class CompletionRing {
   // Of the completions that were just polled, those remain for which wanted(completion) is true. Returns their number.
   template <class Wanted>
   [[gnu::always_inline]] uint32_t keep(int polled, Wanted wanted) {
+    assert(polled >= 0 && static_cast<uint32_t>(polled) <= capacity() - count());
     ibv_wc* const batch = &ring_[head_ & mask_];
     int kept = 0;
     for (int i = 0; i < polled; ++i) {
@@ -98,6 +99,7 @@ class CompletionRing {
 
  private:
   bool resize(uint32_t capacity) {
+    assert(std::has_single_bit(capacity) && count() <= capacity);
     std::unique_ptr<ibv_wc[]> larger(new (std::nothrow) ibv_wc[capacity]);
     if (!larger) return false;
     for (uint32_t i = tail_; i != head_; ++i) larger[i & (capacity - 1)] = ring_[i & mask_];

@@ -8,6 +8,7 @@
 // destroyed.
 #pragma once
 
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -43,6 +44,7 @@ class FlushList {
     std::lock_guard guard(mutex_);
     FlushLink* const link = first_;
     if (!link) return nullptr;
+    assert(link->linked_);
     first_ = link->next_;
     link->linked_ = false;
     return link;

@@ -106,6 +106,7 @@ class WorkRequestRing {
 
   // The next request to post; it does not count before post(). The ring must not be full.
   WorkRequest& next() {
+    assert(!full());
     WorkRequest& request = requests_[own_posted() & mask_];
     request.sequence = own_posted();
     return request;
