@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kMaxQueued = 64;   // messages in a socket
 constexpr uint64_t kSpins = 20000;  // steps of a thread without progress or sleep
+constexpr uint64_t kPollsInVain = 100;
 
 int refuse(int error) {
   errno = error;
@@ -217,15 +218,16 @@ void SimulatedKernel::progress() {
   for (uint32_t i = 0; i < machine_.scheduler.count(); i++) efforts_[i].since = machine_.scheduler.thread(i).steps;
 }
 
-void SimulatedKernel::watch_for_spinning() {
+void SimulatedKernel::watch_for_spinning(bool polls_in_vain) {
   const Scheduler::Thread& thread = machine_.scheduler.thread(machine_.self());
   if (!thread.is_service) return;
   const Effort& effort = efforts_[machine_.self()];
-  if (thread.steps - effort.since > kSpins) machine_.fail("%s spins without progress", thread.name.c_str());
+  if (polls_in_vain || thread.steps - effort.since > kSpins)
+    machine_.fail("%s spins without progress", thread.name.c_str());
 }
 
 void SimulatedKernel::has_slept() {
-  efforts_[machine_.self()].since = machine_.scheduler.thread(machine_.self()).steps;
+  efforts_[machine_.self()] = {.in_vain = 0, .since = machine_.scheduler.thread(machine_.self()).steps};
 }
 
 int SimulatedKernel::eventfd(unsigned count) {
@@ -452,6 +454,8 @@ int SimulatedKernel::poll(pollfd* fds, nfds_t count, const timespec* timeout) {
     machine_.memory.now = machine_.scheduler.now();
     has_slept();
     machine_.note("wakes");
+  } else if (efforts_[machine_.self()].in_vain++ > kPollsInVain) {
+    watch_for_spinning(true);
   }
   return look();
 }

@@ -75,14 +75,15 @@ class SimulatedKernel final : public Kernel {
     Knowledge knowledge;
   };
   struct Effort {
-    uint64_t since = 0;  // the thread's steps when it last slept, or when the world moved on
+    uint64_t in_vain = 0;  // calls of poll() that did not sleep, since then
+    uint64_t since = 0;    // the thread's steps when it last slept, or when the world moved on
   };
 
   int add(std::shared_ptr<File> file);
   std::shared_ptr<File> find(int fd);
   void enter();
   void check_copy(const void* begin, size_t size);
-  void watch_for_spinning();
+  void watch_for_spinning(bool polls_in_vain = false);
   void has_slept();
 
   Machine& machine_;

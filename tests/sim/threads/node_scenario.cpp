@@ -35,7 +35,8 @@ struct End {
   uint32_t window = 1;               // Sends under way
   bool answers = false;              // each Send answers a receive
   size_t size = 16;
-  bool seldom = false;  // class Seldom
+  bool only_waits = false;  // for events, once the peer is connected
+  bool seldom = false;      // class Seldom
 };
 
 void connect(const End& end, Endpoint& endpoint) {
@@ -43,7 +44,11 @@ void connect(const End& end, Endpoint& endpoint) {
   sim_host()->await(number_of_queue_pair(1 - end.process, end.pair), 1);
   endpoint.connect(static_cast<uint32_t>(sim_host()->get(number_of_queue_pair(1 - end.process, end.pair))));
   sim_host()->add(connected(end.pair), 1);
-  sim_host()->await(connected(end.pair), 2);
+}
+
+// From now on both queue pairs receive.
+bool are_connected(const End& end) {
+  return sim_host()->get(connected(end.pair)) == 2;
 }
 
 class Thread {
@@ -53,9 +58,18 @@ class Thread {
   void run() {
     connect(end_, endpoint_);
     while (sent_ < end_.sends || completed_ < end_.sends || received_ < end_.receives) {
+      // A thread that polls may be the first to see the peer's ring.
+      if (!are_connected(end_)) {
+        if (!take()) sim_kernel()->yield();
+        continue;
+      }
       post();
       if (take()) continue;
-      if (sim_host()->below(6) == 0) style_ = static_cast<Style>(sim_host()->below(3));
+      if (end_.only_waits) {
+        style_ = Style::kWaits;
+      } else if (sim_host()->below(6) == 0) {
+        style_ = static_cast<Style>(sim_host()->below(3));
+      }
       wait();
     }
   }
@@ -110,13 +124,14 @@ class Thread {
 // notice this, and take the packets itself: the first process gets its acknowledgements soon.
 class Seldom {
  public:
-  static constexpr uint32_t kStream = 30, kSingle = 24, kMaxSlow = 4;
-  static constexpr uint64_t kPause = 700 * kMicrosecond, kSoon = 400 * kMicrosecond;
+  static constexpr uint32_t kStream = 24, kSingle = 24, kMaxSlow = 4;
+  static constexpr uint64_t kPause = 1500 * kMicrosecond, kOften = 15 * kMicrosecond, kSoon = 400 * kMicrosecond;
 
   explicit Seldom(const End& end) : end_(end), endpoint_(end.size) {}
 
   void run() {
     connect(end_, endpoint_);
+    sim_host()->await(connected(end_.pair), 2);
     if (end_.process == 0) {
       send();
     } else {
@@ -138,7 +153,12 @@ class Seldom {
 
   void send() {
     uint32_t slow = 0;
-    for (uint32_t i = 0; i < kStream; i++) send_one(i);
+    // Long enough for the background thread to step aside for long.
+    for (uint32_t i = 0; i < kStream; i++) {
+      const timespec pause = {0, 500 * kMicrosecond};
+      nanosleep(&pause, nullptr);
+      send_one(i);
+    }
     for (uint32_t i = 0; i < kSingle; i++) {
       const timespec pause = {0, static_cast<long>(sim_host()->below(2 * kPause))};
       nanosleep(&pause, nullptr);
@@ -159,8 +179,7 @@ class Seldom {
         received++;
         endpoint_.post_receive(done.slot);
       }
-      if (received < kStream) continue;
-      const timespec pause = {0, static_cast<long>(kPause)};
+      const timespec pause = {0, static_cast<long>(received < kStream ? kOften : kPause)};
       nanosleep(&pause, nullptr);
     }
   }
@@ -202,6 +221,13 @@ void run_messages(size_t) {
   start(pairs);
 }
 
+// A thread that polls while the peer's ring comes, and then waits for its packets.
+void run_new_ring(size_t) {
+  for (int process = 0; process < 2; process++)
+    ends[0][process] = {.process = process, .sends = 1, .receives = 1, .answers = process == 1, .only_waits = true};
+  start(1);
+}
+
 // Long messages, of which the ring has no room for all that are posted.
 void run_full(size_t) {
   const auto window = 36 + static_cast<uint32_t>(sim_host()->below(20));
@@ -235,6 +261,7 @@ void run_program(void* argument) {
 
 std::vector<Scenario> node_scenarios() {
   return {{"messages", Scenario::Kind::kRules, run_messages, 0},
+          {"new-ring", Scenario::Kind::kRules, run_new_ring, 0},
           {"full-rings", Scenario::Kind::kRules, run_full, 0},
           {"seldom-polls", Scenario::Kind::kRules, run_seldom, 0}};
 }
