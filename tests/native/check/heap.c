@@ -161,11 +161,10 @@ static void map_elsewhere(void) {
 
 int main(int count, char** arguments) {
   const char* which = count == 2 ? arguments[1] : "";
-  open_device();
+  open_with_queue();
   front = make_queue_pair();
   struct ibv_qp* back = make_queue_pair();
-  connect_to(front, back);
-  connect_to(back, front);
+  connect_pair(front, back, kTimeout);
   near = make_buffer();
   memset(near.bytes, 1, kSize);
   struct ibv_mr* heap = register_heap();
