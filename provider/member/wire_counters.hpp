@@ -11,7 +11,11 @@ namespace dapple::soft {
 class Counter {
  public:
   void add(uint64_t count = 1) { value_.fetch_add(count, std::memory_order_relaxed); }
-  // The same, and a full fence. On x86-64 the addition is one; the simulator (tests/sim/threads) runs the code of the
+  // While no other thread counts.
+  void add_alone(uint64_t count = 1) { set(value() + count); }
+  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+  // As add(), and a full fence. On x86-64 the addition is one; the simulator (tests/sim/threads) runs the code of the
   // other machines.
   void add_and_fence(uint64_t count) {
 #if defined(__x86_64__) && !defined(DAPPLE_SIMULATED)
@@ -21,10 +25,6 @@ class Counter {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
   }
-  // While no other thread counts.
-  void add_alone(uint64_t count = 1) { set(value() + count); }
-  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
-  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t> value_{0};
