@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tools/dapple-run/elf_file.hpp"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,12 +13,16 @@ namespace dapple::run {
 
 ElfFile::ElfFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0) {
+    error_ = errno;
+    return;
+  }
   struct stat status;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     const auto size = static_cast<size_t>(status.st_size);
     void* bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes != MAP_FAILED) bytes_ = {static_cast<const char*>(bytes), size};
+    if (bytes == MAP_FAILED) error_ = errno;
   }
   close(fd);
 }

@@ -14,12 +14,14 @@ namespace dapple::run {
 
 class ElfFile {
  public:
-  // Empty if the file cannot be read.
+  // Empty if the file cannot be read, or is empty itself.
   explicit ElfFile(const std::string& path);
   ~ElfFile();
   ElfFile(const ElfFile&) = delete;
   ElfFile& operator=(const ElfFile&) = delete;
 
+  // The errno for which it cannot be read, or 0.
+  int error() const { return error_; }
   bool is_elf() const { return bytes_.starts_with(ELFMAG); }
   // The interpreter that a script names behind "#!", without arguments; empty if the file is not a script.
   std::string_view script_interpreter() const;
@@ -40,6 +42,7 @@ class ElfFile {
   std::string_view dynamic_names() const;
 
   std::string_view bytes_;
+  int error_ = 0;
 };
 
 }  // namespace dapple::run

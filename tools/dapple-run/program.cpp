@@ -3,6 +3,7 @@
 #include "tools/dapple-run/program.hpp"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -126,7 +127,9 @@ Program find_program(const char* const* command, const std::string& library) {
   if (S_ISDIR(status.st_mode)) fail(kCannotRun, "%s is a folder", path);
   if (access(path, X_OK) != 0) fail(kCannotRun, "%s is not executable", path);
   check_starter(program.path);
-  check_file(program.path, ElfFile(library), true, program);
+  const ElfFile own(library);
+  if (own.error() != 0) fail(kCannotRun, "%s cannot be read: %s", library.c_str(), strerror(own.error()));
+  check_file(program.path, own, true, program);
   return program;
 }
 
