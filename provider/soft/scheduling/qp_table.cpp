@@ -15,7 +15,7 @@ uint32_t QpTable::add(Qp& qp) {
     next_ = (next_ + 1) % kQpsOfASlot;
     // Numbers 0 and 1 are the port's own.
     if (qps_[at].load(std::memory_order_relaxed) != nullptr || first_ + at < 2) continue;
-    assert(!qp.open.load());
+    assert(!qp.scheduling.open.load());
     qp.qpn = first_ + at;
     qps_[at].store(&qp, std::memory_order_release);
     return qp.qpn;

@@ -122,9 +122,9 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
     std::swap(qp.transport.ring, transport.ring);
     std::swap(qp.transport.row, transport.row);
   }
-  // A ring has a place, and a reset queue pair has neither.
-  assert(qp.ring == nullptr || qp.way_place != 0);
-  assert(!reset || qp.ring == nullptr);
+  // A ring has a row, and a reset queue pair has neither.
+  assert(qp.transport.ring == nullptr || qp.transport.row != 0);
+  assert(!reset || qp.transport.ring == nullptr);
   if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr.pkey_index;
   if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
   qp.transport.path.source_qpn = qp.qpn;
