@@ -63,6 +63,14 @@ void hand_over(DaemonLink& link, Problem& problem) {
   }
 }
 
+// With the link's lock, as the link calls hand_over() itself.
+template <class Function>
+void locked(Function function) {
+  link_->fork_prepare();
+  function();
+  link_->fork_parent();
+}
+
 template <class Command, class Response>
 int ask(const Channel& channel, uint32_t number, const Command& command, Response& response) {
   CmCommandRequest request;
@@ -233,7 +241,7 @@ void restore__of_a_living_channel__changes_nothing(void** state) {
   Connection& connection = *static_cast<Connection*>(*state);
   connection.establish();
   Problem problem;
-  hand_over(*link_, problem);
+  locked([&] { hand_over(*link_, problem); });
   assert_int_equal(problem.error, 0);
   assert_int_equal(tell(connection.client, RDMA_USER_CM_CMD_DISCONNECT, rdma_ucm_disconnect{connection.connected}), 0);
   event(connection.server, kDisconnected);
@@ -274,7 +282,7 @@ void open__of_other_descriptors__is_refused(void**) {
   Channel channel;
   // dappled accepts neither a file on which it could block, nor an empty one. A refused channel reads an end of file.
   Problem loss;
-  link_->restore({name, channel.dappleds.get(), ends[0]}, problem, loss);
+  locked([&] { link_->restore({name, channel.dappleds.get(), ends[0]}, problem, loss); });
   assert_int_equal(problem.error, EINVAL);
   assert_string_not_equal(loss.line, "");
   char byte;

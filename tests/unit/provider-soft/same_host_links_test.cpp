@@ -71,9 +71,14 @@ struct Process {
     assert_true(links.fd() >= 0);
   }
   RingTo* get(uint32_t slot) { return links.get(slot, way); }
+  // On a thread of its own, as the locks of the other process, which this one may hold, are not its own.
   size_t receive() {
-    links.attend();
-    return links.receive(sink);
+    size_t count = 0;
+    std::thread([&] {
+      links.attend();
+      count = links.receive(sink);
+    }).join();
+    return count;
   }
   bool has_event(int milliseconds = 0) const {
     pollfd waiting = {links.fd(), POLLIN, 0};
