@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a lock knows of itself in builds with asserts: its rank (lock_rank.hpp) and the thread that holds it. A thread
-// that takes locks in a wrong order aborts, whether or not another thread is there to meet it.
+// In builds with asserts, a lock knows its rank (lock_rank.hpp) and the thread that holds it. A thread that takes locks
+// in a wrong order aborts, even if no other thread takes them at that time.
 #pragma once
 
 #include "provider/common/lock_rank.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the environment asks of the provider's libraries, of dappled and of the software device. Each of them reads it
-// once, at the first question; a later setenv() of the program changes nothing. A program with more rights than its
-// caller (set-user-ID, capabilities of its file) sees none of it. The manual pages explain each variable.
+// The environment variables of the provider's libraries, of dappled and of the software device. Each of these reads
+// them once, when it first needs one, and a later setenv() of the program changes nothing. A program with more rights
+// than its caller (set-user-ID, capabilities of its file) ignores them. The manual pages explain each variable.
 #pragma once
 
 #include <stdlib.h>

@@ -5,8 +5,6 @@
 #include <charconv>
 #include <climits>
 
-#include "provider/common/settings.hpp"
-
 namespace dapple::soft::check {
 namespace {
 
@@ -47,10 +45,6 @@ std::string_view read_options(std::string_view text, Options& options) {
     if (!word.empty() && !read_word(word, options)) return word;
   }
   return {};
-}
-
-const char* records_of_check() {
-  return provider::settings().check_records;
 }
 
 }  // namespace dapple::soft::check

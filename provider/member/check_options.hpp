@@ -24,7 +24,4 @@ struct Options {
 // text.
 std::string_view read_options(std::string_view text, Options& options);
 
-// The file to which dapple-run --check has the findings written; null in a program that it has not started.
-const char* records_of_check();
-
 }  // namespace dapple::soft::check

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "provider/member/check_options.hpp"
+#include "provider/common/settings.hpp"
 #include "provider/member/random.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/symbols.hpp"
@@ -18,7 +18,7 @@ namespace dapple::soft::check {
 
 Checker* Checker::get() {
   static Checker* const checker = []() -> Checker* {
-    const char* records = records_of_check();
+    const char* records = provider::settings().check_records;
     if (records == nullptr) return nullptr;
     prepare_symbols();
     pthread_atfork(before_fork, after_fork, after_fork);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/check_options.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
@@ -18,7 +17,7 @@ inline bool placement_wanted() {
   const char* wish = provider::settings().placement;
   const char* emulation = provider::settings().emulate;
   const bool emulated = emulation != nullptr && strcmp(emulation, "0") != 0;
-  if (emulated || program_faults().disorders_writes || check::records_of_check() != nullptr) return false;
+  if (emulated || program_faults().disorders_writes || provider::settings().check_records != nullptr) return false;
   return wish == nullptr ? Sanitizer::of_program() == nullptr : strcmp(wish, "off") != 0;
 }
 

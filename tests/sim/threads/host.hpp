@@ -70,7 +70,7 @@ class Kernel {
   ~Kernel() = default;
 };
 
-// What a scenario asks of the simulator.
+// The simulator, as a scenario sees it.
 class Host {
  public:
   [[noreturn]] virtual void fail(const char* format, ...) __attribute__((format(printf, 2, 3))) = 0;

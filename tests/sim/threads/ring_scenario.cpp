@@ -23,7 +23,7 @@ using namespace dapple::soft;
 constexpr uint32_t kMaxWriters = 2;
 constexpr Addresses kAddresses[] = {{{1}, {2}}, {{1}, {3}}};
 
-// What a scenario has in many packets, or few, long ones.
+// The packets of a scenario: many short ones, or a few long ones.
 struct Shape {
   uint32_t packets;  // of each writer, at most
   size_t shortest, longest;
