@@ -63,7 +63,12 @@ std::map<std::string, Line> ordered_lines(const Modules& modules, const std::vec
 int weaken_orders(const Modules& modules, const std::vector<const Scenario*>& scenarios, const std::string& files,
                   uint64_t first, uint64_t last) {
   int survivors = 0;
-  for (const auto& [name, line] : ordered_lines(modules, scenarios, files, first)) {
+  const std::map<std::string, Line> lines = ordered_lines(modules, scenarios, files, first);
+  if (lines.empty()) {
+    std::fprintf(stderr, "sim-threads: no order of such files is executed\n");
+    return 2;
+  }
+  for (const auto& [name, line] : lines) {
     const Scenario* broken = nullptr;
     uint64_t seed = first;
     Verdict verdict;

@@ -157,7 +157,7 @@ class Reader {
  private:
   uint32_t take() {
     uint32_t got = 0;
-    for (const uint64_t most = 1 + sim_host()->below(20); got < most; got++) {
+    for (const uint64_t most = 1 + sim_host()->below(64); got < most; got++) {
       RingPacket packet;
       if (sim_host()->below(4) == 0) w_.reader.peek(packet);
       const RingReader::Next next = w_.reader.next(packet);
