@@ -246,7 +246,7 @@ const Server::Answer Server::kAnswers[] = {
     {soft::MessageKind::kCmCommand, kTrusted, &Server::handle<soft::CmCommandRequest, &Server::answer_cm_command>},
     {soft::MessageKind::kCapture, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_capture>},
     {soft::MessageKind::kCmResume, kTrusted, &Server::handle<soft::CmResumeRequest, &Server::answer_cm_resume>},
-    {soft::MessageKind::kWays, kTrusted, &Server::handle<soft::WaysRequest, &Server::answer_ways>},
+    {soft::MessageKind::kTransports, kTrusted, &Server::handle<soft::TransportsRequest, &Server::answer_transports>},
     {soft::MessageKind::kYield, kTrusted, &Server::handle<soft::YieldRequest, &Server::answer_yield>},
     {soft::MessageKind::kAnnounceGids, kTrusted,
      &Server::handle<soft::AnnounceGidsRequest, &Server::answer_announce_gids>},

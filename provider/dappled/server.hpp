@@ -18,8 +18,8 @@
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/socket_process.hpp"
 #include "provider/member/spare_descriptor.hpp"
+#include "provider/member/transport_messages.hpp"
 #include "provider/member/unix_message.hpp"
-#include "provider/member/way_messages.hpp"
 
 namespace dapple::dappled {
 
@@ -90,8 +90,8 @@ class Server final : private GidUsers {
   void answer_announce(Connection& connection, const soft::AnnounceRequest& request, soft::Descriptors& descriptors);
   void answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request, soft::Descriptors&);
   void answer_status(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
-  // server_ways.cpp
-  void answer_ways(Connection& connection, const soft::WaysRequest& request, soft::Descriptors&);
+  // server_transports.cpp
+  void answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&);
 
   // server_refusals.cpp
   soft::ErrorReply refusal(const soft::Problem& problem);

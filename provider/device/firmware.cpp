@@ -11,14 +11,14 @@ namespace {
 
 // The devices whose nodes may describe this one, the nearest first: for a PCI device only the parent of its host
 // bridge, otherwise the device itself and all devices above it.
-bool next_candidate(const DevicePlace& place, Path& device) {
-  if (!place.host_bridge.empty()) {
+bool next_candidate(const DeviceLocation& location, Path& device) {
+  if (!location.host_bridge.empty()) {
     if (!device.empty()) return false;
-    device = place.host_bridge;
+    device = location.host_bridge;
     return device.go_up();
   }
   if (device.empty()) {
-    device = place.hardware;
+    device = location.hardware;
     return true;
   }
   return device.go_up() && device.name() != "devices";
@@ -36,9 +36,9 @@ Firmware read_node(const Path& root, const Path& link) {
   node.remove_prefix(base + kBase.size());
 
   // Containers hide the first; some still show the second.
-  for (const char* place : {"/sys/firmware/devicetree/base", "/proc/device-tree"}) {
+  for (const char* location : {"/sys/firmware/devicetree/base", "/proc/device-tree"}) {
     Path tree;
-    if (!tree.resolve(root + place)) continue;
+    if (!tree.resolve(root + location)) continue;
     switch (find_dma_property(tree, node)) {
       case DmaProperty::kCoherent:
         return Firmware::kCoherent;
@@ -55,15 +55,15 @@ Firmware read_node(const Path& root, const Path& link) {
 
 }  // namespace
 
-Firmware read_firmware(const Path& root, const DevicePlace& place) {
-  if (place.hardware.empty()) return Firmware::kUnreadable;
-  for (Path device; next_candidate(place, device);) {
+Firmware read_firmware(const Path& root, const DeviceLocation& location) {
+  if (location.hardware.empty()) return Firmware::kUnreadable;
+  for (Path device; next_candidate(location, device);) {
     const Path link = device + "/of_node";
     const Look seen = look(link);
     if (seen == Look::kThere) return read_node(root, link);
     if (seen == Look::kUnreadable) return Firmware::kUnreadable;
     // A host bridge has its own ACPI node; its parent may lack one.
-    const Path& described = place.host_bridge.empty() ? device : place.host_bridge;
+    const Path& described = location.host_bridge.empty() ? device : location.host_bridge;
     if (look(described + "/firmware_node") == Look::kThere) return Firmware::kAcpi;
   }
   return Firmware::kNone;

@@ -4,7 +4,7 @@
 // The firmware's description of a device's DMA, as the kernel reads it.
 #pragma once
 
-#include "provider/device/device_place.hpp"
+#include "provider/device/device_location.hpp"
 #include "provider/device/files.hpp"
 
 namespace dapple::provider {
@@ -24,6 +24,6 @@ enum class Firmware {
 // its own node, or by the node of the nearest device above it. From there upwards the nearest dma-coherent or
 // dma-noncoherent counts; dma-coherent counts if a node has both. If a node's interconnect-names contain "dma-mem", the
 // next node upwards is that interconnect; otherwise it is the parent.
-Firmware read_firmware(const Path& root, const DevicePlace& place);
+Firmware read_firmware(const Path& root, const DeviceLocation& location);
 
 }  // namespace dapple::provider

@@ -18,7 +18,7 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/device/lines.hpp"
-#include "provider/device/memory_place.hpp"
+#include "provider/device/memory_location.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -19,7 +19,8 @@ class Claims {
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
 
-  // False if another process has claimed one of the pages; then nothing has changed. first: by Places::number_of().
+  // False if another process has claimed one of the pages; then nothing has changed. first: by
+  // PhysicalAddresses::number_of().
   bool claim(uint64_t first, uint64_t count);
   void give_up(uint64_t first, uint64_t count);
 

@@ -82,8 +82,8 @@ int Shadow::take(const std::vector<Piece>& pieces) {
     const int error = take(pieces[i]);
     if (error == 0) continue;
     while (i-- > 0) {
-      let_go(places_of(pieces[i]));
-      give_back_unused(places_of(pieces[i]));
+      let_go(physical_span(pieces[i]));
+      give_back_unused(physical_span(pieces[i]));
     }
     return error;
   }
@@ -91,13 +91,13 @@ int Shadow::take(const std::vector<Piece>& pieces) {
 }
 
 int Shadow::take(const Piece& piece) {
-  assert(piece.length > 0 && piece.length % kPage == 0 && piece.place % kPage == piece.address % kPage);
+  assert(piece.length > 0 && piece.length % kPage == 0 && piece.physical % kPage == piece.address % kPage);
   int error = ENOMEM;
-  uintptr_t at = piece.place;
-  while (at < piece.end_of_place()) {
+  uintptr_t at = piece.physical;
+  while (at < piece.physical_end()) {
     Chunk* chunk = pages_.prepare(at);
     if (chunk == nullptr) break;
-    const uintptr_t end = std::min(piece.end_of_place(), chunk->address + ShadowPages::kChunk);
+    const uintptr_t end = std::min(piece.physical_end(), chunk->address + ShadowPages::kChunk);
     while (at < end) {
       size_t index = ShadowPages::index_in(*chunk, at);
       if (chunk->pages[index].regions != 0) {
@@ -114,7 +114,7 @@ int Shadow::take(const Piece& piece) {
       const size_t length = fresh_end - at;
       unsigned char* memory = chunk->memory + (at - chunk->address);
       const iovec to = {memory, length};
-      const iovec from = {reinterpret_cast<void*>(piece.address + (at - piece.place)), length};
+      const iovec from = {reinterpret_cast<void*>(piece.address + (at - piece.physical)), length};
       if (process_vm_readv(owner_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(length)) {
         give_up_claim({at, fresh_end});
         break;
@@ -132,41 +132,41 @@ int Shadow::take(const Piece& piece) {
     }
     if (at < end) break;
   }
-  if (at == piece.end_of_place()) return 0;
-  let_go({piece.place, at});
-  give_back_unused({piece.place, at});
+  if (at == piece.physical_end()) return 0;
+  let_go({piece.physical, at});
+  give_back_unused({piece.physical, at});
   return error;
 }
 
 // False if another process has a shadow of one of these pages.
-bool Shadow::claim(Span places) {
-  return !Places::is_shared(places.begin) ||
-         claims_.claim(places_.number_of(places.begin), (places.end - places.begin) / kPage);
+bool Shadow::claim(Span physical) {
+  return !PhysicalAddresses::is_shared(physical.begin) ||
+         claims_.claim(physical_addresses_.number_of(physical.begin), (physical.end - physical.begin) / kPage);
 }
 
-void Shadow::let_go(Span places) {
-  uintptr_t begin = places.begin;  // of a run of pages that no region has any more
-  for (uintptr_t at = places.begin; at < places.end; at += kPage) {
+void Shadow::let_go(Span physical) {
+  uintptr_t begin = physical.begin;  // of a run of pages that no region has any more
+  for (uintptr_t at = physical.begin; at < physical.end; at += kPage) {
     Page& page = *pages_.find_page(at);
     assert(page.regions > 0);
     if (--page.regions == 0) continue;
     give_up_claim({begin, at});
     begin = at + kPage;
   }
-  give_up_claim({begin, places.end});
+  give_up_claim({begin, physical.end});
 }
 
-void Shadow::give_up_claim(Span places) {
-  if (places.begin >= places.end || !Places::is_shared(places.begin)) return;
-  claims_.give_up(places_.number_of(places.begin), (places.end - places.begin) / kPage);
+void Shadow::give_up_claim(Span physical) {
+  if (physical.begin >= physical.end || !PhysicalAddresses::is_shared(physical.begin)) return;
+  claims_.give_up(physical_addresses_.number_of(physical.begin), (physical.end - physical.begin) / kPage);
 }
 
 // Frees the memory of unused pages, one run of pages at a time; a run does not cross chunks.
-void Shadow::give_back_unused(Span places) {
-  uintptr_t at = places.begin;
-  while (at < places.end) {
+void Shadow::give_back_unused(Span physical) {
+  uintptr_t at = physical.begin;
+  while (at < physical.end) {
     Chunk* chunk = pages_.find(at);
-    const uintptr_t end = std::min(places.end, ShadowPages::chunk_of(at) + ShadowPages::kChunk);
+    const uintptr_t end = std::min(physical.end, ShadowPages::chunk_of(at) + ShadowPages::kChunk);
     if (chunk == nullptr || chunk->memory == nullptr) {
       at = end;
       continue;
@@ -195,8 +195,8 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
   region->length = length;
   region->peers_read = peers_read;
   region->registered = registered;
-  int error = places_.cut(pages.begin, pages.end, &region->pieces);
-  for (const Piece& piece : region->pieces) give_up_waiting(places_of(piece));
+  int error = physical_addresses_.cut(pages.begin, pages.end, &region->pieces);
+  for (const Piece& piece : region->pieces) give_up_waiting(physical_span(piece));
   if (error == 0) error = take(region->pieces);
   if (error != 0) {
     delete region;
@@ -206,11 +206,11 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
   assert(region->pieces.front().address == pages.begin);
   assert(region->pieces.back().address + region->pieces.back().length == pages.end);
   region->view = pages_.map(region->pieces);
-  if (region->view == nullptr || !note_places(*region)) {
+  if (region->view == nullptr || !note_physical(*region)) {
     if (region->view != nullptr) munmap(region->view, pages.end - pages.begin);
     for (const Piece& piece : region->pieces) {
-      let_go(places_of(piece));
-      give_back_unused(places_of(piece));
+      let_go(physical_span(piece));
+      give_back_unused(physical_span(piece));
     }
     delete region;
     assert_consistent();
@@ -225,7 +225,7 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
 }
 
 // Notes at the addresses of a region where its shadows are. False without memory, with nothing changed.
-bool Shadow::note_places(const ShadowRegion& region) {
+bool Shadow::note_physical(const ShadowRegion& region) {
   for (const Piece& piece : region.pieces) {
     uintptr_t at = piece.address;
     for (; at < piece.address + piece.length; at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
@@ -235,7 +235,7 @@ bool Shadow::note_places(const ShadowRegion& region) {
   for (const Piece& piece : region.pieces) {
     for (size_t offset = 0; offset < piece.length; offset += kPage) {
       Page& page = *pages_.find_page(piece.address + offset);
-      page.elsewhere = Places::is_shared(piece.place) ? piece.place + offset : 0;
+      page.elsewhere = PhysicalAddresses::is_shared(piece.physical) ? piece.physical + offset : 0;
       ++page.noted;
     }
   }
@@ -271,12 +271,12 @@ void Shadow::remove(ShadowRegion* region) {
   region->lost_bytes = {};
 
   forget(regions_, region);
-  for (const Piece& piece : region->pieces) let_go(places_of(piece));
+  for (const Piece& piece : region->pieces) let_go(physical_span(piece));
   for_each_chunk(*region, [region](Chunk& chunk) {
     forget(chunk.regions, region);
     if (region->num_waiting > 0) chunk.removed.push_back(region);
   });
-  for (const Piece& piece : region->pieces) give_back_unused(places_of(piece));
+  for (const Piece& piece : region->pieces) give_back_unused(physical_span(piece));
   if (region->num_waiting == 0) {
     discard(region);
     return assert_consistent();

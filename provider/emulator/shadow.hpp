@@ -15,7 +15,7 @@
 
 #include "provider/common/stack.hpp"
 #include "provider/emulator/claims.hpp"
-#include "provider/emulator/places.hpp"
+#include "provider/emulator/physical_addresses.hpp"
 #include "provider/emulator/shadow_pages.hpp"
 #include "provider/emulator/signal_safe_lock.hpp"
 
@@ -58,13 +58,13 @@ struct ShadowRegion {
 
   uintptr_t end() const { return address + length; }
 
-  // The pages of its pieces: calls use(address, place) for each. A place that the region has at several addresses
-  // counts at the first.
+  // The pages of its pieces: calls use(address, physical) for each. A physical address that the region has at several
+  // addresses counts at the first.
   template <class Use>
   void for_each_page(Use use) const {
     for (const Piece& piece : pieces) {
       for (size_t offset = 0; offset < piece.length; offset += ShadowPages::kPage) {
-        if (first_with(piece.place + offset) == &piece) use(piece.address + offset, piece.place + offset);
+        if (first_with(piece.physical + offset) == &piece) use(piece.address + offset, piece.physical + offset);
       }
     }
   }
@@ -73,16 +73,16 @@ struct ShadowRegion {
     assert(pieces.front().address <= page && page <= pieces.back().address + pieces.back().length);
     return (page - pieces.front().address) / ShadowPages::kPage;
   }
-  // The address of a place in it; 0 if it has none.
-  uintptr_t address_of(uintptr_t place) const {
-    const Piece* piece = first_with(place);
-    return piece == nullptr ? 0 : piece->address + (place - piece->place);
+  // The virtual address of a physical one in it; 0 if it has none.
+  uintptr_t address_of(uintptr_t physical) const {
+    const Piece* piece = first_with(physical);
+    return piece == nullptr ? 0 : piece->address + (physical - piece->physical);
   }
 
  private:
-  const Piece* first_with(uintptr_t place) const {
+  const Piece* first_with(uintptr_t physical) const {
     for (const Piece& piece : pieces) {
-      if (piece.has_place(place)) return &piece;
+      if (piece.has_physical(physical)) return &piece;
     }
     return nullptr;
   }
@@ -147,9 +147,9 @@ class Shadow {
   Tally dirty_bytes(uintptr_t address, size_t length);
 
   // From here on the process watches the pages that lie completely in a watched region. It reports the first read, by
-  // any thread, of a line that the device has changed since the last sync, with the instruction's place. Then it stops
-  // watching. Takes SIGSEGV and SIGTRAP, and passes on signals that are not its own. System calls with such memory fail
-  // with EFAULT. False on a CPU other than x86-64. One shadow of the process at a time.
+  // any thread, of a line that the device has changed since the last sync, with the instruction's address. Then it
+  // stops watching. Takes SIGSEGV and SIGTRAP, and passes on signals that are not its own. System calls with such
+  // memory fail with EFAULT. False on a CPU other than x86-64. One shadow of the process at a time.
   bool start_watch();
   // Watches a region that was added; remove() ends the watch. False if the kernel's pages are larger than kPage, so
   // that the pages cannot be closed one by one.
@@ -181,21 +181,21 @@ class Shadow {
     uintptr_t end;
   };
 
-  // Of addresses; the other functions take places where it says so.
+  // Of virtual addresses; the other functions take physical ones where it says so.
   Span pages_of(uintptr_t address, size_t length) const;
   int take(const std::vector<Piece>& pieces);
   int take(const Piece& piece);
-  bool claim(Span places);
-  void give_up_claim(Span places);
-  bool note_places(const ShadowRegion& region);
+  bool claim(Span physical);
+  void give_up_claim(Span physical);
+  bool note_physical(const ShadowRegion& region);
   void discard(ShadowRegion* region);
   // Calls use(chunk) once for each chunk with a shadow of the region.
   template <class Use>
   void for_each_chunk(const ShadowRegion& region, Use use) {
     std::vector<ShadowPages::Chunk*> chunks;
     for (const Piece& piece : region.pieces) {
-      uintptr_t at = piece.place;
-      for (; at < piece.end_of_place(); at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
+      uintptr_t at = piece.physical;
+      for (; at < piece.physical_end(); at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
         chunks.push_back(pages_.find(at));
       }
     }
@@ -206,20 +206,20 @@ class Shadow {
   }
   // Asserts the conditions that hold between two calls. The caller holds the lock.
   void assert_consistent() const;
-  void let_go(Span places);
-  void give_back_unused(Span places);
-  static Span places_of(const Piece& piece) { return {piece.place, piece.end_of_place()}; }
+  void let_go(Span physical);
+  void give_back_unused(Span physical);
+  static Span physical_span(const Piece& piece) { return {piece.physical, piece.physical_end()}; }
   void wait_for_syncs(ShadowRegion* region);
   void settle(ShadowPages::Chunk& chunk, size_t index, bool give_up);
-  void give_up_waiting(Span places);
+  void give_up_waiting(Span physical);
   void forget_oldest();
   void finish(ShadowRegion* region);
   void sync(uintptr_t address, size_t length, bool invalidate);
-  bool sync_line(ShadowPages::Chunk& chunk, uintptr_t line, uintptr_t place, bool invalidate);
+  bool sync_line(ShadowPages::Chunk& chunk, uintptr_t line, uintptr_t physical, bool invalidate);
   void add_dirty(const unsigned char* baseline, Span part, Tally* dirty) const;
-  void note_lost(ShadowPages::Chunk& chunk, uintptr_t line, uintptr_t place, const void* device, const void* agreed);
+  void note_lost(ShadowPages::Chunk& chunk, uintptr_t line, uintptr_t physical, const void* device, const void* agreed);
   ShadowFindings look_at(const ShadowRegion& region);
-  void look_at_unsynced(const ShadowRegion& region, uintptr_t page, uintptr_t place, Tally* tally);
+  void look_at_unsynced(const ShadowRegion& region, uintptr_t page, uintptr_t physical, Tally* tally);
   void look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findings);
   void tell(const ShadowFindings& findings);
   void stop_watch();
@@ -235,7 +235,7 @@ class Shadow {
   size_t page_size_ = kPage;
   Tell tell_ = nullptr;
   ShadowPages pages_;
-  Places places_;
+  PhysicalAddresses physical_addresses_;
   Claims claims_;
   std::vector<ShadowRegion*> regions_;
   std::vector<ShadowRegion*> removed_;  // the oldest first

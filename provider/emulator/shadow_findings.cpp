@@ -32,23 +32,23 @@ LinePart part_of(const ShadowRegion& region, uintptr_t line) {
 }  // namespace
 
 // Counts the lines of the region in one of its pages that the device has changed since the last sync.
-void Shadow::look_at_unsynced(const ShadowRegion& region, uintptr_t page, uintptr_t place, Tally* tally) {
-  const Chunk* chunk = pages_.find(place);
-  assert(chunk != nullptr && chunk->memory != nullptr && ShadowPages::page_of(place) == place);
+void Shadow::look_at_unsynced(const ShadowRegion& region, uintptr_t page, uintptr_t physical, Tally* tally) {
+  const Chunk* chunk = pages_.find(physical);
+  assert(chunk != nullptr && chunk->memory != nullptr && ShadowPages::page_of(physical) == physical);
   for (uintptr_t line = page; line < page + kPage; line += kLine) {
     const LinePart part = part_of(region, line);
     if (part.length == 0) continue;
-    const size_t offset = place - chunk->address + (part.begin - page);
+    const size_t offset = physical - chunk->address + (part.begin - page);
     if (memcmp(chunk->memory + offset, chunk->baseline + offset, part.length) != 0) tally->add(1, part.begin);
   }
 }
 
 // Reads the program's memory through the kernel, because the program may have unmapped it.
 void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findings) {
-  region.for_each_page([&](uintptr_t at, uintptr_t place) {
+  region.for_each_page([&](uintptr_t at, uintptr_t physical) {
     alignas(kLine) unsigned char program[kPage];
-    const Chunk* chunk = pages_.find(place);
-    const Page& page = chunk->pages[ShadowPages::index_in(*chunk, place)];
+    const Chunk* chunk = pages_.find(physical);
+    const Page& page = chunk->pages[ShadowPages::index_in(*chunk, physical)];
     assert(page.regions > 0);
     const iovec to = {program, kPage};
     const iovec from = {reinterpret_cast<void*>(at), kPage};
@@ -61,7 +61,7 @@ void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findin
       if (part.length == 0) continue;
       if ((page.needless & bit) != 0) findings->needless.add(1, part.begin);
       if (!look || (page.moved & bit) != 0) continue;
-      const size_t offset = place - chunk->address + (part.begin - at);
+      const size_t offset = physical - chunk->address + (part.begin - at);
       const unsigned char* agreed = chunk->baseline + offset;
       const unsigned char* device = chunk->memory + offset;
       if (memcmp(program + (part.begin - at), agreed, part.length) != 0 && memcmp(device, agreed, part.length) == 0) {
@@ -74,7 +74,7 @@ void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findin
 ShadowFindings Shadow::look_at(const ShadowRegion& region) {
   ShadowFindings findings = {region.address, region.length, region.registered, {}, {}, region.lost_bytes, {}};
   region.for_each_page(
-      [&](uintptr_t page, uintptr_t place) { look_at_unsynced(region, page, place, &findings.unsynced); });
+      [&](uintptr_t page, uintptr_t physical) { look_at_unsynced(region, page, physical, &findings.unsynced); });
   look_at_cpu_side(region, &findings);
   return findings;
 }
@@ -95,8 +95,8 @@ void Shadow::tell_all() {
   for (const ShadowRegion* region : removed_) {
     ShadowFindings findings = {
         region->address, region->length, region->registered, region->unsynced, {}, region->lost_bytes, {}};
-    region->for_each_page([&](uintptr_t page, uintptr_t place) {
-      if (region->waits[region->index_of(page)]) look_at_unsynced(*region, page, place, &findings.unsynced);
+    region->for_each_page([&](uintptr_t page, uintptr_t physical) {
+      if (region->waits[region->index_of(page)]) look_at_unsynced(*region, page, physical, &findings.unsynced);
     });
     tell(findings);
   }

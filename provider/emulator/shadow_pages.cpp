@@ -27,7 +27,7 @@ ShadowPages::~ShadowPages() {
 }
 
 const char* ShadowPages::open() {
-  // A page's place is its offset in the file.
+  // A page's physical address is its offset in the file.
   if (!file_may_have(std::numeric_limits<off_t>::max())) {
     return "the emulator needs a large sparse file, but the size of files is limited (ulimit -f)";
   }
@@ -80,15 +80,15 @@ ShadowPages::Page* ShadowPages::find_page(uintptr_t address) const {
   return chunk == nullptr ? nullptr : &chunk->pages[index_in(*chunk, address)];
 }
 
-ShadowPages::Chunk* ShadowPages::find_shadow(uintptr_t address, uintptr_t* place) const {
+ShadowPages::Chunk* ShadowPages::find_shadow(uintptr_t address, uintptr_t* physical) const {
   Chunk* chunk = find(address);
-  *place = address;
+  *physical = address;
   if (chunk == nullptr) return nullptr;
   const uintptr_t elsewhere = chunk->pages[index_in(*chunk, address)].elsewhere;
   if (elsewhere == 0) return chunk;
-  assert(Places::is_shared(elsewhere));
-  *place = elsewhere + (address - page_of(address));
-  return find(*place);
+  assert(PhysicalAddresses::is_shared(elsewhere));
+  *physical = elsewhere + (address - page_of(address));
+  return find(*physical);
 }
 
 ShadowPages::Chunk* ShadowPages::make(uintptr_t address) {
@@ -133,7 +133,7 @@ unsigned char* ShadowPages::map(const std::vector<Piece>& pieces) {
   constexpr int kRights = PROT_READ | PROT_WRITE;
   constexpr int kFlags = MAP_SHARED | MAP_NORESERVE;
   if (pieces.size() == 1) {
-    void* view = mmap(nullptr, length, kRights, kFlags, file_, static_cast<off_t>(pieces[0].place));
+    void* view = mmap(nullptr, length, kRights, kFlags, file_, static_cast<off_t>(pieces[0].physical));
     return view == MAP_FAILED ? nullptr : static_cast<unsigned char*>(view);
   }
   void* reserved = mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -141,7 +141,7 @@ unsigned char* ShadowPages::map(const std::vector<Piece>& pieces) {
   auto* const view = static_cast<unsigned char*>(reserved);
   unsigned char* at = view;
   for (const Piece& piece : pieces) {
-    if (mmap(at, piece.length, kRights, kFlags | MAP_FIXED, file_, static_cast<off_t>(piece.place)) == MAP_FAILED) {
+    if (mmap(at, piece.length, kRights, kFlags | MAP_FIXED, file_, static_cast<off_t>(piece.physical)) == MAP_FAILED) {
       munmap(view, length);
       return nullptr;
     }

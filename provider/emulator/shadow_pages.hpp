@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The storage of shadows. A byte's offset in the file is its place (places.hpp). So adjacent bytes are adjacent here,
-// and one mapping shows any piece of a region. The file is sparse: only pages in use take memory.
+// The storage of shadows. A byte's offset in the file is its physical address (physical_addresses.hpp). So adjacent
+// bytes are adjacent here, and one mapping shows any piece of a region. The file is sparse: only pages in use take
+// memory.
 #pragma once
 
 #include <assert.h>
@@ -11,7 +12,7 @@
 
 #include <vector>
 
-#include "provider/emulator/places.hpp"
+#include "provider/emulator/physical_addresses.hpp"
 
 namespace dapple::provider {
 
@@ -25,15 +26,15 @@ class ShadowPages {
   static constexpr size_t kChunk = size_t{1} << 21;
   static constexpr size_t kPagesOfChunk = kChunk / kPage;
 
-  // The page at a place, and at an address of the program. For private memory both are the same page.
+  // The page at a physical address, and at a virtual one. For private memory both are the same page.
   struct Page {
-    // At a place. In moved and needless, each bit stands for a line of the page.
+    // At a physical address. In moved and needless, each bit stands for a line of the page.
     uint32_t regions;   // that have a byte of the page
     uint32_t waiting;   // removed regions with lines in it that were never synced
     uint64_t moved;     // lines that a sync has moved, either way
     uint64_t needless;  // lines that a sync found with nothing to move
     // At an address.
-    uintptr_t elsewhere;  // the place of its shadow; 0 if that is here
+    uintptr_t elsewhere;  // the physical address of its shadow; 0 if that is here
     uint32_t noted;       // regions with the page at this address, removed ones that wait included
     uint32_t watched;     // watched regions that contain the whole page
     bool was_watched;
@@ -41,7 +42,7 @@ class ShadowPages {
     bool is_used() const { return regions != 0 || waiting != 0; }
   };
 
-  // 2 MiB of the places, which include all addresses. A chunk lives as long as the table.
+  // 2 MiB of physical addresses, which include all virtual ones. A chunk lives as long as the table.
   struct Chunk {
     uintptr_t address;
     Chunk* next;
@@ -70,11 +71,11 @@ class ShadowPages {
     return (address - chunk.address) / kPage;
   }
 
-  // The chunk that holds the place or address. Null if no part of it was ever in use.
+  // The chunk that holds the address. Null if no part of it was ever in use.
   Chunk* find(uintptr_t address) const;
   Page* find_page(uintptr_t address) const;
-  // The chunk with the shadow of an address, and its place. Null if it never had one.
-  Chunk* find_shadow(uintptr_t address, uintptr_t* place) const;
+  // The chunk with the shadow of a virtual address, and the physical one. Null if it never had one.
+  Chunk* find_shadow(uintptr_t address, uintptr_t* physical) const;
   // Makes the chunk if necessary. Null without memory.
   Chunk* make(uintptr_t address);
   // The same, with memory for the pages. Null without memory or address space.

@@ -50,8 +50,8 @@ static_assert(kLinesOfPage == 64);
 
 }  // namespace
 
-// line, place: of the line, at the address of the sync and among the shadows.
-void Shadow::note_lost(Chunk& chunk, uintptr_t line, uintptr_t place, const void* device, const void* agreed) {
+// line, physical: of the line, at the address of the sync and the shadow's.
+void Shadow::note_lost(Chunk& chunk, uintptr_t line, uintptr_t physical, const void* device, const void* agreed) {
   // begin and end: of the part of interest, in the mapping where the line is at `first`.
   const auto note = [&](uintptr_t first, uintptr_t begin, uintptr_t end, Tally* tally) {
     begin = begin > first ? begin : first;
@@ -64,7 +64,7 @@ void Shadow::note_lost(Chunk& chunk, uintptr_t line, uintptr_t place, const void
   };
   note(line, line, line + kLine, &totals_.lost_bytes);
   const auto note_in = [&](ShadowRegion* region) {
-    if (const uintptr_t there = region->address_of(place)) {
+    if (const uintptr_t there = region->address_of(physical)) {
       note(there, region->address, region->end(), &region->lost_bytes);
     }
   };
@@ -73,15 +73,15 @@ void Shadow::note_lost(Chunk& chunk, uintptr_t line, uintptr_t place, const void
 }
 
 // False if there was nothing to move. Reads each side only once, because either may be written at the same time.
-bool Shadow::sync_line(Chunk& chunk, uintptr_t line, uintptr_t place, bool invalidate) {
-  const size_t offset = place - chunk.address;
-  assert(line % kLine == 0 && place % kPage == line % kPage && offset + kLine <= ShadowPages::kChunk);
+bool Shadow::sync_line(Chunk& chunk, uintptr_t line, uintptr_t physical, bool invalidate) {
+  const size_t offset = physical - chunk.address;
+  assert(line % kLine == 0 && physical % kPage == line % kPage && offset + kLine <= ShadowPages::kChunk);
   const Line program = Line::of(reinterpret_cast<const void*>(line));
   const Line device = Line::of(chunk.memory + offset);
   const Line agreed = Line::of(chunk.baseline + offset);
   if (program != agreed) {
     // The whole line goes to memory and overwrites the device's data in it.
-    if (device != agreed) note_lost(chunk, line, place, device.words, agreed.words);
+    if (device != agreed) note_lost(chunk, line, physical, device.words, agreed.words);
     program.put(chunk.baseline + offset);
     program.put(chunk.memory + offset);
   } else if (device != agreed && invalidate) {
@@ -106,21 +106,22 @@ void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
       continue;
     }
     const uintptr_t page_address = ShadowPages::page_of(line);
-    uintptr_t place = 0;
-    Chunk* chunk = pages_.find_shadow(page_address, &place);
-    if (chunk == nullptr || chunk->memory == nullptr || !chunk->pages[ShadowPages::index_in(*chunk, place)].is_used()) {
+    uintptr_t physical = 0;
+    Chunk* chunk = pages_.find_shadow(page_address, &physical);
+    if (chunk == nullptr || chunk->memory == nullptr ||
+        !chunk->pages[ShadowPages::index_in(*chunk, physical)].is_used()) {
       line = page_address + kPage;
       if (line == 0) return;
       continue;
     }
-    const size_t index = ShadowPages::index_in(*chunk, place);
+    const size_t index = ShadowPages::index_in(*chunk, physical);
     Page& page = chunk->pages[index];
     begin_sync(page_address);
     uint64_t moved = 0;
     uint64_t needless = 0;
     for (; line < end && line - page_address < kPage; line += kLine) {
       const uint64_t bit = uint64_t{1} << (line % kPage / kLine);
-      (sync_line(*chunk, line, place + (line - page_address), invalidate) ? moved : needless) |= bit;
+      (sync_line(*chunk, line, physical + (line - page_address), invalidate) ? moved : needless) |= bit;
     }
     end_sync(page_address);
     assert((moved & needless) == 0 && (moved | needless) != 0);
@@ -129,7 +130,7 @@ void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
     totals_.needless_lines += static_cast<unsigned>(std::popcount(needless));
     if (page.waiting > 0) {
       settle(*chunk, index, false);
-      if (!page.is_used()) pages_.give_back(*chunk, place, place + kPage);
+      if (!page.is_used()) pages_.give_back(*chunk, physical, physical + kPage);
     }
   }
   assert_consistent();
@@ -165,11 +166,12 @@ Tally Shadow::dirty_bytes(uintptr_t address, size_t length) {
   while (address < end) {
     const uintptr_t page_address = ShadowPages::page_of(address);
     const uintptr_t part_end = end < page_address + kPage ? end : page_address + kPage;
-    uintptr_t place = 0;
-    Chunk* chunk = pages_.find_shadow(page_address, &place);
-    if (chunk != nullptr && chunk->memory != nullptr && chunk->pages[ShadowPages::index_in(*chunk, place)].is_used()) {
+    uintptr_t physical = 0;
+    Chunk* chunk = pages_.find_shadow(page_address, &physical);
+    if (chunk != nullptr && chunk->memory != nullptr &&
+        chunk->pages[ShadowPages::index_in(*chunk, physical)].is_used()) {
       begin_sync(page_address);
-      add_dirty(chunk->baseline + (place - chunk->address), {address, part_end}, &dirty);
+      add_dirty(chunk->baseline + (physical - chunk->address), {address, part_end}, &dirty);
       end_sync(page_address);
     }
     address = part_end;

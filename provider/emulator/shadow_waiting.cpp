@@ -17,16 +17,16 @@ using Page = ShadowPages::Page;
 
 // Marks the pages of a region in which lines wait for a sync. Called while the pages are still in use.
 void Shadow::wait_for_syncs(ShadowRegion* region) {
-  region->for_each_page([&](uintptr_t page, uintptr_t place) {
+  region->for_each_page([&](uintptr_t page, uintptr_t physical) {
     Tally unsynced;
-    look_at_unsynced(*region, page, place, &unsynced);
+    look_at_unsynced(*region, page, physical, &unsynced);
     if (unsynced.count == 0) return;
     const Piece& last = region->pieces.back();
     if (region->waits.empty()) region->waits.resize(region->index_of(last.address + last.length));
     region->waits[region->index_of(page)] = true;
-    assert(pages_.find_page(place)->regions > 0);
+    assert(pages_.find_page(physical)->regions > 0);
     ++region->num_waiting;
-    ++pages_.find_page(place)->waiting;
+    ++pages_.find_page(physical)->waiting;
     ++num_waiting_pages_;
   });
 }
@@ -34,14 +34,14 @@ void Shadow::wait_for_syncs(ShadowRegion* region) {
 // Ends the waiting of removed regions for a page: of those without lines to sync there or, if give_up, of all. Does not
 // free the page if it is unused then.
 void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
-  const uintptr_t place = chunk.address + index * kPage;
+  const uintptr_t physical = chunk.address + index * kPage;
   Page& page = chunk.pages[index];
   const std::vector<ShadowRegion*> removed = chunk.removed;
   for (ShadowRegion* region : removed) {
-    const uintptr_t address = region->address_of(place);
+    const uintptr_t address = region->address_of(physical);
     if (address == 0 || !region->waits[region->index_of(address)]) continue;
     Tally unsynced;
-    look_at_unsynced(*region, address, place, &unsynced);
+    look_at_unsynced(*region, address, physical, &unsynced);
     if (unsynced.count > 0 && !give_up) continue;
     assert(page.waiting > 0 && num_waiting_pages_ > 0 && region->num_waiting > 0);
     region->unsynced.add(unsynced.count, unsynced.first);
@@ -54,9 +54,9 @@ void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
 }
 
 // Ends the waiting for pages that are about to be registered again, unless another region is over them.
-void Shadow::give_up_waiting(Span places) {
+void Shadow::give_up_waiting(Span physical) {
   if (num_waiting_pages_ == 0) return;
-  for (uintptr_t at = places.begin; at < places.end; at += kPage) {
+  for (uintptr_t at = physical.begin; at < physical.end; at += kPage) {
     Chunk* chunk = pages_.find(at);
     if (chunk == nullptr) continue;
     const size_t index = ShadowPages::index_in(*chunk, at);
@@ -70,13 +70,13 @@ void Shadow::give_up_waiting(Span places) {
 void Shadow::forget_oldest() {
   // The last of these calls deletes the region.
   assert(!removed_.empty());
-  std::vector<uintptr_t> places;
+  std::vector<uintptr_t> physical;
   [[maybe_unused]] const size_t before = removed_.size();
   const ShadowRegion& oldest = *removed_.front();
-  oldest.for_each_page([&](uintptr_t page, uintptr_t place) {
-    if (oldest.waits[oldest.index_of(page)]) places.push_back(place);
+  oldest.for_each_page([&](uintptr_t page, uintptr_t physical) {
+    if (oldest.waits[oldest.index_of(page)]) physical.push_back(physical);
   });
-  for (const uintptr_t at : places) {
+  for (const uintptr_t at : physical) {
     Chunk* chunk = pages_.find(at);
     const size_t index = ShadowPages::index_in(*chunk, at);
     settle(*chunk, index, true);

@@ -3,7 +3,7 @@
 //
 // The watch over the program's pages: each access to a closed page faults. The page is then opened for this one
 // instruction and closed again. So each access is seen, and the first read of a line that the device has changed is
-// reported with its place in the program.
+// reported with its stack.
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -126,7 +126,7 @@ bool is_cache_maintenance(uintptr_t) {
 #endif
 
 // file+offset is what addr2line(1) takes.
-void name_place(uintptr_t instruction, char* text, size_t size) {
+void name_instruction(uintptr_t instruction, char* text, size_t size) {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(instruction), &info) == 0 || info.dli_fname == nullptr) {
     snprintf(text, size, "%#" PRIxPTR, instruction);
@@ -274,10 +274,10 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
   if (chunk == nullptr) return Access::kNotOurs;
   const Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
   if (page.watched == 0) return page.was_watched ? Access::kAgain : Access::kNotOurs;
-  uintptr_t place = 0;
-  const Chunk* shadow = pages_.find_shadow(address & ~(kLine - 1), &place);
+  uintptr_t physical = 0;
+  const Chunk* shadow = pages_.find_shadow(address & ~(kLine - 1), &physical);
   assert(shadow != nullptr && shadow->memory != nullptr);
-  const size_t line = place - shadow->address;
+  const size_t line = physical - shadow->address;
   // The bytes of the instruction can be read unless they lie on the closed page.
   if (is_read && memcmp(shadow->memory + line, shadow->baseline + line, kLine) != 0 &&
       (ShadowPages::page_of(instruction) == page_address || !is_cache_maintenance(instruction)) &&
@@ -289,9 +289,9 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
 }
 
 void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
-  char place[512];
+  char code[512];
   char where[128] = "";
-  name_place(instruction, place, sizeof place);
+  name_instruction(instruction, code, sizeof code);
   const ShadowRegion* region = nullptr;
   Stack registered;
   uintptr_t at = 0;
@@ -304,7 +304,7 @@ void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
              static_cast<size_t>(address - region->address), region->address, region->length);
   }
   report(kUnsyncedForCpu, {{"read", stack_from(instruction)}, {"registered", registered}},
-         "a line that the device has changed is read before a sync: %#" PRIxPTR "%s by %s", address, where, place);
+         "a line that the device has changed is read before a sync: %#" PRIxPTR "%s by %s", address, where, code);
 }
 
 }  // namespace dapple::provider

@@ -11,7 +11,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/device/capabilities.hpp"
-#include "provider/device/device_place.hpp"
+#include "provider/device/device_location.hpp"
 #include "provider/device/firmware.hpp"
 #include "provider/device/override.hpp"
 #include "provider/device/pci_config.hpp"
@@ -29,16 +29,16 @@ Machine this_machine() {
 
 void describe(const Machine& machine, const Path& ibdev, const Overrides& overrides, const DeviceAnswers& answers,
               dappledv_device_attr& attr) {
-  const DevicePlace place = find_device(ibdev);
+  const DeviceLocation location = find_device(ibdev);
   Facts facts;
   facts.environment = overrides.environment;
   facts.parameter = overrides.parameter;
   facts.software_device = answers.software_driver;
   facts.bounced = answers.bounced;
   facts.registration = answers.registration;
-  facts.firmware = read_firmware(machine.root, place);
+  facts.firmware = read_firmware(machine.root, location);
   facts.architecture = machine.architecture;
-  const PciOrdering ordering = facts.software_device ? PciOrdering() : read_pci_ordering(place.pci_function);
+  const PciOrdering ordering = facts.software_device ? PciOrdering() : read_pci_ordering(location.pci_function);
 
   attr = {};
   fill_coherence(decide(facts), machine.cpu, attr);

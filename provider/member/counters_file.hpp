@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The counters, ways and used GIDs of all slots in one memfd of fixed size. dappled makes it; each member gets the
-// descriptor with its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
+// The counters, transports and used GIDs of all slots in one memfd of fixed size. dappled makes it; each member gets
+// the descriptor with its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 #include "provider/member/gid_use_rows.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
-#include "provider/member/way_rows.hpp"
+#include "provider/member/transport_rows.hpp"
 
 namespace dapple::soft {
 
 // The memory that a slot's owner shares with dappled.
 struct SlotPages {
   SlotCounters counters;
-  SlotWays ways;
+  SlotTransports transports;
   SlotGidUses gid_uses;
 };
 

@@ -360,7 +360,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     slot_.lease = slot_fds_[3].get();
     slot_.counters_file = slot_fds_[4].get();
     slot_.counters = &pages->counters;
-    slot_.ways = &pages->ways;
+    slot_.transports = &pages->transports;
     slot_.gid_uses = &pages->gid_uses;
     has_slot_ = true;
   }
@@ -375,12 +375,12 @@ bool DaemonLink::status(StatusReply& status, Problem& problem) {
   return ask(MessageKind::kStatus, request, status, nullptr, problem);
 }
 
-bool DaemonLink::ways(uint32_t slot, uint32_t first, WaysReply& reply, Problem& problem) {
+bool DaemonLink::transports(uint32_t slot, uint32_t first, TransportsReply& reply, Problem& problem) {
   std::lock_guard lock(mutex_);
-  WaysRequest request;
+  TransportsRequest request;
   request.slot = slot;
   request.first = first;
-  return ask(MessageKind::kWays, request, reply, nullptr, problem);
+  return ask(MessageKind::kTransports, request, reply, nullptr, problem);
 }
 
 bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem) {

@@ -18,8 +18,8 @@
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
+#include "provider/member/transport_messages.hpp"
 #include "provider/member/unix_message.hpp"
-#include "provider/member/way_messages.hpp"
 
 namespace dapple::soft {
 
@@ -37,9 +37,9 @@ struct Slot {
   int lease = -1;           // bound to the slot's name
   int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; never read
   int counters_file = -1;
-  SlotCounters* counters = nullptr;  // mapped as long as the process lives
-  SlotWays* ways = nullptr;          // the same
-  SlotGidUses* gid_uses = nullptr;   // the same
+  SlotCounters* counters = nullptr;      // mapped as long as the process lives
+  SlotTransports* transports = nullptr;  // the same
+  SlotGidUses* gid_uses = nullptr;       // the same
 };
 
 // An rdma_cm channel of this process. The descriptors stay the caller's.
@@ -65,8 +65,8 @@ class DaemonLink {
   // Takes a slot at the first call; later calls return the same.
   bool slot(Slot& slot, Problem& problem);
   bool status(StatusReply& status, Problem& problem);
-  // The ways of one program's connections: way_messages.hpp.
-  bool ways(uint32_t slot, uint32_t first, WaysReply& reply, Problem& problem);
+  // The transports of one program's connections: transport_messages.hpp.
+  bool transports(uint32_t slot, uint32_t first, TransportsReply& reply, Problem& problem);
 
   // A channel of rdma_cm (cm_messages.hpp). `end` is dappled's end of the pair.
   bool cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem);

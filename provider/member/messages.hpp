@@ -49,9 +49,9 @@ enum class MessageKind : uint16_t {
   // request: HeaderOnly and a descriptor, a regular file of open_capture_file(); reply: HeaderOnly. From now on dappled
   // appends all packets of QP 1, until the connection ends.
   kCapture = 10,
-  kCmResume = 11,  // request: CmResumeRequest; reply: HeaderOnly (cm_messages.hpp)
-  kCmEvent = 12,   // on a channel, no reply: CmEvent (cm_messages.hpp)
-  kWays = 13,      // request: WaysRequest; reply: WaysReply (way_messages.hpp)
+  kCmResume = 11,    // request: CmResumeRequest; reply: HeaderOnly (cm_messages.hpp)
+  kCmEvent = 12,     // on a channel, no reply: CmEvent (cm_messages.hpp)
+  kTransports = 13,  // request: TransportsRequest; reply: TransportsReply (transport_messages.hpp)
   // Not asked for, with kReplyBit: an ErrorReply with the reason why dappled closes a new connection.
   kConnection = 14,
   // Of a new dappled that replaces this one. Request: YieldRequest; reply: HeaderOnly, after which this one has given

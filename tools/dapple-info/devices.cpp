@@ -99,7 +99,7 @@ void open_and_ask(ibv_device* device, Device& out) {
   for (const verbs::RdmaPort& port : out.kernel.ports) out.ports.emplace_back().number = port.number;
   const Context context(ibv_open_device(device), &ibv_close_device);
   if (!context) {
-    // libibverbs tries other ways after a refusal, so the last errno does not show the refusal.
+    // libibverbs tries other means after a refusal, so the last errno does not show the refusal.
     const int error = errno;
     const std::string file = fmt::format("/dev/infiniband/{}", device->dev_name);
     const bool refused = access(file.c_str(), R_OK | W_OK) != 0 && errno == EACCES;

@@ -124,7 +124,7 @@ SoftReport read_soft() {
     // A network device may disappear at any time.
     if (link->device(list.indexes[i], device, problem)) report.devices.push_back(device);
   }
-  report.ways = read_ways(*link);
+  report.transports = read_transports(*link);
   return report;
 }
 
@@ -153,8 +153,8 @@ std::string soft_for_people(const SoftReport& report, Counters wanted) {
                         status.refused_requests, status.refused_connections, status.malformed_messages);
   }
   if (!dappled_has_port(report)) return text;
-  const std::string ways = ways_for_people(report.ways);
-  if (!ways.empty()) text += "\n" + ways;
+  const std::string transports = transports_for_people(report.transports);
+  if (!transports.empty()) text += "\n" + transports;
   return text + counters_for_people(report, wanted);
 }
 
@@ -194,9 +194,9 @@ Json soft_as_json(const SoftReport& report) {
                                {"guid", text_of_guid(device.guid)},
                                {"gids", gids}});
   }
-  json["programs"] = way_programs_as_json(report.ways);
-  json["ways"] = ways_as_json(report.ways);
-  json["ways_problem"] = text_or_null(report.ways.problem);
+  json["programs"] = transport_programs_as_json(report.transports);
+  json["transports"] = transports_as_json(report.transports);
+  json["transports_problem"] = text_or_null(report.transports.problem);
   Json& counters = json["counters"] = Json::object();
   for (size_t i = 0; report.problem.empty() && i < soft::kCounterCount; i++) {
     counters[soft::kCounterNames[i].key] = status.counters[i];

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The software device of this network namespace, as dappled reports it: its RDMA devices, the UDP port, the programs,
-// the ways of their connections, and the sums of their counters.
+// the transports of their connections, and the sums of their counters.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "provider/member/messages.hpp"
 #include "provider/member/port_owner.hpp"
-#include "tools/dapple-info/node_ways.hpp"
+#include "tools/dapple-info/node_transports.hpp"
 #include "tools/report/json.hpp"
 
 namespace dapple::info {
@@ -21,7 +21,7 @@ struct SoftReport {
   soft::StatusReply status;
   std::vector<soft::DeviceInfo> devices;
   soft::PortOwner owner;  // of the UDP port
-  NodeWays ways;
+  NodeTransports transports;
 };
 
 // Starts dappled if it does not run; the new dappled ends soon afterwards.

@@ -36,10 +36,10 @@ bool has_address(const Netdev& netdev, const uint8_t* gid) {
 }
 
 // kMaxGids if it is not there.
-uint32_t place_of(const soft::GidEntry (&gids)[soft::kMaxGids], const uint8_t* gid) {
-  uint32_t place = 0;
-  while (place < soft::kMaxGids && (gids[place].valid == 0 || memcmp(gids[place].gid, gid, 16) != 0)) place++;
-  return place;
+uint32_t index_of(const soft::GidEntry (&gids)[soft::kMaxGids], const uint8_t* gid) {
+  uint32_t index = 0;
+  while (index < soft::kMaxGids && (gids[index].valid == 0 || memcmp(gids[index].gid, gid, 16) != 0)) index++;
+  return index;
 }
 
 void name_device(soft::DeviceInfo& device) {
@@ -56,10 +56,10 @@ const soft::DeviceInfo* DeviceTable::find(uint32_t index) const {
 }
 
 void DeviceTable::add_gid(soft::DeviceInfo& device, const uint8_t* gid) const {
-  if (place_of(device.gids, gid) != soft::kMaxGids) return;
+  if (index_of(device.gids, gid) != soft::kMaxGids) return;
   for (uint32_t i = 0; i < soft::kMaxGids; i++) {
     soft::GidEntry& entry = device.gids[i];
-    // An address has one place.
+    // An address has one index.
     assert(entry.valid == 0 || memcmp(entry.gid, gid, sizeof entry.gid) != 0);
     if (entry.valid != 0 || (users_ != nullptr && users_->uses_gid(device, i))) continue;
     entry.valid = 1;
@@ -189,8 +189,8 @@ void DeviceTable::restore_gids(const soft::AnnounceGidsRequest& known) {
   std::copy_n(device.gids, soft::kMaxGids, before);
   std::fill_n(device.gids, soft::kMaxGids, soft::GidEntry{});
   for (uint32_t i = 0; i < soft::kMaxGids; i++) {
-    const bool valid = (known.valid >> i & 1) != 0 && place_of(device.gids, known.gids[i]) == soft::kMaxGids;
-    const uint32_t now = valid ? place_of(before, known.gids[i]) : soft::kMaxGids;
+    const bool valid = (known.valid >> i & 1) != 0 && index_of(device.gids, known.gids[i]) == soft::kMaxGids;
+    const uint32_t now = valid ? index_of(before, known.gids[i]) : soft::kMaxGids;
     if (now != soft::kMaxGids) device.gids[i] = before[now];
   }
   if (users_ != nullptr) users_->gids_removed();

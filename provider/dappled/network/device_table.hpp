@@ -18,7 +18,7 @@ namespace dapple::dappled {
 class GidUsers {
  public:
   virtual bool uses_gid(const soft::DeviceInfo& device, uint32_t gid_index) const = 0;
-  // Addresses have gone from the table. Called before their places are given to others.
+  // Addresses have gone from the table. Called before their indexes are given to others.
   virtual void gids_removed() = 0;
 
  protected:
@@ -31,8 +31,8 @@ class DeviceTable {
   // Without `users` no GID is in use.
   explicit DeviceTable(uint64_t identity, GidUsers* users = nullptr) : identity_(identity), users_(users) {}
 
-  // An address keeps its place among the GIDs while the netdev has it; a new one takes the lowest free place. As in the
-  // kernel, the place of an address that has gone is not free as long as it has users, even if the address comes again.
+  // An address keeps its index among the GIDs while the netdev has it; a new one takes the lowest free index. As in the
+  // kernel, the index of an address that has gone is not free as long as it has users, even if the address comes again.
   void update(const Netdevs& netdevs);
   // A member knew this device from the last dappled. Ignored if the device no longer exists, or contradicts another
   // one.
@@ -42,9 +42,9 @@ class DeviceTable {
 
   uint32_t generation() const { return generation_; }
   uint32_t count() const { return count_; }
-  const soft::DeviceInfo& at(uint32_t place) const {
-    assert(place < count_);
-    return devices_[place];
+  const soft::DeviceInfo& at(uint32_t index) const {
+    assert(index < count_);
+    return devices_[index];
   }
   const soft::DeviceInfo* find(uint32_t index) const;
 

@@ -83,11 +83,11 @@ void take_link(nlmsghdr* message, Netdevs& netdevs) {
   // A host may have hundreds of ports of bridges, which take no room here.
   const bool has_address = find(netdevs, netdev.index) != nullptr;
   if (!has_address && !netdev.can_do_without_address()) return;
-  Netdev* place = find_or_add(netdevs, netdev.index);
-  if (place == nullptr) return;
-  netdev.address_count = place->address_count;
-  memcpy(netdev.addresses, place->addresses, sizeof netdev.addresses);
-  *place = netdev;
+  Netdev* known = find_or_add(netdevs, netdev.index);
+  if (known == nullptr) return;
+  netdev.address_count = known->address_count;
+  memcpy(netdev.addresses, known->addresses, sizeof netdev.addresses);
+  *known = netdev;
 }
 
 void take_address(nlmsghdr* message, Netdevs& netdevs) {

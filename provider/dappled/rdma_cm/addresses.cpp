@@ -6,17 +6,17 @@
 
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
-#include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/dappled/rdma_cm/gid_location.hpp"
 #include "provider/member/port_mtu.hpp"
 
 namespace dapple::dappled::rdma_cm {
 
 bool Service::attach(CmId& id, const Address& address) const {
-  const GidPlace place = find_gid(world_.devices(), address.gid, address.scope);
-  if (place.device == nullptr) return false;
-  assert(place.index < soft::kMaxGids);
-  id.device = place.device->index;
-  id.gid_index = place.index;
+  const GidLocation found = find_gid(world_.devices(), address.gid, address.scope);
+  if (found.device == nullptr) return false;
+  assert(found.index < soft::kMaxGids);
+  id.device = found.device->index;
+  id.gid_index = found.index;
   return true;
 }
 

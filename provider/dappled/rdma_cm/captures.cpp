@@ -31,18 +31,18 @@ void Captures::remove(uint32_t owner) {
   }
 }
 
-bool Captures::is_first(uint32_t place) const {
-  const Capture& capture = captures_[place];
-  for (uint32_t i = 0; i < place; i++) {
+bool Captures::is_first(uint32_t index) const {
+  const Capture& capture = captures_[index];
+  for (uint32_t i = 0; i < index; i++) {
     if (captures_[i].inode == capture.inode && captures_[i].device == capture.device) return false;
   }
   return true;
 }
 
-void Captures::write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
-                     std::span<const std::byte> transport) {
+void Captures::write(Direction direction, const roce::IcrcAddresses& addresses, uint8_t traffic_class,
+                     uint8_t hop_limit, std::span<const std::byte> transport) {
   for (uint32_t i = 0; i < count_; i++) {
-    if (is_first(i)) captures_[i].writer.write(way, addresses, traffic_class, hop_limit, transport);
+    if (is_first(i)) captures_[i].writer.write(direction, addresses, traffic_class, hop_limit, transport);
   }
 }
 

@@ -22,7 +22,7 @@ class Captures final : public soft::PacketTap {
   uint32_t count() const { return count_; }
 
   // Writes the packet once to each file, even if the file has several owners.
-  void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+  void write(Direction direction, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
              std::span<const std::byte> transport) override;
 
  private:
@@ -33,7 +33,7 @@ class Captures final : public soft::PacketTap {
     soft::PcapWriter writer;
   };
 
-  bool is_first(uint32_t place) const;
+  bool is_first(uint32_t index) const;
 
   uint32_t count_ = 0;
   Capture captures_[kMax];

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "provider/common/clock.hpp"
-#include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/dappled/rdma_cm/gid_location.hpp"
 #include "provider/dappled/rdma_cm/id_state.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
@@ -73,7 +73,7 @@ Time ChannelServer::time() const {
 }
 
 ChannelServer::~ChannelServer() {
-  while (Channel* channel = list_.first()) close(static_cast<Place&>(*channel));
+  while (Channel* channel = list_.first()) close(static_cast<OpenChannel&>(*channel));
 }
 
 int ChannelServer::prepare() {
@@ -87,8 +87,8 @@ int ChannelServer::have_service() {
   Settings settings;
   ephemeral_ports(settings.first_port, settings.last_port);
   settings.privileged = geteuid() == 0;
-  if (places_ == nullptr) places_.reset(new (std::nothrow) std::unique_ptr<Place>[kMaxChannels]);
-  if (places_ != nullptr) service_ = Service::create(*this, settings);
+  if (open_channels_ == nullptr) open_channels_.reset(new (std::nothrow) std::unique_ptr<OpenChannel>[kMaxChannels]);
+  if (open_channels_ != nullptr) service_ = Service::create(*this, settings);
   return service_ != nullptr ? 0 : ENOMEM;
 }
 
@@ -102,12 +102,12 @@ void ChannelServer::serve() {
       if (wire_ != nullptr) wire_->receive(*this);
     } else if (key == kNeighboursKey) {
       hear_neighbours();
-    } else if (Place* place = places_[key].get()) {
+    } else if (OpenChannel* opened = open_channels_[key].get()) {
       // Both events mean that no process has the other end any more.
       if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
-        close(*place);
+        close(*opened);
       } else {
-        send_events(*place);
+        send_events(*opened);
       }
     }
   }
@@ -146,55 +146,55 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
   return false;
 }
 
-int ChannelServer::add(std::unique_ptr<Place> place) {
-  if (!place->end || !is_channel(place->end.get())) return EINVAL;
+int ChannelServer::add(std::unique_ptr<OpenChannel> opened) {
+  if (!opened->end || !is_channel(opened->end.get())) return EINVAL;
   if (list_.size() == kMaxChannels) return ENFILE;
-  while (places_[next_] != nullptr) next_ = (next_ + 1) % kMaxChannels;
-  place->number = next_;
+  while (open_channels_[next_] != nullptr) next_ = (next_ + 1) % kMaxChannels;
+  opened->number = next_;
   epoll_event event = {};
-  event.data.u64 = place->number;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, place->end.get(), &event) != 0) return errno;
-  Place*& bucket = buckets_[place->name.key % kBuckets];
-  place->same_bucket = bucket;
-  bucket = place.get();
-  list_.add(*place);
-  assert(find(place->name) == place.get() && places_[next_] == nullptr);
-  places_[next_] = std::move(place);
+  event.data.u64 = opened->number;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, opened->end.get(), &event) != 0) return errno;
+  OpenChannel*& bucket = buckets_[opened->name.key % kBuckets];
+  opened->same_bucket = bucket;
+  bucket = opened.get();
+  list_.add(*opened);
+  assert(find(opened->name) == opened.get() && open_channels_[next_] == nullptr);
+  open_channels_[next_] = std::move(opened);
   next_ = (next_ + 1) % kMaxChannels;
   return 0;
 }
 
 int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journal) {
   if (const int error = have_service(); error != 0) return error;
-  std::unique_ptr<Place> place(new (std::nothrow) Place);
-  if (place == nullptr) return ENOMEM;
+  std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
+  if (opened == nullptr) return ENOMEM;
   name = {.key = random(), .number = static_cast<uint32_t>(random())};
-  if (const int error = place->journal.create(name); error != 0) return error;
-  place->name = name;
-  place->end = std::move(end);
-  journal = place->journal.fd();
-  return add(std::move(place));
+  if (const int error = opened->journal.create(name); error != 0) return error;
+  opened->name = name;
+  opened->end = std::move(end);
+  journal = opened->journal.fd();
+  return add(std::move(opened));
 }
 
 int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmRestoreReply& reply) {
   soft::CmChannelName& name = reply.channel;
   if (const int error = have_service(); error != 0) return error;
-  std::unique_ptr<Place> place(new (std::nothrow) Place);
-  if (place == nullptr) return ENOMEM;
-  if (const int error = place->journal.open(std::move(journal), name); error != 0) return error;
+  std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
+  if (opened == nullptr) return ENOMEM;
+  if (const int error = opened->journal.open(std::move(journal), name); error != 0) return error;
   if (find(name) != nullptr) return 0;
-  place->name = name;
-  place->end = std::move(end);
+  opened->name = name;
+  opened->end = std::move(end);
   // Events that were sent and not taken come again, with new tickets.
-  soft::CmFront& front = place->journal.front();
+  soft::CmFront& front = opened->journal.front();
   const uint64_t word = front.taken.load();
-  place->epoch = static_cast<uint32_t>(word >> 32) + 1;
-  const uint64_t last = front.taken.exchange(uint64_t{place->epoch} << 32 | static_cast<uint32_t>(word));
-  place->taken = static_cast<uint32_t>(last);
-  place->last_ticket = place->taken + kNewTickets;
-  place->hands_events = front.takes_events.load() != 0;
-  Place& added = *place;
-  if (const int error = add(std::move(place)); error != 0) return error;
+  opened->epoch = static_cast<uint32_t>(word >> 32) + 1;
+  const uint64_t last = front.taken.exchange(uint64_t{opened->epoch} << 32 | static_cast<uint32_t>(word));
+  opened->taken = static_cast<uint32_t>(last);
+  opened->last_ticket = opened->taken + kNewTickets;
+  opened->hands_events = front.takes_events.load() != 0;
+  OpenChannel& added = *opened;
+  if (const int error = add(std::move(opened)); error != 0) return error;
   const Restoration outcome = read_journal(added);
   if (outcome.error != 0) {
     // Half a channel would let the program wait for what cannot come.
@@ -207,144 +207,145 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmRes
   return 0;
 }
 
-Restoration ChannelServer::read_journal(Place& place) {
+Restoration ChannelServer::read_journal(OpenChannel& opened) {
   // The service writes an entry that it restores to the same place or to an earlier one, so no unread entry is lost.
   std::array<std::byte, kJournalEntrySize> entry;
   Restoration outcome;
-  for (uint32_t i = 0; i < IdTable::kMax && outcome.error == 0 && place.journal.read(i, entry); i++) {
+  for (uint32_t i = 0; i < IdTable::kMax && outcome.error == 0 && opened.journal.read(i, entry); i++) {
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
-    service_->restore(time(), place, entry, outcome);
+    service_->restore(time(), opened, entry, outcome);
   }
   // An unread entry would be lost.
-  assert(outcome.error != 0 || place.journaled_count <= place.ids.size());
-  place.journal.cut(place.journaled_count);
+  assert(outcome.error != 0 || opened.journaled_count <= opened.ids.size());
+  opened.journal.cut(opened.journaled_count);
   return outcome;
 }
 
-void ChannelServer::write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) {
-  static_cast<Place&>(channel).journal.write(place, entry);
+void ChannelServer::write_journal(Channel& channel, uint32_t index, std::span<const std::byte> entry) {
+  static_cast<OpenChannel&>(channel).journal.write(index, entry);
 }
 
-ChannelServer::Place* ChannelServer::find(const soft::CmChannelName& name) const {
-  Place* place = buckets_[name.key % kBuckets];
-  while (place != nullptr && (place->name.key != name.key || place->name.number != name.number)) {
-    place = place->same_bucket;
+ChannelServer::OpenChannel* ChannelServer::find(const soft::CmChannelName& name) const {
+  OpenChannel* opened = buckets_[name.key % kBuckets];
+  while (opened != nullptr && (opened->name.key != name.key || opened->name.number != name.number)) {
+    opened = opened->same_bucket;
   }
-  return place;
+  return opened;
 }
 
-void ChannelServer::close(Place& place) {
-  assert(places_[place.number].get() == &place);
-  service_->close(time(), place);
+void ChannelServer::close(OpenChannel& opened) {
+  assert(open_channels_[opened.number].get() == &opened);
+  service_->close(time(), opened);
   send_all_events();
-  assert(!place.due);
-  list_.remove(place);
-  Place** link = &buckets_[place.name.key % kBuckets];
-  while (*link != &place) {
+  assert(!opened.due);
+  list_.remove(opened);
+  OpenChannel** link = &buckets_[opened.name.key % kBuckets];
+  while (*link != &opened) {
     assert(*link != nullptr);
     link = &(*link)->same_bucket;
   }
-  *link = place.same_bucket;
-  places_[place.number].reset();
+  *link = opened.same_bucket;
+  open_channels_[opened.number].reset();
 }
 
 // Takes note of the events that processes have read from messages, without a command.
-void ChannelServer::take(Place& place) {
-  const soft::CmFront& front = place.journal.front();
-  place.hands_events = front.takes_events.load(std::memory_order_relaxed) != 0;
+void ChannelServer::take(OpenChannel& opened) {
+  const soft::CmFront& front = opened.journal.front();
+  opened.hands_events = front.takes_events.load(std::memory_order_relaxed) != 0;
   const uint64_t word = front.taken.load(std::memory_order_acquire);
-  if (static_cast<uint32_t>(word >> 32) == place.epoch) service_->take(place, static_cast<uint32_t>(word));
+  if (static_cast<uint32_t>(word >> 32) == opened.epoch) service_->take(opened, static_cast<uint32_t>(word));
 }
 
 void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
-  Place* place = find(request.channel);
-  if (place == nullptr || request.length > sizeof request.command) {
-    reply.header.error = place == nullptr ? ENODEV : EINVAL;
+  OpenChannel* opened = find(request.channel);
+  if (opened == nullptr || request.length > sizeof request.command) {
+    reply.header.error = opened == nullptr ? ENODEV : EINVAL;
     return;
   }
   const uint32_t number = number_of(request);
-  Place* source = number == RDMA_USER_CM_CMD_MIGRATE_ID ? find(request.source) : nullptr;
-  take(*place);
+  OpenChannel* source = number == RDMA_USER_CM_CMD_MIGRATE_ID ? find(request.source) : nullptr;
+  take(*opened);
   if (source != nullptr) take(*source);
-  if (may_change_an_id(number)) place->journal.front().commands.fetch_add(1, std::memory_order_release);
+  if (may_change_an_id(number)) opened->journal.front().commands.fetch_add(1, std::memory_order_release);
   Service::Answer answer{.response = std::span(reply.response).first(soft::kCmCommandSize)};
-  const int error = service_->command(time(), *place, source, {request.command, request.length}, answer, request.token);
+  const int error =
+      service_->command(time(), *opened, source, {request.command, request.length}, answer, request.token);
   reply.header.error = static_cast<uint32_t>(error);
   reply.length = error == 0 ? static_cast<uint32_t>(answer.length) : 0;
-  if (error == 0 && answer.ahead != 0) add_answers(*place, answer.ahead, reply);
+  if (error == 0 && answer.ahead != 0) add_answers(*opened, answer.ahead, reply);
   reply.removed = answer.removed.bytes;
   reply.removed_events = answer.removed.events;
-  if (reply.removed != 0 || reply.removed_events != 0) (source != nullptr ? source : place)->held = true;
+  if (reply.removed != 0 || reply.removed_events != 0) (source != nullptr ? source : opened)->held = true;
   send_all_events();
 }
 
 // Appends the answers to the next questions about this id.
-void ChannelServer::add_answers(Place& place, uint32_t id, soft::CmCommandReply& reply) {
-  const size_t place_of_first = soft::cm_aligned(reply.length);
+void ChannelServer::add_answers(OpenChannel& opened, uint32_t id, soft::CmCommandReply& reply) {
+  const size_t first_at = soft::cm_aligned(reply.length);
   // The program gets the bytes in between, too.
-  memset(reply.response + reply.length, 0, place_of_first - reply.length);
-  const auto room = std::span(reply.response).subspan(place_of_first);
-  reply.ahead = static_cast<uint32_t>(service_->answer_ahead(time(), place, id, room));
+  memset(reply.response + reply.length, 0, first_at - reply.length);
+  const auto room = std::span(reply.response).subspan(first_at);
+  reply.ahead = static_cast<uint32_t>(service_->answer_ahead(time(), opened, id, room));
 }
 
 void ChannelServer::resume(const soft::CmChannelName& name) {
-  Place* place = find(name);
-  if (place == nullptr || !place->held) return;
-  place->held = false;
-  send_events(*place);
+  OpenChannel* opened = find(name);
+  if (opened == nullptr || !opened->held) return;
+  opened->held = false;
+  send_events(*opened);
 }
 
 void ChannelServer::wake(Channel& channel) {
-  Place& place = static_cast<Place&>(channel);
-  if (place.due) return;
-  place.due = true;
-  place.next_due = due_;
-  due_ = &place;
+  OpenChannel& opened = static_cast<OpenChannel&>(channel);
+  if (opened.due) return;
+  opened.due = true;
+  opened.next_due = due_;
+  due_ = &opened;
 }
 
 void ChannelServer::send_all_events() {
   while (due_ != nullptr) {
-    Place& place = *std::exchange(due_, due_->next_due);
-    place.due = false;
-    send_events(place);
+    OpenChannel& opened = *std::exchange(due_, due_->next_due);
+    opened.due = false;
+    send_events(opened);
   }
 }
 
-bool ChannelServer::send_event(Place& place, Event& event) {
+bool ChannelServer::send_event(OpenChannel& opened, Event& event) {
   const char byte = 0;
-  if (event.ticket == 0) return ::send(place.end.get(), &byte, sizeof byte, kAtOnce) == sizeof byte;
+  if (event.ticket == 0) return ::send(opened.end.get(), &byte, sizeof byte, kAtOnce) == sizeof byte;
   soft::CmEvent message;
-  message.epoch = place.epoch;
+  message.epoch = opened.epoch;
   message.ticket = event.ticket;
-  message.commands = place.journal.front().commands.load(std::memory_order_relaxed);
+  message.commands = opened.journal.front().commands.load(std::memory_order_relaxed);
   soft::CmCommandReply& reply = message.reply;
   reply.length = sizeof event.response;
   memcpy(reply.response, &event.response, sizeof event.response);
-  if (Service::asks_next(static_cast<EventKind>(event.response.event))) add_answers(place, event.response.id, reply);
+  if (Service::asks_next(static_cast<EventKind>(event.response.event))) add_answers(opened, event.response.id, reply);
   soft::seal(reply, static_cast<uint16_t>(soft::MessageKind::kCmEvent));
   const size_t size = offsetof(soft::CmEvent, reply) + reply.header.size;
-  return ::send(place.end.get(), &message, size, kAtOnce) == static_cast<ssize_t>(size);
+  return ::send(opened.end.get(), &message, size, kAtOnce) == static_cast<ssize_t>(size);
 }
 
-void ChannelServer::send_events(Place& place) {
-  if (place.held) return watch(place, false);
-  assert_consistent(place);
-  Event* event = place.events.last();
-  for (uint32_t i = 1; i < place.unsent; i++) event = event->older;
-  for (; place.unsent > 0 && send_event(place, *event); event = event->newer) {
+void ChannelServer::send_events(OpenChannel& opened) {
+  if (opened.held) return watch(opened, false);
+  assert_consistent(opened);
+  Event* event = opened.events.last();
+  for (uint32_t i = 1; i < opened.unsent; i++) event = event->older;
+  for (; opened.unsent > 0 && send_event(opened, *event); event = event->newer) {
     assert(!event->sent);
     event->sent = true;
-    place.unsent--;
+    opened.unsent--;
   }
-  watch(place, place.unsent > 0);
+  watch(opened, opened.unsent > 0);
 }
 
-void ChannelServer::watch(Place& place, bool writable) {
-  if (place.watched == writable) return;
+void ChannelServer::watch(OpenChannel& opened, bool writable) {
+  if (opened.watched == writable) return;
   epoll_event event = {};
   event.events = writable ? static_cast<uint32_t>(EPOLLOUT) : 0;
-  event.data.u64 = place.number;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, place.end.get(), &event) == 0) place.watched = writable;
+  event.data.u64 = opened.number;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, opened.end.get(), &event) == 0) opened.watched = writable;
 }
 
 void ChannelServer::send(const cm::Path& path, const cm::Mad& mad) {
@@ -461,10 +462,10 @@ void ChannelServer::refresh() {
 
 void ChannelServer::arrived(const Gid& local, const Gid& remote, uint32_t netdev_index,
                             std::span<const std::byte> mad) {
-  const GidPlace place = find_gid(devices_, local, netdev_index);
+  const GidLocation at = find_gid(devices_, local, netdev_index);
   // A peer may ask before any program here does; it gets an answer all the same.
-  if (place.device == nullptr || have_service() != 0) return;
-  const cm::Path path{.device = place.device->index, .ca_guid = place.device->guid, .local = local, .remote = remote};
+  if (at.device == nullptr || have_service() != 0) return;
+  const cm::Path path{.device = at.device->index, .ca_guid = at.device->guid, .local = local, .remote = remote};
   service_->receive(time(), path, mad);
   send_all_events();
 }

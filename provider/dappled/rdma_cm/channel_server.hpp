@@ -77,31 +77,31 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   void tell(soft::CmStatus& status) const;  // channel_watchers.cpp
 
  private:
-  struct Place : Channel {
+  struct OpenChannel : Channel {
     soft::CmChannelName name;
-    uint32_t number = 0;  // in places_
-    Place* same_bucket = nullptr;
+    uint32_t number = 0;  // in open_channels_
+    OpenChannel* same_bucket = nullptr;
     soft::OwnedFd end;
     JournalFile journal;
     uint32_t epoch = 0;    // of its events' messages
     bool watched = false;  // until its socket has room
     bool held = false;     // nothing is sent until resume()
     bool due = false;      // it is in the list due_
-    Place* next_due = nullptr;
+    OpenChannel* next_due = nullptr;
   };
 
-  Place* find(const soft::CmChannelName& name) const;
+  OpenChannel* find(const soft::CmChannelName& name) const;
   // The service begins with the first channel: most programs have none.
   int have_service();
-  int add(std::unique_ptr<Place> place);
-  Restoration read_journal(Place& place);
-  void close(Place& place);
-  void take(Place& place);
-  void add_answers(Place& place, uint32_t id, soft::CmCommandReply& reply);
-  bool send_event(Place& place, Event& event);
-  void send_events(Place& place);
+  int add(std::unique_ptr<OpenChannel> opened);
+  Restoration read_journal(OpenChannel& opened);
+  void close(OpenChannel& opened);
+  void take(OpenChannel& opened);
+  void add_answers(OpenChannel& opened, uint32_t id, soft::CmCommandReply& reply);
+  bool send_event(OpenChannel& opened, Event& event);
+  void send_events(OpenChannel& opened);
   void send_all_events();
-  void watch(Place& place, bool writable);
+  void watch(OpenChannel& opened, bool writable);
   void watch_neighbours();
   void hear_neighbours();
   bool keep_own(const cm::Path& path, const cm::Mad& mad);
@@ -115,13 +115,13 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   int check_own(const Address& address) override;
   void wake(Channel& channel) override;
-  void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
+  void write_journal(Channel& channel, uint32_t index, std::span<const std::byte> entry) override;
 
   // MadWire::Sink
   void arrived(const Gid& local, const Gid& remote, uint32_t netdev_index, std::span<const std::byte> mad) override;
 
   // soft::PacketTap
-  void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+  void write(Direction direction, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
              std::span<const std::byte> transport) override;
 
   const DeviceTable& devices_;
@@ -147,11 +147,11 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   uint64_t random_[32] = {};
   size_t random_left_ = 0;
   uint32_t next_ = 0;
-  Place* due_ = nullptr;  // channels with new events
-  std::unique_ptr<std::unique_ptr<Place>[]> places_;
+  OpenChannel* due_ = nullptr;  // channels with new events
+  std::unique_ptr<std::unique_ptr<OpenChannel>[]> open_channels_;
   // The channels by their names' keys, chained by same_bucket.
   static constexpr uint32_t kBuckets = 4096;
-  Place* buckets_[kBuckets] = {};
+  OpenChannel* buckets_[kBuckets] = {};
 };
 
 }  // namespace dapple::dappled::rdma_cm

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "provider/dappled/rdma_cm/channel_server.hpp"
-#include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/dappled/rdma_cm/gid_location.hpp"
 #include "provider/member/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
@@ -41,8 +41,8 @@ void ChannelServer::tell(soft::CmStatus& status) const {
   status.malformed = count.malformed;
 }
 
-void ChannelServer::write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
-                          std::span<const std::byte> transport) {
+void ChannelServer::write(Direction direction, const roce::IcrcAddresses& addresses, uint8_t traffic_class,
+                          uint8_t hop_limit, std::span<const std::byte> transport) {
   if (captures_.count() == 0) return;
   Gid source{};
   if (addresses.ipv6) {
@@ -51,8 +51,8 @@ void ChannelServer::write(Way way, const roce::IcrcAddresses& addresses, uint8_t
     soft::ipv4_gid(addresses.source, source.data());
   }
   // This dappled has sent the packet itself, so the files have it already.
-  if (way == Way::kReceived && find_gid(devices_, source, 0).device != nullptr) return;
-  captures_.write(way, addresses, traffic_class, hop_limit, transport);
+  if (direction == Direction::kReceived && find_gid(devices_, source, 0).device != nullptr) return;
+  captures_.write(direction, addresses, traffic_class, hop_limit, transport);
 }
 
 }  // namespace dapple::dappled::rdma_cm

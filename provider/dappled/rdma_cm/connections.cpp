@@ -26,9 +26,9 @@ std::span<const uint8_t> private_data_of(const rdma_ucm_conn_param& parameters) 
 }
 
 template <size_t Size>
-bool fill(cm::PrivateData<Size>& place, size_t offset, std::span<const uint8_t> data) {
+bool fill(cm::PrivateData<Size>& to, size_t offset, std::span<const uint8_t> data) {
   if (data.size() > Size - offset) return false;
-  memcpy(place.data() + offset, data.data(), data.size());
+  memcpy(to.data() + offset, data.data(), data.size());
   return true;
 }
 

@@ -177,7 +177,7 @@ struct CmId : IdState {
   Neighbour neighbour;
   CmId* next_due = nullptr;
 
-  uint32_t journal_place = kNowhere;
+  uint32_t journal_index = kNowhere;
   bool unheard = false;  // a request whose event nobody has read: not in the journal
   Gid sender{};          // of a request
   bool changed = false;  // since it was last written to the journal

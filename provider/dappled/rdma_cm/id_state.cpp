@@ -76,10 +76,10 @@ void assert_consistent([[maybe_unused]] const CmId& id) {
   assert((id.timer_at != 0) == (id.state == State::kAddressQuery));
   assert(id.memberships.size() == 0 || id.is_datagram());
   // The next dappled would hand a request to a program that has not read its event.
-  assert(!id.unheard || (id.journal_place == CmId::kNowhere && id.uid == 0 && id.exchange != Exchange::kNone));
+  assert(!id.unheard || (id.journal_index == CmId::kNowhere && id.uid == 0 && id.exchange != Exchange::kNone));
   assert(!id.unsure || !id.is_datagram());
-  assert(id.journal_place == CmId::kNowhere ||
-         (id.journal_place < id.channel->journaled_count && id.channel->journaled[id.journal_place] == &id));
+  assert(id.journal_index == CmId::kNowhere ||
+         (id.journal_index < id.channel->journaled_count && id.channel->journaled[id.journal_index] == &id));
 }
 
 void assert_consistent([[maybe_unused]] const Channel& channel) {

@@ -52,10 +52,10 @@ void Service::write(CmId& id) {
   // The next dappled would ignore the entry.
   assert(is_possible(id) && !id.unheard);
   Channel& channel = *id.channel;
-  if (id.journal_place == CmId::kNowhere) {
+  if (id.journal_index == CmId::kNowhere) {
     if (!make_room(channel)) return;
-    id.journal_place = channel.journaled_count++;
-    channel.journaled[id.journal_place] = &id;
+    id.journal_index = channel.journaled_count++;
+    channel.journaled[id.journal_index] = &id;
   }
   JournalEntry entry;
   entry.mark = kJournalMark;
@@ -74,7 +74,7 @@ void Service::write(CmId& id) {
   }
   std::array<std::byte, kJournalEntrySize> bytes{};
   memcpy(bytes.data(), &entry, sizeof entry);
-  world_.write_journal(channel, id.journal_place, bytes);
+  world_.write_journal(channel, id.journal_index, bytes);
 }
 
 void Service::forget(CmId& id) {
@@ -87,18 +87,18 @@ void Service::forget(CmId& id) {
     *link = id.next_changed;
     id.changed = false;
   }
-  if (id.journal_place == CmId::kNowhere) return;
+  if (id.journal_index == CmId::kNowhere) return;
   // The last entry moves to this place. A dappled that reads both copies ignores the second: it knows the number
   // already.
   Channel& channel = *id.channel;
-  assert(id.journal_place < channel.journaled_count && channel.journaled[id.journal_place] == &id);
+  assert(id.journal_index < channel.journaled_count && channel.journaled[id.journal_index] == &id);
   const uint32_t last = --channel.journaled_count;
   if (CmId* moved = channel.journaled[last]; moved != &id) {
-    channel.journaled[id.journal_place] = moved;
-    moved->journal_place = id.journal_place;
+    channel.journaled[id.journal_index] = moved;
+    moved->journal_index = id.journal_index;
     write(*moved);
   }
-  id.journal_place = CmId::kNowhere;
+  id.journal_index = CmId::kNowhere;
   world_.write_journal(channel, last, std::array<std::byte, kJournalEntrySize>{});
 }
 

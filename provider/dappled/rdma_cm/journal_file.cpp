@@ -33,7 +33,7 @@ void before_all_later() {
 
 // An entry in two halves, of which the older one is overwritten. The half with the higher number is valid; 0: the half
 // is incomplete.
-struct JournalFile::Slot {
+struct JournalFile::Record {
   struct Half {
     std::atomic<uint64_t> number;
     std::byte entry[kJournalEntrySize];
@@ -48,9 +48,9 @@ JournalFile::~JournalFile() {
   if (bytes_ != nullptr) munmap(bytes_, size_);
 }
 
-JournalFile::Slot& JournalFile::slot(uint32_t place) const {
-  assert(bytes_ != nullptr && place < room_);
-  return reinterpret_cast<Slot*>(bytes_ + kHeaderRoom)[place];
+JournalFile::Record& JournalFile::record(uint32_t index) const {
+  assert(bytes_ != nullptr && index < room_);
+  return reinterpret_cast<Record*>(bytes_ + kHeaderRoom)[index];
 }
 
 int JournalFile::map(size_t size) {
@@ -60,7 +60,7 @@ int JournalFile::map(size_t size) {
   if (bytes == MAP_FAILED) return errno;
   bytes_ = static_cast<std::byte*>(bytes);
   size_ = size;
-  room_ = static_cast<uint32_t>(std::min<size_t>((size - kHeaderRoom) / sizeof(Slot), IdTable::kMax));
+  room_ = static_cast<uint32_t>(std::min<size_t>((size - kHeaderRoom) / sizeof(Record), IdTable::kMax));
   return 0;
 }
 
@@ -81,7 +81,7 @@ int JournalFile::open(soft::OwnedFd file, soft::CmChannelName& name) {
   struct stat status;
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(file.get(), &status) != 0) return EINVAL;
   const auto size = static_cast<size_t>(status.st_size);
-  if (size < kSmallest || size > kHeaderRoom + (size_t{IdTable::kMax} + 1) * 2 * sizeof(Slot)) return EINVAL;
+  if (size < kSmallest || size > kHeaderRoom + (size_t{IdTable::kMax} + 1) * 2 * sizeof(Record)) return EINVAL;
   if (fallocate(file.get(), 0, 0, status.st_size) != 0) return errno;
   file_ = std::move(file);
   if (const int error = map(size); error != 0) return error;
@@ -97,13 +97,13 @@ bool JournalFile::make_room(uint32_t count) {
   return map(size) == 0;
 }
 
-void JournalFile::write(uint32_t place, std::span<const std::byte> entry) {
+void JournalFile::write(uint32_t index, std::span<const std::byte> entry) {
   // Entries are added one behind the other, so make_room() need not do more than double the file.
-  assert(entry.size() == kJournalEntrySize && place <= room_);
-  if (!make_room(place + 1)) return;
-  Slot& at = slot(place);
+  assert(entry.size() == kJournalEntrySize && index <= room_);
+  if (!make_room(index + 1)) return;
+  Record& at = record(index);
   const uint64_t number = at.newer().number.load() + 1;
-  Slot::Half& half = at.older();
+  Record::Half& half = at.older();
   half.number.store(0);
   before_all_later();
   memcpy(half.entry, entry.data(), std::min(entry.size(), sizeof half.entry));
@@ -112,19 +112,19 @@ void JournalFile::write(uint32_t place, std::span<const std::byte> entry) {
   assert(&at.newer() == &half);
 }
 
-bool JournalFile::read(uint32_t place, std::span<std::byte> entry) const {
+bool JournalFile::read(uint32_t index, std::span<std::byte> entry) const {
   assert(entry.size() == kJournalEntrySize);
-  if (place >= room_) return false;
-  Slot::Half& half = slot(place).newer();
+  if (index >= room_) return false;
+  Record::Half& half = record(index).newer();
   if (half.number.load() == 0) return false;
   memcpy(entry.data(), half.entry, std::min(entry.size(), sizeof half.entry));
   return true;
 }
 
-void JournalFile::cut(uint32_t place) {
-  for (; place < room_ && slot(place).newer().number.load() != 0; place++) {
-    slot(place).older().number.store(0);
-    slot(place).newer().number.store(0);
+void JournalFile::cut(uint32_t index) {
+  for (; index < room_ && record(index).newer().number.load() != 0; index++) {
+    record(index).older().number.store(0);
+    record(index).newer().number.store(0);
   }
 }
 

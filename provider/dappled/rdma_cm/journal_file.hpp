@@ -32,15 +32,15 @@ class JournalFile {
   soft::CmFront& front() const { return *reinterpret_cast<soft::CmFront*>(bytes_); }
 
   // Entries have kJournalEntrySize bytes and follow one another. The entry gets lost if there is no memory for it.
-  void write(uint32_t place, std::span<const std::byte> entry);
+  void write(uint32_t index, std::span<const std::byte> entry);
   // False behind the last entry. Any bytes may be damaged.
-  bool read(uint32_t place, std::span<std::byte> entry) const;
-  // Removes the entries from this place on.
-  void cut(uint32_t place);
+  bool read(uint32_t index, std::span<std::byte> entry) const;
+  // Removes the entries from this index on.
+  void cut(uint32_t index);
 
  private:
-  struct Slot;
-  Slot& slot(uint32_t place) const;
+  struct Record;
+  Record& record(uint32_t index) const;
   bool make_room(uint32_t count);
   int map(size_t size);
 

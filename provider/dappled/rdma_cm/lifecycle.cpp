@@ -87,7 +87,7 @@ uint32_t Service::destroy(Time now, CmId& id, Removed& removed) {
   ports_.release(id);
   ids_.remove(id);
   channel.ids.remove(id);
-  assert(!id.changed && id.journal_place == CmId::kNowhere && id.timer_at == 0 && id.has_port == 0);
+  assert(!id.changed && id.journal_index == CmId::kNowhere && id.timer_at == 0 && id.has_port == 0);
   const uint32_t reported = id.events_reported;
   delete &id;
   return reported;

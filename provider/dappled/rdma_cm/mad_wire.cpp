@@ -58,14 +58,14 @@ void MadWire::arrived(const soft::Arrival& arrival) {
 }
 
 void MadWire::send(const roce::cm::Path& path, uint32_t netdev_index, const roce::cm::Mad& mad) {
-  soft::Path way;
-  memcpy(way.source, path.local.data(), path.local.size());
-  memcpy(way.destination, path.remote.data(), path.remote.size());
-  way.netdev_index = netdev_index;
-  way.traffic_class = path.traffic_class;
-  way.hop_limit = kHopLimit;
-  way.source_qpn = way.destination_qpn = roce::cm::kGsiQpn;
-  batch_->set_path(way);
+  soft::Path packets;
+  memcpy(packets.source, path.local.data(), path.local.size());
+  memcpy(packets.destination, path.remote.data(), path.remote.size());
+  packets.netdev_index = netdev_index;
+  packets.traffic_class = path.traffic_class;
+  packets.hop_limit = kHopLimit;
+  packets.source_qpn = packets.destination_qpn = roce::cm::kGsiQpn;
+  batch_->set_path(packets);
   roce::Headers headers;
   headers.opcode = kSendOnly;
   headers.pkey = kDefaultPkey;

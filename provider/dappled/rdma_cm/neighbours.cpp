@@ -58,7 +58,7 @@ bool means_unreachable(int error) {
 }
 
 // The neighbour on the way; netdev 0 if none is needed. 0 or an errno.
-int find_neighbour_on_way(int socket, const Address& source, const Address& destination, Neighbour& neighbour) {
+int find_neighbour_on_path(int socket, const Address& source, const Address& destination, Neighbour& neighbour) {
   const RouteQuestion question =
       soft::route_question(destination.family, source.is_any() ? nullptr : bytes_of(source), bytes_of(destination),
                            destination.is_link_local() ? destination.scope : 0);
@@ -104,8 +104,8 @@ int look_for_neighbour(const Address& source, const Address& destination, Neighb
   asked = false;
   const soft::OwnedFd socket = soft::route_socket();
   if (!socket) return 0;
-  const int no_way = find_neighbour_on_way(socket.get(), source, destination, neighbour);
-  if (no_way != 0) return means_unreachable(no_way) ? no_way : 0;
+  const int no_path = find_neighbour_on_path(socket.get(), source, destination, neighbour);
+  if (no_path != 0) return means_unreachable(no_path) ? no_path : 0;
   if (neighbour.netdev_index == 0 || !asks_neighbours(socket.get(), neighbour.netdev_index)) return 0;
   RouteQuestion question;
   question.begin(RTM_GETNEIGH, question.neighbour);
@@ -126,13 +126,13 @@ int ask_neighbour(const Address& source, const Neighbour& neighbour) {
   const bool ipv4 = neighbour.address.family == AF_INET;
   const soft::OwnedFd socket(::socket(neighbour.address.family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return ENODATA;
-  sockaddr_in6 place;
+  sockaddr_in6 target;
   // If the bind succeeds, the kernel asks the neighbour from this address.
   if (source.family == neighbour.address.family) {
     Address own = source;
     own.port = 0;
-    write_address(own, place);
-    (void)bind(socket.get(), reinterpret_cast<const sockaddr*>(&place), size_of(own));
+    write_address(own, target);
+    (void)bind(socket.get(), reinterpret_cast<const sockaddr*>(&target), size_of(own));
   }
   // The datagram goes no further than to the neighbour.
   const int hops = 1;
@@ -142,8 +142,8 @@ int ask_neighbour(const Address& source, const Neighbour& neighbour) {
              sizeof netdev);
   Address to = neighbour.address;
   to.port = kDiscardPort;
-  write_address(to, place);
-  if (sendto(socket.get(), nullptr, 0, 0, reinterpret_cast<const sockaddr*>(&place), size_of(to)) >= 0) return ENODATA;
+  write_address(to, target);
+  if (sendto(socket.get(), nullptr, 0, 0, reinterpret_cast<const sockaddr*>(&target), size_of(to)) >= 0) return ENODATA;
   return errno == EPERM || errno == EACCES ? 0 : ENODATA;
 }
 

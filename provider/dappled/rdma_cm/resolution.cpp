@@ -4,7 +4,7 @@
 // RESOLVE_IP: the source address, the device, and the neighbour whose link-layer address has to be known. Like the
 // kernel's, it fails at once without a route, and waits for a neighbour until the program's time is up.
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/dappled/rdma_cm/gid_location.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -20,7 +20,7 @@ constexpr uint32_t kMaxLooks = 64;
 int Service::resolve(Time now, CmId& id, uint32_t timeout_ms) {
   assert(id.state == State::kBound);
   Address source;
-  const int error = find_way(id, source);
+  const int error = find_path(id, source);
   if (error == ENODATA) {
     enter(id, State::kAddressQuery);
     // As in the kernel, a negative number of milliseconds means for ever.
@@ -37,7 +37,7 @@ bool Service::needs_neighbour(const Address& destination) const {
   return find_gid(world_.devices(), destination.gid, destination.scope).device == nullptr;
 }
 
-int Service::find_way(CmId& id, Address& source) {
+int Service::find_path(CmId& id, Address& source) {
   source = id.source;
   if (id.destination.is_any()) {
     // The kernel then takes any device. Here it is lo's, which leads to this host itself.
@@ -64,7 +64,7 @@ void Service::look_later(Time now, CmId& id) {
 void Service::look_again(Time now, CmId& id) {
   assert(id.state == State::kAddressQuery && id.deadline <= now);
   Address source;
-  const int error = find_way(id, source);
+  const int error = find_path(id, source);
   const bool over = now >= id.give_up_at;
   if (error == ENODATA && !over) return look_later(now, id);
   resolving_.cancel(id);

@@ -10,7 +10,7 @@
 #include <new>
 
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/dappled/rdma_cm/gid_location.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -165,7 +165,7 @@ class Service final : private cm::Host {
   // resolution.cpp
   int resolve(Time now, CmId& id, uint32_t timeout_ms);
   bool needs_neighbour(const Address& destination) const;
-  int find_way(CmId& id, Address& source);
+  int find_path(CmId& id, Address& source);
   void look_later(Time now, CmId& id);
   void look_again(Time now, CmId& id);
   void finish_resolving(CmId& id, const Address& source);

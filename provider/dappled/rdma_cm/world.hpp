@@ -26,8 +26,8 @@ class World {
   virtual int check_own(const Address& address) = 0;
   // An event was appended to channel.events.
   virtual void wake(Channel& channel) = 0;
-  // Writes an entry of kJournalEntrySize bytes. The entries' places follow one another.
-  virtual void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) = 0;
+  // Writes an entry of kJournalEntrySize bytes. The entries' indexes follow one another.
+  virtual void write_journal(Channel& channel, uint32_t index, std::span<const std::byte> entry) = 0;
 
  protected:
   ~World() = default;

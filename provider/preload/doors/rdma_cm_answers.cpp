@@ -28,7 +28,7 @@ static_assert(kFront % kWord == 0 && kRoom % kWord == 0);
 
 // The answers about one id. Writers have the lock. Readers have none: a reader looks afterwards whether a writer was
 // there meanwhile.
-class Place {
+class Entry {
  public:
   void write(const Answers& answers) {
     const uint32_t before = sequence_.load(std::memory_order_relaxed);
@@ -80,7 +80,7 @@ class Place {
 
 constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit uint32_t age = 0;
-constinit Place kept[kMaxIds] = {};
+constinit Entry kept[kMaxIds] = {};
 
 class Locked {
  public:
@@ -90,15 +90,15 @@ class Locked {
   Locked& operator=(const Locked&) = delete;
 };
 
-Place& place_of(uint32_t id) {
+Entry& entry_of(uint32_t id) {
   return kept[id % kMaxIds];
 }
 
-void clear(Place& place) {
+void clear(Entry& entry) {
   Answers none;
   none.channel = {};
   none.id = none.length = 0;
-  place.write(none);
+  entry.write(none);
 }
 
 // The answer at `offset`, and the offset of the next one. False at the end.
@@ -126,10 +126,10 @@ void keep_answers(const soft::CmChannelName& channel, const soft::CmCommandReply
   if (reply.length < offsetof(rdma_ucm_event_resp, id) + sizeof id) return;
   memcpy(&id, reply.response + offsetof(rdma_ucm_event_resp, id), sizeof id);
   const Locked locked;
-  Place& place = place_of(id);
+  Entry& entry = entry_of(id);
   if (bytes.empty()) ++age;
   if (bytes.empty() || bytes.size() > kRoom || age != asked_at) {
-    if (place.id() == id) clear(place);
+    if (entry.id() == id) clear(entry);
     return;
   }
   Answers answers;
@@ -137,12 +137,12 @@ void keep_answers(const soft::CmChannelName& channel, const soft::CmCommandReply
   answers.id = id;
   answers.length = static_cast<uint32_t>(bytes.size());
   memcpy(answers.bytes, bytes.data(), bytes.size());
-  place.write(answers);
+  entry.write(answers);
 }
 
 bool find_answer(const RdmaCmCommand& command, const soft::CmChannelName& channel, soft::CmCommandReply& reply) {
   Answers answers;
-  if (!place_of(command.id).read(command.id, answers)) return false;
+  if (!entry_of(command.id).read(command.id, answers)) return false;
   if (answers.channel.key != channel.key || answers.channel.number != channel.number) return false;
   soft::CmAnswerAhead front;
   const uint8_t* bytes = nullptr;
@@ -158,20 +158,20 @@ bool find_answer(const RdmaCmCommand& command, const soft::CmChannelName& channe
 void drop_answers(uint32_t id) {
   const Locked locked;
   ++age;
-  Place& place = place_of(id);
-  if (place.id() == id) clear(place);
+  Entry& entry = entry_of(id);
+  if (entry.id() == id) clear(entry);
 }
 
 void drop_all_answers() {
   const Locked locked;
   ++age;
-  for (Place& place : kept) clear(place);
+  for (Entry& entry : kept) clear(entry);
 }
 
 void forget_answers() {
   // Another thread of the parent may have had the lock.
   mutex = PTHREAD_MUTEX_INITIALIZER;
-  for (Place& place : kept) place.restart();
+  for (Entry& entry : kept) entry.restart();
   drop_all_answers();
 }
 

@@ -11,26 +11,26 @@
 namespace dapple::soft {
 namespace {
 
-Way meaning_of(int error) {
+Transport meaning_of(int error) {
   switch (error) {
     case ENETUNREACH:
     case EHOSTUNREACH:
     case EACCES:  // a route of the type "prohibit"
-      return Way::kOtherHost;
+      return Transport::kOtherHost;
     case EMFILE:
     case ENFILE:
     case ENOMEM:
     case ENOBUFS:
       return lack_of(error);
     default:  // some sandboxes have no such question
-      return Way::kRouteUnknown;
+      return Transport::kRouteUnknown;
   }
 }
 
 }  // namespace
 
-Way delivery(const Path& path) {
-  if (memcmp(path.source, path.destination, sizeof path.source) == 0) return Way::kSharedMemory;
+Transport delivery(const Path& path) {
+  if (memcmp(path.source, path.destination, sizeof path.source) == 0) return Transport::kSharedMemory;
   const OwnedFd socket = route_socket();
   if (!socket) return meaning_of(errno);
   const bool ipv4 = is_ipv4(path.destination);
@@ -41,7 +41,7 @@ Way delivery(const Path& path) {
   RouteAnswer answer;
   if (const int error = ask_kernel(socket.get(), question, RTM_NEWROUTE, answer); error != 0) return meaning_of(error);
   const auto* route = static_cast<const rtmsg*>(NLMSG_DATA(answer.message));
-  return route->rtm_type == RTN_LOCAL ? Way::kSharedMemory : Way::kOtherHost;
+  return route->rtm_type == RTN_LOCAL ? Transport::kSharedMemory : Transport::kOtherHost;
 }
 
 }  // namespace dapple::soft

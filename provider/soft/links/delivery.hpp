@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "provider/member/way.hpp"
+#include "provider/member/transport.hpp"
 #include "provider/soft/wire/wire.hpp"
 
 namespace dapple::soft {
 
 // kSharedMemory if the kernel delivers packets of this path to this network namespace itself, where a slot's name leads
 // to its owner. Else the reason for UDP. Asks the kernel for its route, unless both addresses are the same.
-Way delivery(const Path& path);
+Transport delivery(const Path& path);
 
 }  // namespace dapple::soft

@@ -15,11 +15,11 @@ constexpr size_t kBytesAtOnce = 256;  // more of them wait for the next call
 // `size`: the number of bytes that came, or -errno.
 LinkEnd end_in(const uint8_t (&bytes)[kBytesAtOnce], ssize_t size) {
   // EMFILE: there was no room for the descriptors.
-  if (size <= 0) return {size != -EAGAIN && size != -EINTR && size != -EMFILE, Way::kPeerGone};
-  const auto last = static_cast<Way>(bytes[size - 1]);
+  if (size <= 0) return {size != -EAGAIN && size != -EINTR && size != -EMFILE, Transport::kPeerGone};
+  const auto last = static_cast<Transport>(bytes[size - 1]);
   // Shared memory is no reason to end, and neither is a number that no peer of ours sends.
-  const bool is_reason = last > Way::kSharedMemory && last < Way::kCount;
-  return {last != Way::kNone, is_reason ? last : Way::kPeerGone};
+  const bool is_reason = last > Transport::kSharedMemory && last < Transport::kCount;
+  return {last != Transport::kNone, is_reason ? last : Transport::kPeerGone};
 }
 
 LinkEnd look(const OwnedFd& socket, int flags) {
@@ -49,7 +49,7 @@ void wake(const OwnedFd& socket) {
   send(socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void say_why(const OwnedFd& socket, Way why) {
+void say_why(const OwnedFd& socket, Transport why) {
   const auto byte = static_cast<uint8_t>(why);
   send(socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -2,20 +2,20 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The bytes on a ring's connection after its first message. 0 wakes the other end: the ring's memory has news for it
-// (RingMemory::Control). One such byte of the reader brings the descriptor of its table. Any other byte is a Way, the
-// reason why the reader closes the connection, and nothing comes after it.
+// (RingMemory::Control). One such byte of the reader brings the descriptor of its table. Any other byte is a Transport,
+// the reason why the reader closes the connection, and nothing comes after it.
 #pragma once
 
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/unix_message.hpp"
-#include "provider/soft/links/way_table.hpp"
+#include "provider/soft/links/transport_table.hpp"
 
 namespace dapple::soft {
 
 // The end of a connection, if it has come.
 struct LinkEnd {
   bool come = false;
-  Way why = Way::kPeerGone;
+  Transport why = Transport::kPeerGone;
 };
 
 // These functions do not wait. Looking for the end takes the bytes that have woken this process, and descriptors that
@@ -26,6 +26,6 @@ LinkEnd look_for_end(const OwnedFd& socket);
 LinkEnd peek_for_end(const OwnedFd& socket);
 void wake(const OwnedFd& socket);
 // If the reason cannot be sent, the peer sees only the end.
-void say_why(const OwnedFd& socket, Way why);
+void say_why(const OwnedFd& socket, Transport why);
 
 }  // namespace dapple::soft

@@ -49,8 +49,8 @@ bool same_user(int socket, pid_t* process = nullptr) {
 }
 
 // The reason that the peer reports if this process lacks something.
-Way lack_for_peer(int error) {
-  return lack_of(error) == Way::kNoDescriptor ? Way::kPeerNoDescriptor : Way::kPeerNoMemory;
+Transport lack_for_peer(int error) {
+  return lack_of(error) == Transport::kNoDescriptor ? Transport::kPeerNoDescriptor : Transport::kPeerNoMemory;
 }
 
 // `headers`: the size of the packet's headers.
@@ -85,30 +85,31 @@ void RingTo::published(uint32_t packets) {
   if (send(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) broken_.store(true);
 }
 
-Way SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes) {
+Transport SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counters, TransportTable& transports,
+                              uint64_t most_bytes) {
   assert(!epoll_ && from_end_ == 0 && own_slot != 0 && own_slot < kMaxSlots);
   own_slot_ = own_slot;
   counters_ = &counters;
-  ways_ = &ways;
+  transports_ = &transports;
   most_bytes_ = most_bytes;
-  ways.set_most_ring_bytes(most_bytes);
+  transports.set_most_ring_bytes(most_bytes);
   closed_ = prepare(lease);
-  if (closed_ != Way::kSharedMemory) epoll_.reset();
+  if (closed_ != Transport::kSharedMemory) epoll_.reset();
   return closed_;
 }
 
-Way SameHostLinks::prepare(int lease) {
+Transport SameHostLinks::prepare(int lease) {
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   pause_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!epoll_ || !pause_) return lack_of(errno);
-  if (fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) return Way::kNoMemory;
+  if (fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) return Transport::kNoMemory;
   epoll_.hide();
   pause_.hide();
   lease_ = lease;
   spare_.keep();
   watch(lease, kListener);
   watch(pause_.get(), kPauseOver);
-  return Way::kSharedMemory;
+  return Transport::kSharedMemory;
 }
 
 SameHostLinks::~SameHostLinks() {
@@ -140,12 +141,12 @@ void SameHostLinks::watch(int fd, uint64_t key) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-RingTo* SameHostLinks::get(uint32_t slot, Way& way) {
-  way = Way::kSharedMemory;
-  if (slot == own_slot_) way = Way::kSameProcess;
-  if (!epoll_) way = closed_;
-  if (slot == 0 || slot >= kMaxSlots) way = Way::kPeerTakesNone;
-  if (way != Way::kSharedMemory) return nullptr;
+RingTo* SameHostLinks::get(uint32_t slot, Transport& transport) {
+  transport = Transport::kSharedMemory;
+  if (slot == own_slot_) transport = Transport::kSameProcess;
+  if (!epoll_) transport = closed_;
+  if (slot == 0 || slot >= kMaxSlots) transport = Transport::kPeerTakesNone;
+  if (transport != Transport::kSharedMemory) return nullptr;
   const std::lock_guard lock(to_mutex_);
   RingTo*& ring = to_[slot];
   // A slot's new owner may have come before attend() has seen the end of the last one.
@@ -153,21 +154,21 @@ RingTo* SameHostLinks::get(uint32_t slot, Way& way) {
     const LinkEnd end = peek_for_end(ring->socket_);
     if (end.come || ring->broken()) forget(slot, end.why);
   }
-  if (ring == nullptr) ring = connect(slot, way);
+  if (ring == nullptr) ring = connect(slot, transport);
   if (ring != nullptr) ring->users_.fetch_add(1, std::memory_order_relaxed);
-  assert((ring != nullptr) == (way == Way::kSharedMemory));
+  assert((ring != nullptr) == (transport == Transport::kSharedMemory));
   assert_consistent_to(slot);
   return ring;
 }
 
-void SameHostLinks::forget(uint32_t slot, Way why) {
+void SameHostLinks::forget(uint32_t slot, Transport why) {
   assert_held(to_mutex_);
   RingTo* ring = std::exchange(to_[slot], nullptr);
-  assert(ring != nullptr && why != Way::kNone && why != Way::kSharedMemory);
+  assert(ring != nullptr && why != Transport::kNone && why != Transport::kSharedMemory);
   ring->end_.store(why, std::memory_order_relaxed);
   ring->broken_.store(true);
   ring->peer_memory_.stop();
-  ways_->end_ring(ring->number_, why);
+  transports_->end_ring(ring->number_, why);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->socket_.get(), nullptr);
   put(ring);
 }
@@ -180,29 +181,29 @@ void SameHostLinks::put(RingTo* ring) {
   delete ring;
   [[maybe_unused]] const uint64_t bytes = bytes_.fetch_sub(RingMemory::kFileBytes);
   assert(bytes >= RingMemory::kFileBytes);
-  ways_->add_ring_bytes(-static_cast<int64_t>(RingMemory::kFileBytes));
+  transports_->add_ring_bytes(-static_cast<int64_t>(RingMemory::kFileBytes));
 }
 
-RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
+RingTo* SameHostLinks::connect(uint32_t slot, Transport& transport) {
   assert_held(to_mutex_);
   std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1, *counters_));
   OwnedFd file;
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const auto none = [&way](Way why) {
-    way = why;
+  const auto none = [&transport](Transport why) {
+    transport = why;
     return nullptr;
   };
-  if (ring == nullptr) return none(Way::kNoMemory);
+  if (ring == nullptr) return none(Transport::kNoMemory);
   if (!socket) return none(lack_of(errno));
   char name[32];
   snprintf(name, sizeof name, "%s%u", kSlotName, slot);
   sockaddr_un address;
   const socklen_t size = abstract_address(name, address);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-    return none(errno == EAGAIN ? Way::kPeerBusy : Way::kPeerTakesNone);
+    return none(errno == EAGAIN ? Transport::kPeerBusy : Transport::kPeerTakesNone);
   }
-  if (!same_user(socket.get(), &ring->process_)) return none(Way::kOtherUser);
-  if (bytes_.load() + RingMemory::kFileBytes > most_bytes_) return none(Way::kCap);
+  if (!same_user(socket.get(), &ring->process_)) return none(Transport::kOtherUser);
+  if (bytes_.load() + RingMemory::kFileBytes > most_bytes_) return none(Transport::kCap);
   if (const int error = ring->memory_.create(file); error != 0) return none(lack_of(error));
   RingHello hello;
   hello.slot = own_slot_;
@@ -218,7 +219,7 @@ RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
   watch(ring->socket_.get(), kTo | slot);
   rings_made_++;
   bytes_.fetch_add(RingMemory::kFileBytes);
-  ways_->add_ring_bytes(RingMemory::kFileBytes);
+  transports_->add_ring_bytes(RingMemory::kFileBytes);
   return ring.release();
 }
 
@@ -233,7 +234,7 @@ bool SameHostLinks::wait_for_room() {
   const std::lock_guard lock(to_mutex_);
   for (RingTo* ring : to_) {
     if (ring == nullptr || !ring->full.load(std::memory_order_relaxed)) continue;
-    const BriefLock writing(ring->mutex);
+    const BiasedLock writing(ring->mutex);
     ring->full.store(false, std::memory_order_relaxed);
     full = ring->writer_.wait_for_room() && full;
   }
@@ -293,7 +294,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
   release(*from_[index]);
   if (next == RingReader::Next::kBroken) {
     counters_->broken.add();
-    refuse(index, Way::kOverwritten);
+    refuse(index, Transport::kOverwritten);
   }
   counters_->received_packets.add_alone(delivered);
   counters_->received_bytes.add_alone(delivered_bytes);
@@ -350,7 +351,7 @@ void SameHostLinks::accept_all() {
     while (index < kMaxFrom && from_[index] != nullptr) index++;
     if (index < kMaxFrom) from_[index].reset(new (std::nothrow) RingFrom);
     if (index == kMaxFrom || from_[index] == nullptr) {
-      say_why(socket, Way::kPeerNoMemory);
+      say_why(socket, Transport::kPeerNoMemory);
       continue;
     }
     from_[index]->process = process;
@@ -365,7 +366,8 @@ void SameHostLinks::accept_all() {
 // Refuses a connection for lack of a descriptor. Otherwise the connection and its packets would wait; after the refusal
 // the peer uses UDP.
 void SameHostLinks::refuse_one() {
-  const int error = spare_.refuse_one(lease_, [](const OwnedFd& socket) { say_why(socket, Way::kPeerNoDescriptor); });
+  const int error =
+      spare_.refuse_one(lease_, [](const OwnedFd& socket) { say_why(socket, Transport::kPeerNoDescriptor); });
   if (error == EMFILE || error == ENFILE) begin_pause();
 }
 
@@ -397,8 +399,8 @@ void SameHostLinks::attend_from(uint32_t index) {
     const ssize_t size =
         receive_message(from.socket.get(), std::as_writable_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
     if (size == -EAGAIN) return;
-    const Way answer = greet(from, size, hello, files);
-    if (answer != Way::kSharedMemory) return refuse(index, answer);
+    const Transport answer = greet(from, size, hello, files);
+    if (answer != Transport::kSharedMemory) return refuse(index, answer);
     from.enter(RingFrom::State::kOpen);
     from.slot = hello.slot;
     rings_.fetch_add(1, std::memory_order_relaxed);
@@ -415,14 +417,14 @@ void SameHostLinks::attend_from(uint32_t index) {
   if (ended && !from.has_packets()) drop(index);
 }
 
-Way SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files) {
-  if (size == -EMFILE) return Way::kPeerNoDescriptor;
-  if (size != sizeof hello || hello.magic != kMagic) return Way::kPeerTakesNone;
-  if (hello.version != kProtocolVersion || hello.ring_bytes != kRingBytes) return Way::kOtherRelease;
-  if (files.count != 1) return Way::kPeerTakesNone;
+Transport SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files) {
+  if (size == -EMFILE) return Transport::kPeerNoDescriptor;
+  if (size != sizeof hello || hello.magic != kMagic) return Transport::kPeerTakesNone;
+  if (hello.version != kProtocolVersion || hello.ring_bytes != kRingBytes) return Transport::kOtherRelease;
+  if (files.count != 1) return Transport::kPeerTakesNone;
   const int error = from.memory.map(files.fds[0].get());
-  if (error == EINVAL) return Way::kPeerTakesNone;
-  return error == 0 ? Way::kSharedMemory : lack_for_peer(error);
+  if (error == EINVAL) return Transport::kPeerTakesNone;
+  return error == 0 ? Transport::kSharedMemory : lack_for_peer(error);
 }
 
 void SameHostLinks::ask(RingFrom& from) {
@@ -442,7 +444,7 @@ void SameHostLinks::look_for_answer(RingFrom& from) {
 void SameHostLinks::note_right(RingFrom& from, Right right) {
   from.right = right;
   from.assert_consistent();
-  ways_->set_right(from.slot, right);
+  transports_->set_right(from.slot, right);
 }
 
 void SameHostLinks::attend_to(uint32_t slot) {
@@ -487,7 +489,7 @@ void SameHostLinks::invite(const RingFrom& from, const RingTo& to) {
   from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_release);
 }
 
-void SameHostLinks::refuse(uint32_t index, Way why) {
+void SameHostLinks::refuse(uint32_t index, Transport why) {
   RingFrom& from = *from_[index];
   say_why(from.socket, why);
   if (from.right != Right::kGranted) return drop(index);
@@ -510,7 +512,7 @@ void SameHostLinks::drop(uint32_t index) {
   for (uint32_t i = 0; i < from_end_; i++) {
     if (from_[i] != nullptr && from_[i]->slot == slot) right = from_[i]->right;
   }
-  ways_->set_right(slot, right);
+  transports_->set_right(slot, right);
   while (from_end_ > 0 && from_[from_end_ - 1] == nullptr) from_end_--;
   assert_consistent();
 }

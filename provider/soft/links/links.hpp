@@ -23,8 +23,8 @@
 #include "provider/member/unix_message.hpp"
 #include "provider/member/wire_counters.hpp"
 #include "provider/soft/links/link_message.hpp"
-#include "provider/soft/links/way_table.hpp"
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/links/transport_table.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/same_host/ring.hpp"
@@ -51,7 +51,7 @@ class RingTo {
   // Distinguishes this ring from the other rings of this process.
   uint32_t number() const { return number_; }
   // The reason, once the ring is broken.
-  Way end() const { return end_.load(std::memory_order_relaxed); }
+  Transport end() const { return end_.load(std::memory_order_relaxed); }
   // After the writer has published these packets, without the lock: counts them, and wakes the peer if it sleeps.
   void published(uint32_t packets);
 
@@ -62,7 +62,7 @@ class RingTo {
     return nonce != 0 && memory_.control().fetches.load(std::memory_order_acquire) == nonce;
   }
 
-  BriefMutex mutex{LockRank::kRing};
+  BiasedMutex mutex{LockRank::kRing};
   std::atomic<bool> full{false};  // a packet has found no room
 
  private:
@@ -77,7 +77,7 @@ class RingTo {
   pid_t process_ = 0;      // the peer's; 0: of another PID namespace
   bool answered_ = false;  // the peer's challenge; under the lock of all such rings
   std::atomic<bool> broken_{false};
-  std::atomic<Way> end_{Way::kPeerGone};
+  std::atomic<Transport> end_{Transport::kPeerGone};
   std::atomic<uint32_t> users_{1};
 };
 
@@ -88,19 +88,21 @@ class SameHostLinks {
   SameHostLinks(const SameHostLinks&) = delete;
   SameHostLinks& operator=(const SameHostLinks&) = delete;
 
-  // `own_slot`: the slot to whose name `lease` is bound. `ways` learns of rings that begin and end. `most_bytes`: of
-  // all rings that this process makes. Returns kSharedMemory, or the reason why no process of this host finds this one.
-  Way open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes);
+  // `own_slot`: the slot to whose name `lease` is bound. `transports` learns of rings that begin and end. `most_bytes`:
+  // of all rings that this process makes. Returns kSharedMemory, or the reason why no process of this host finds this
+  // one.
+  Transport open(uint32_t own_slot, int lease, SameHostCounters& counters, TransportTable& transports,
+                 uint64_t most_bytes);
   // Instead of open(): there are no rings, for this reason.
-  void stay_closed(Way why) { closed_ = why; }
+  void stay_closed(Transport why) { closed_ = why; }
 
   // From now on peers copy to and from the memory that is published, and this process to and from theirs. The
   // publication outlives this object.
   void place_by(Publication& publication) { publication_ = &publication; }
 
-  // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP, and `way` has
-  // the reason. The caller returns it with put(). Both functions are internally locked and do not wait.
-  RingTo* get(uint32_t slot, Way& way);
+  // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP, and
+  // `transport` has the reason. The caller returns it with put(). Both functions are internally locked and do not wait.
+  RingTo* get(uint32_t slot, Transport& transport);
   void put(RingTo* ring);
   // Peers whose rings were full wake this process by fd() when there is room. False if there is room now. Internally
   // locked.
@@ -161,7 +163,7 @@ class SameHostLinks {
   // Asserts the conditions that hold between two calls. The second function needs to_mutex_.
   void assert_consistent() const;
   void assert_consistent_to(uint32_t slot) const;
-  Way prepare(int lease);
+  Transport prepare(int lease);
   void watch(int fd, uint64_t key);
   void accept_all();
   void refuse_one();
@@ -172,22 +174,22 @@ class SameHostLinks {
   void attend_from(uint32_t index);
   void attend_to(uint32_t slot);
   void drop(uint32_t index);
-  void refuse(uint32_t index, Way why);
-  Way greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files);
+  void refuse(uint32_t index, Transport why);
+  Transport greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files);
   void ask(RingFrom& from);
   void note_right(RingFrom& from, Right right);
   void look_for_answer(RingFrom& from);
   void answer(RingTo& ring, uint32_t slot);
   void take_table(RingTo& ring, uint32_t slot, OwnedFd table);
   static void invite(const RingFrom& from, const RingTo& to);
-  RingTo* connect(uint32_t slot, Way& way);
-  void forget(uint32_t slot, Way why);
+  RingTo* connect(uint32_t slot, Transport& transport);
+  void forget(uint32_t slot, Transport why);
 
   uint32_t own_slot_ = 0;
   int lease_ = -1;
   SameHostCounters* counters_ = nullptr;
-  WayTable* ways_ = nullptr;
-  Way closed_ = Way::kNoMemory;  // the reason if there is no epoll_
+  TransportTable* transports_ = nullptr;
+  Transport closed_ = Transport::kNoMemory;  // the reason if there is no epoll_
   Publication* publication_ = nullptr;
   OwnedFd epoll_;
   SpareDescriptor spare_;

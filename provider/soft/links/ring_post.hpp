@@ -47,7 +47,7 @@ class RingPost {
   const Addresses& addresses_;
   RingTo& ring_;
   const bool is_alone_;
-  const BriefLock lock_;
+  const BiasedLock lock_;
   const roce::Acknowledgement* acknowledgement_ = nullptr;
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/way.hpp"
+#include "provider/member/transport.hpp"
 
 namespace dapple::soft {
 
@@ -17,10 +17,10 @@ inline bool same_host_wanted() {
 }
 
 // kSharedMemory, or the reason against it. `instrumented`: as Wire::instrumented().
-inline Way same_host_way(bool instrumented) {
-  if (!same_host_wanted()) return Way::kSwitchedOff;
-  if (!instrumented) return Way::kSharedMemory;
-  return provider::settings().pcap != nullptr ? Way::kCapture : Way::kFaults;
+inline Transport same_host_transport(bool instrumented) {
+  if (!same_host_wanted()) return Transport::kSwitchedOff;
+  if (!instrumented) return Transport::kSharedMemory;
+  return provider::settings().pcap != nullptr ? Transport::kCapture : Transport::kFaults;
 }
 
 inline constexpr uint64_t kMaxRingBytes = uint64_t{256} << 20;

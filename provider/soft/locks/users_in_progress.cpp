@@ -18,7 +18,7 @@ constexpr uint32_t kPlaces = 64;
 constexpr int kLooksBeforeYield = 64;
 
 struct alignas(64) Line {
-  UsersInProgress::Place place{nullptr};
+  UsersInProgress::Hazard hazard{nullptr};
   std::atomic<bool> claimed{false};
 };
 constinit Line lines[kPlaces];
@@ -31,7 +31,7 @@ pthread_once_t once = PTHREAD_ONCE_INIT;
 
 }  // namespace
 
-UsersInProgress::Place* UsersInProgress::claim() {
+UsersInProgress::Hazard* UsersInProgress::claim() {
   if (has_tried || !have_heavy_barriers()) return nullptr;
   has_tried = true;
   pthread_once(&once, [] { have_key = pthread_key_create(&end_of_thread, give_back) == 0; });
@@ -43,16 +43,16 @@ UsersInProgress::Place* UsersInProgress::claim() {
       line.claimed.store(false, std::memory_order_release);
       return nullptr;
     }
-    assert(line.place.load(std::memory_order_relaxed) == nullptr);
-    place_ = &line.place;
-    return place_;
+    assert(line.hazard.load(std::memory_order_relaxed) == nullptr);
+    hazard_ = &line.hazard;
+    return hazard_;
   }
   return nullptr;
 }
 
 void UsersInProgress::give_back(void* line) {
-  assert(place_ == &static_cast<Line*>(line)->place && place_->load(std::memory_order_relaxed) == nullptr);
-  place_ = nullptr;
+  assert(hazard_ == &static_cast<Line*>(line)->hazard && hazard_->load(std::memory_order_relaxed) == nullptr);
+  hazard_ = nullptr;
   static_cast<Line*>(line)->claimed.store(false, std::memory_order_release);
 }
 
@@ -60,7 +60,7 @@ void UsersInProgress::await_none(const void* object) {
   if (!have_heavy_barriers()) return;
   heavy_barrier();
   for (const Line& line : lines) {
-    for (int looks = 0; line.place.load(std::memory_order_acquire) == object; ++looks) {
+    for (int looks = 0; line.hazard.load(std::memory_order_acquire) == object; ++looks) {
       if (looks >= kLooksBeforeYield) sched_yield();
     }
   }
@@ -68,8 +68,8 @@ void UsersInProgress::await_none(const void* object) {
 
 void UsersInProgress::forget_others() {
   for (Line& line : lines) {
-    if (&line.place == place_) continue;
-    line.place.store(nullptr, std::memory_order_relaxed);
+    if (&line.hazard == hazard_) continue;
+    line.hazard.store(nullptr, std::memory_order_relaxed);
     line.claimed.store(false, std::memory_order_relaxed);
   }
 }

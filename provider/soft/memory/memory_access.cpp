@@ -10,10 +10,10 @@
 #include "coherence/persistence.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/locks/users_in_progress.hpp"
-#include "provider/soft/memory/careful_stores.hpp"
+#include "provider/soft/memory/fault_tolerant_stores.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/memory/ordered_copy.hpp"
-#include "provider/soft/memory/unseen_access.hpp"
+#include "provider/soft/memory/tsan_ignore.hpp"
 
 namespace dapple::soft {
 
@@ -40,10 +40,10 @@ class MemoryTable::Use {
     // Checked before it is held: a revoker waits only for earlier accesses.
     if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_acquire) != key) return;
     entry_ = entry;
-    place_ = entry->kind == Kind::kRegion ? UsersInProgress::free_place() : nullptr;
-    if (place_ != nullptr) [[likely]] {
-      assert(place_->load(std::memory_order_relaxed) == nullptr);
-      place_->store(entry, std::memory_order_relaxed);
+    hazard_ = entry->kind == Kind::kRegion ? UsersInProgress::free_hazard() : nullptr;
+    if (hazard_ != nullptr) [[likely]] {
+      assert(hazard_->load(std::memory_order_relaxed) == nullptr);
+      hazard_->store(entry, std::memory_order_relaxed);
       light_barrier();
     } else {
       entry->users.fetch_add(1, std::memory_order_seq_cst);
@@ -61,8 +61,8 @@ class MemoryTable::Use {
 
  private:
   void let_go() {
-    if (place_ != nullptr) {
-      place_->store(nullptr, std::memory_order_release);
+    if (hazard_ != nullptr) {
+      hazard_->store(nullptr, std::memory_order_release);
     } else {
       [[maybe_unused]] const uint32_t before = entry_->users.fetch_sub(1, std::memory_order_release);
       assert(before > 0);
@@ -71,7 +71,7 @@ class MemoryTable::Use {
   }
 
   Entry* entry_ = nullptr;
-  UsersInProgress::Place* place_ = nullptr;
+  UsersInProgress::Hazard* hazard_ = nullptr;
 };
 
 namespace {
@@ -113,7 +113,7 @@ Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte
   if (!use) return Fault::kAccess;
   std::byte* to = reach_remote(*use, who, range.address, range.length, roce::kRemoteWrite);
   if (to == nullptr) return Fault::kAccess;
-  const UnseenAccess unseen;
+  const TsanIgnore ignore;
   copy_last_word_last(to, from, range.length);
   const uint64_t rest = (*use).start + (*use).length - (range.address + range.length);
   expect_more(to + range.length, std::min(rest, range.length));
@@ -126,7 +126,7 @@ Fault MemoryTable::read(Accessor who, const RemoteRange& range, std::byte* to) {
   if (!use) return Fault::kAccess;
   const std::byte* from = reach_remote(*use, who, range.address, range.length, roce::kRemoteRead);
   if (from == nullptr) return Fault::kAccess;
-  const UnseenAccess unseen;
+  const TsanIgnore ignore;
   memcpy(to, from, range.length);
   return Fault::kNone;
 }
@@ -140,7 +140,7 @@ Fault MemoryTable::with_word(Accessor who, uint32_t rkey, uint64_t address, uint
   if (word == nullptr) return Fault::kAccess;
   // An IOVA may be aligned where the memory is not.
   if (!aligned_for<uint64_t>(word)) return Fault::kUnaligned;
-  const UnseenAccess unseen;
+  const TsanIgnore ignore;
   operation(reinterpret_cast<uint64_t*>(word));
   return Fault::kNone;
 }
@@ -206,7 +206,7 @@ template <typename Copy>
   if (!use) return Fault::kAccess;
   std::byte* memory = reach_local(*use, who, segment.address + offset, size, access);
   if (memory == nullptr) return Fault::kAccess;
-  const UnseenAccess unseen;
+  const TsanIgnore ignore;
   copy(memory, done, size, segment.length - offset - size);
   return Fault::kNone;
 }
@@ -251,7 +251,7 @@ Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint
                            size_t size) {
   return with_bytes(who, segments, offset, size, roce::kLocalWrite,
                     [from](std::byte* memory, size_t done, size_t part, uint64_t rest) {
-                      if (CarefulStores::now()) return store_carefully(memory, from + done, part);
+                      if (FaultTolerantStores::now()) return store_tolerating_faults(memory, from + done, part);
                       copy_last_word_last(memory, from + done, part);
                       expect_more(memory + part, std::min<uint64_t>(rest, part));
                     });

@@ -41,14 +41,14 @@ uint32_t next_random(uint32_t& state) {
 }  // namespace
 
 MemoryTable::MemoryTable(uint32_t random)
-    : reach_(kMinReach), next_place_(random % kMinReach), turn_(random / kMinReach), random_(random) {}
+    : reach_(kMinReach), next_index_(random % kMinReach), lap_(random / kMinReach), random_(random) {}
 
 MemoryTable::~MemoryTable() {
   for (std::atomic<Entry*>& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
 }
 
 void MemoryTable::assert_consistent() const {
-  assert(used_ <= kMaxMemoryEntries && next_place_ < reach_);
+  assert(used_ <= kMaxMemoryEntries && next_index_ < reach_);
   assert(kMinReach <= reach_ && reach_ <= kMaxMemoryEntries && (reach_ & (reach_ - 1)) == 0);
 }
 
@@ -74,12 +74,12 @@ MemoryTable::Entry* MemoryTable::find_window(uint32_t key) {
 MemoryTable::Entry* MemoryTable::allocate() {
   assert_held(mutex_);
   if (used_ > reach_ / 2 && reach_ < kMaxMemoryEntries) reach_ *= 2;
-  // Twice around, because place 0 is left out in some turns.
+  // Twice around, because index 0 is left out in some laps.
   for (uint32_t tried = 0; tried < 2 * reach_; ++tried) {
-    const uint32_t index = (turn_ * kMaxMemoryEntries | next_place_) & kIndexMask;
-    if (++next_place_ == reach_) {
-      next_place_ = 0;
-      turn_++;
+    const uint32_t index = (lap_ * kMaxMemoryEntries | next_index_) & kIndexMask;
+    if (++next_index_ == reach_) {
+      next_index_ = 0;
+      lap_++;
     }
     // Index 0 would make keys that look like no key.
     if (index == 0) continue;

@@ -3,8 +3,8 @@
 //
 // The memory that a device's peers and queue pairs reach by keys: regions, and windows of both types.
 //
-// A key is 24 bits of index and 8 bits of tag. The lower bits of the index are the entry's place. Places are taken in
-// turn, from at least twice as many as are in use. The upper bits count the turns. So a freed key stays invalid for a
+// A key is 24 bits of index and 8 bits of tag. The lower bits of the index are the slot in the table. Slots are taken
+// in turn, from at least twice as many as are in use. The upper bits count the laps. So a freed key stays invalid for a
 // long time, and a program that registers and deregisters for ever needs no more memory. An access checks its key,
 // holds the entry for the length of one copy, and lets it go. A call that removes an entry (dereg, rereg, bind,
 // invalidate) first makes the key invalid and then waits for the accesses in progress. A later access sees the invalid
@@ -12,9 +12,9 @@
 // pays for both (users_in_progress.hpp). Windows come and go with each message, so their accesses are counted.
 //
 // The device copies in this process. A region's pages are not pinned, so a program that unmaps memory while a region
-// covers it crashes at the next access, where a kernel's device would go on with the old pages (careful_stores.hpp has
-// the exception). After a fork, parent and child have memory of their own as usual; the parent's device goes on with
-// the parent's.
+// covers it crashes at the next access, where a kernel's device would go on with the old pages
+// (fault_tolerant_stores.hpp has the exception). After a fork, parent and child have memory of their own as usual; the
+// parent's device goes on with the parent's.
 //
 // Every function is safe from any thread. The lock inside is a leaf: nothing else is locked under it.
 #pragma once
@@ -196,10 +196,10 @@ class MemoryTable final : public roce::Memory {
                          uint32_t access, Copy copy);
 
   Mutex mutex_{LockRank::kMemoryTable};
-  uint32_t reach_;  // places that are taken in turn
+  uint32_t reach_;  // slots that are taken in turn
   uint32_t used_ = 0;
-  uint32_t next_place_;
-  uint32_t turn_;
+  uint32_t next_index_;
+  uint32_t lap_;
   uint32_t random_;
   std::atomic<Entry*> chunks_[kChunks] = {};
 };

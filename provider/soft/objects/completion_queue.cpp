@@ -22,7 +22,7 @@ int CompletionQueue::initialize(uint32_t size) {
 }
 
 void CompletionQueue::complete(const roce::Completion& completion) {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
   uint32_t notice = 0;
   if (count == size_.load(std::memory_order_relaxed)) {
@@ -44,7 +44,7 @@ void CompletionQueue::complete(const roce::Completion& completion) {
 }
 
 void CompletionQueue::forget(uint32_t qpn) {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ int CompletionQueue::resize(uint32_t size) {
   std::unique_ptr<roce::Completion[]> ring(new (std::nothrow) roce::Completion[capacity]);
   if (ring == nullptr) return ENOMEM;
   // The old ring is freed after the lock.
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
   if (count > size) return EINVAL;
   for (uint32_t i = 0; i < count; ++i) ring[i] = ring_[(head_ + i) & (capacity_ - 1)];
@@ -74,7 +74,7 @@ int CompletionQueue::resize(uint32_t size) {
 }
 
 void CompletionQueue::request_notification(bool solicited_only) {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   if (!solicited_only) {
     armed_ = Armed::kAny;
   } else if (armed_ == Armed::kNo) {

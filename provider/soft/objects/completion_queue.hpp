@@ -13,7 +13,7 @@
 #include <cassert>
 #include <memory>
 
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -33,7 +33,7 @@ class CompletionQueue final : public roce::CompletionSink {
   template <typename Use>
   uint32_t take(uint32_t count, Use use) {
     if (empty()) return 0;
-    const BriefLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     const uint32_t there = count_.load(std::memory_order_relaxed);
     if (count > there) count = there;
     for (uint32_t i = 0; i < count; ++i) use(ring_[(head_ + i) & (capacity_ - 1)], i);
@@ -78,7 +78,7 @@ class CompletionQueue final : public roce::CompletionSink {
     assert(head_ < capacity_);
   }
 
-  BriefMutex mutex_{LockRank::kCompletionQueue};
+  BiasedMutex mutex_{LockRank::kCompletionQueue};
   std::unique_ptr<roce::Completion[]> ring_;
   uint32_t capacity_ = 0;  // of the ring: a power of two, at least size_
   uint32_t head_ = 0;

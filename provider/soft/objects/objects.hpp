@@ -16,7 +16,7 @@
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/links/links.hpp"
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/objects/completion_queue.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
@@ -177,7 +177,7 @@ struct Qp {
   std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
 
   // The rest is guarded by the lock, except for the atomics.
-  BriefMutex mutex{LockRank::kQueuePair};
+  BiasedMutex mutex{LockRank::kQueuePair};
   std::unique_ptr<roce::QueuePair> engine;
   // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
   // them. Null otherwise. Set once.

@@ -35,7 +35,7 @@ inline void ReceiveQueue::copy_first(roce::ReceiveRequest& request) const {
 }
 
 bool ReceiveQueue::take(roce::ReceiveRequest& request) {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   if (count_ == 0) return false;
   copy_first(request);
   head_ = (head_ + 1) & mask_;
@@ -50,19 +50,19 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
 }
 
 bool ReceiveQueue::peek(roce::ReceiveRequest& request) {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   if (count_ == 0) return false;
   copy_first(request);
   return true;
 }
 
 uint64_t ReceiveQueue::next_number() {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   return gone_;
 }
 
 void ReceiveQueue::clear() {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   gone_ += count_;
   count_ = 0;
 }
@@ -73,7 +73,7 @@ int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
   std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[room]);
   std::unique_ptr<roce::Segment[]> segments(new (std::nothrow) roce::Segment[size_t{room} * max_segments_]);
   if (slots == nullptr || segments == nullptr) return ENOMEM;
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   const uint32_t wanted_limit = limit.value_or(limit_);
   if (depth < count_ || depth < wanted_limit) return EINVAL;
   for (uint32_t i = 0; i < count_; ++i) {
@@ -93,14 +93,14 @@ int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
 }
 
 int ReceiveQueue::set_limit(uint32_t limit) {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   if (limit > depth_) return EINVAL;
   limit_ = limit;
   return 0;
 }
 
 uint32_t ReceiveQueue::limit() {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   return limit_;
 }
 

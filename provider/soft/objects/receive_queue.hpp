@@ -16,7 +16,7 @@
 #include <optional>
 #include <span>
 
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -34,7 +34,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   // request's completion is make_mark().
   template <typename MakeMark>
   int post(uint64_t id, std::span<const roce::Segment> segments, MakeMark make_mark) {
-    const BriefLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     if (segments.size() > max_segments_) return EINVAL;
     if (count_ == depth_) return ENOMEM;
     assert_consistent();
@@ -80,7 +80,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
     uint16_t mark;
   };
 
-  BriefMutex mutex_{LockRank::kReceiveQueue};
+  BiasedMutex mutex_{LockRank::kReceiveQueue};
   uint32_t depth_ = 0;
   uint32_t mask_ = 0;  // for the place of a request: there is room for a power of two
   uint32_t max_segments_ = 0;

@@ -6,7 +6,7 @@
 
 #include <cassert>
 
-#include "provider/soft/memory/careful_stores.hpp"
+#include "provider/soft/memory/fault_tolerant_stores.hpp"
 #include "provider/soft/placement/place.hpp"
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -69,7 +69,7 @@ inline bool Arrivals::is_finished(Qp& qp) {
 
 // Executes packet_. `arrival` has the rest.
 inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
-  const BriefLock lock(qp.mutex);
+  const BiasedLock lock(qp.mutex);
   const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
   if (!is_datagram && !comes_from_peer(arrival, qp.transport.path)) {
     counters_.node.wrong_address.add();
@@ -77,7 +77,7 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
   }
   if (arrival.reference != nullptr) return take_reference(qp, arrival);
   if (!is_datagram) return qp.engine->receive(clock_, packet_);
-  const CarefulStores careful(engines_.held.worker() != Worker::kPoller);
+  const FaultTolerantStores tolerant(engines_.held.worker() != Worker::kPoller);
   qp.engine->receive(clock_, packet_);
 }
 

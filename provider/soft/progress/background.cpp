@@ -14,7 +14,7 @@
 
 #include "provider/member/doors.hpp"
 #include "provider/member/own_thread.hpp"
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/scheduling/turn_clock.hpp"
 
 namespace dapple::soft {
@@ -62,7 +62,7 @@ void* Background::run(void* background) {
   prctl(PR_SET_TIMERSLACK, 1);
   ask_for_short_slices();
   Wakeup::this_is_background();
-  BriefMutex::renounce_privileges();
+  BiasedMutex::renounce_privileges();
   static_cast<Background*>(background)->work();
 }
 

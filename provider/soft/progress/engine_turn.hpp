@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/scheduling/turn_clock.hpp"
 
@@ -73,7 +73,7 @@ class EngineTurn {
       }
     }
   } after_lock_;
-  const BriefLock lock_;
+  const BiasedLock lock_;
   TurnClock own_clock_;
   TurnClock& clock_;
 };

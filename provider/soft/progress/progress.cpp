@@ -9,7 +9,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/locks/spin_pause.hpp"
 #include "provider/soft/progress/engine_turn.hpp"
-#include "provider/soft/scheduling/considerate_yield.hpp"
+#include "provider/soft/scheduling/yield_backoff.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -116,7 +116,7 @@ bool Progress::pass(Worker worker) {
 }
 
 void Progress::poll() {
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit ConsiderateYield yield;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit YieldBackoff yield;
   if (!receive_mutex_.try_lock()) {
     engines_.handover.count_poll();
     // The lock's owner may wait for this CPU.
@@ -139,7 +139,7 @@ void Progress::poll() {
 }
 
 void Progress::catch_up() {
-  const BriefLock lock(receive_mutex_);
+  const BiasedLock lock(receive_mutex_);
   for (uint32_t i = 0; i < kMaxAtOnce && pass(Worker::kOther); ++i) {
   }
 }

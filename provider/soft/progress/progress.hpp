@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "provider/soft/links/links.hpp"
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/progress/arrivals.hpp"
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/scheduling/standby.hpp"
@@ -40,7 +40,7 @@ class Progress {
   Standby::Look look();
 
   // No packet is received while the caller has this.
-  std::unique_lock<BriefMutex> stop_receiving() { return std::unique_lock(receive_mutex_); }
+  std::unique_lock<BiasedMutex> stop_receiving() { return std::unique_lock(receive_mutex_); }
 
   // Called by the background thread around its sleep, so that peers of this host wake it. before_sleep() sets `awake`
   // if there is something to do now. It returns false if another thread makes a pass: it takes packets of this host,
@@ -63,7 +63,7 @@ class Progress {
   Wire& wire_;
   SameHostLinks& links_;
   Engines engines_;
-  BriefMutex receive_mutex_{LockRank::kReceiving};
+  BiasedMutex receive_mutex_{LockRank::kReceiving};
   Arrivals arrivals_;
   uint32_t same_host_passes_ = 0;       // passes in which packets of this host are more likely than others
   uint32_t unlooked_passes_ = 0;        // since the last look at the network

@@ -117,7 +117,7 @@ int Runtime::add(Qp& qp) {
 void Runtime::remove(Qp& qp) {
   revoke_qp(qp, transports_.publication());
   {
-    const BriefLock lock(qp.mutex);
+    const BiasedLock lock(qp.mutex);
     qp.scheduling.ends = true;
   }
   if (engines().held.any()) catch_up();

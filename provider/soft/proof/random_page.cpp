@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "provider/soft/memory/unseen_access.hpp"
+#include "provider/soft/memory/tsan_ignore.hpp"
 
 namespace dapple::soft {
 namespace {

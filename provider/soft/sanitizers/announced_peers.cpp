@@ -47,7 +47,7 @@ void AnnouncedPeers::name(Lane& lane, uint32_t qpn) const {
 
 void AnnouncedPeers::access(uint32_t qpn, void* memory, size_t size, bool writes) {
   Lane& lane = lanes_[qpn % kLanes];
-  const BriefLock lock(lane.mutex);
+  const BiasedLock lock(lane.mutex);
   {
     const ThreadSanitizer::Heard heard(sanitizer_);
     if (lane.fiber == nullptr) lane.fiber = sanitizer_.make_fiber();

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
 
 namespace dapple::soft {
@@ -40,7 +40,7 @@ class AnnouncedPeers {
 
   // The peers of some queue pairs.
   struct Lane {
-    BriefMutex mutex{LockRank::kAnnouncedPeers};  // not seen by the sanitizer
+    BiasedMutex mutex{LockRank::kAnnouncedPeers};  // not seen by the sanitizer
     ThreadSanitizer::Fiber fiber = nullptr;
     uint32_t qpn = 0;
   };

@@ -8,7 +8,7 @@
 #include <cassert>
 #include <new>
 
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/locks/own_code.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
@@ -23,7 +23,7 @@ constexpr int kFrames = 24;
 
 // A fiber and the queues that use it.
 struct Lane {
-  BriefMutex mutex{LockRank::kAnnouncedLane};  // not seen by the sanitizer
+  BiasedMutex mutex{LockRank::kAnnouncedLane};  // not seen by the sanitizer
   ThreadSanitizer::Fiber fiber = nullptr;
   uint32_t queues = 0;
   uint32_t posts = 0;
@@ -32,7 +32,7 @@ struct Lane {
 };
 
 Lane lanes[kLanes];
-BriefMutex lanes_mutex{LockRank::kAnnouncedLanes};
+BiasedMutex lanes_mutex{LockRank::kAnnouncedLanes};
 uint32_t next_lane = 0;
 
 // An unused lane, from next_lane on; next_lane if all are in use.
@@ -89,13 +89,13 @@ class AnnouncedQueue::Use final : public MemoryTable::Borrower {
 std::unique_ptr<AnnouncedQueue> AnnouncedQueue::make(MemoryTable& memory, roce::Accessor who, const char* name) {
   const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
   if (sanitizer == nullptr) return nullptr;
-  const BriefLock lock(lanes_mutex);
+  const BiasedLock lock(lanes_mutex);
   const uint32_t index = choose_lane();
   std::unique_ptr<AnnouncedQueue> made(new (std::nothrow) AnnouncedQueue(memory, who, index));
   if (made == nullptr) return nullptr;
   next_lane = (index + 1) % kLanes;
   Lane& lane = lanes[index];
-  const BriefLock lane_lock(lane.mutex);
+  const BiasedLock lane_lock(lane.mutex);
   const ThreadSanitizer::Heard heard(*sanitizer);
   if (lane.fiber == nullptr) lane.fiber = sanitizer->make_fiber();
   sanitizer->name(lane.fiber, lane.queues++ == 0 ? name : "several queue pairs");
@@ -104,7 +104,7 @@ std::unique_ptr<AnnouncedQueue> AnnouncedQueue::make(MemoryTable& memory, roce::
 
 AnnouncedQueue::~AnnouncedQueue() {
   end();
-  const BriefLock lock(lanes_mutex);
+  const BiasedLock lock(lanes_mutex);
   assert(lanes[lane_].queues > 0);
   --lanes[lane_].queues;
 }
@@ -117,7 +117,7 @@ uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool devi
   AnnouncedPeers* peers = AnnouncedPeers::get();
   if (peers != nullptr) peers->told();
   Lane& lane = lanes[lane_];
-  const BriefLock lock(lane.mutex);
+  const BiasedLock lock(lane.mutex);
   assert(lane.fiber != nullptr && lane.queues > 0);
   const uint32_t token = lane.posts++ % kTokens;
   {
@@ -146,7 +146,7 @@ void AnnouncedQueue::end() {
   if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
   const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
   Lane& lane = lanes[lane_];
-  const BriefLock lock(lane.mutex);
+  const BiasedLock lock(lane.mutex);
   const ThreadSanitizer::Heard heard(sanitizer);
   // The last token has all requests: the fiber's clock only grows.
   if (lane.posts != 0) sanitizer.acquire(&lane.done[(lane.posts - 1) % kTokens]);
@@ -169,7 +169,7 @@ void AnnouncedQueue::end_all() {
   if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
   const ThreadSanitizer::Heard heard(*sanitizer);
   for (Lane& lane : lanes) {
-    const BriefLock lock(lane.mutex);
+    const BiasedLock lock(lane.mutex);
     if (lane.posts != 0) sanitizer->acquire(&lane.done[(lane.posts - 1) % kTokens]);
   }
 }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
 
-#include "provider/soft/memory/unseen_access.hpp"
+#include "provider/soft/memory/tsan_ignore.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/program_function.hpp"
 

@@ -32,7 +32,7 @@ Qp* QpTable::any_of(const Context& context) {
   return nullptr;
 }
 
-void QpTable::remove(Qp& qp, std::unique_lock<BriefMutex> receiving) {
+void QpTable::remove(Qp& qp, std::unique_lock<BiasedMutex> receiving) {
   assert(receiving.owns_lock());
   {
     const std::lock_guard lock(mutex_);

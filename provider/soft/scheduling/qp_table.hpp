@@ -30,7 +30,7 @@ class QpTable {
   // The queue pair is complete: from now on it is found.
   static void open(Qp& qp) { qp.scheduling.open.store(true, std::memory_order_release); }
   // Afterwards no thread has it pinned. The caller pins nothing; it holds `receiving` and no other lock.
-  void remove(Qp& qp, std::unique_lock<BriefMutex> receiving);
+  void remove(Qp& qp, std::unique_lock<BiasedMutex> receiving);
 
   // One of those that this device has open, or null. The caller must see to it that no other thread removes it.
   Qp* any_of(const Context& context);

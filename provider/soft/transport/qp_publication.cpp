@@ -9,7 +9,7 @@
 namespace dapple::soft {
 
 void publish_qp(Qp& qp, Publication& publication) {
-  const BriefLock lock(qp.mutex);
+  const BiasedLock lock(qp.mutex);
   if (qp.transport.ring == nullptr || qp.init.qp_type != IBV_QPT_RC || qp.transport.published != 0) return;
   const roce::QpState state = qp.engine->state();
   if (state != roce::QpState::kRtr && state != roce::QpState::kRts && state != roce::QpState::kSqd) return;
@@ -28,7 +28,7 @@ void publish_qp(Qp& qp, Publication& publication) {
 void revoke_qp(Qp& qp, Publication& publication) {
   uint32_t ticket = 0;
   {
-    const BriefLock lock(qp.mutex);
+    const BiasedLock lock(qp.mutex);
     ticket = std::exchange(qp.transport.published, 0);
     qp.events.shown_as(nullptr, 0);
   }

@@ -17,27 +17,27 @@ bool Transports::open(const Slot& slot, bool instrumented, Problem& problem) {
     problem.set(EINVAL, "DAPPLE_SAME_HOST_MIB must be a number of MiB");
     return false;
   }
-  table_.open(*slot.ways);
-  Way way = same_host_way(instrumented);
-  if (way == Way::kSharedMemory) {
+  table_.open(*slot.transports);
+  Transport transport = same_host_transport(instrumented);
+  if (transport == Transport::kSharedMemory) {
     if (placement_wanted() && publication_.open()) links_.place_by(publication_);
-    way = links_.open(slot.number, slot.lease, slot.counters->same_host, table_, most_bytes);
+    transport = links_.open(slot.number, slot.lease, slot.counters->same_host, table_, most_bytes);
   } else {
-    links_.stay_closed(way);
+    links_.stay_closed(transport);
   }
-  if (way != Way::kSharedMemory) table_.set_no_rings(way);
+  if (transport != Transport::kSharedMemory) table_.set_no_rings(transport);
   return true;
 }
 
 ChosenTransport Transports::choose(const Path& path) {
   ChosenTransport chosen;
-  WayRow row;
+  TransportRow row;
   memcpy(row.source, path.source, sizeof row.source);
   memcpy(row.destination, path.destination, sizeof row.destination);
-  row.way = delivery(path);
-  if (row.way == Way::kSharedMemory) {
+  row.transport = delivery(path);
+  if (row.transport == Transport::kSharedMemory) {
     row.slot = static_cast<uint16_t>(path.destination_qpn >> 16);
-    chosen.ring = links_.get(row.slot, row.way);
+    chosen.ring = links_.get(row.slot, row.transport);
   }
   if (chosen.ring != nullptr) row.ring = chosen.ring->number();
   chosen.row = table_.take(row);
@@ -47,8 +47,8 @@ ChosenTransport Transports::choose(const Path& path) {
 }
 
 ChosenTransport Transports::choose_for_datagrams() {
-  WayRow row;
-  row.way = Way::kDatagrams;
+  TransportRow row;
+  row.transport = Transport::kDatagrams;
   return {nullptr, table_.take(row)};
 }
 

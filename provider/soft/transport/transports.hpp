@@ -9,7 +9,7 @@
 #include "provider/member/daemon_link.hpp"
 #include "provider/member/problem.hpp"
 #include "provider/soft/links/links.hpp"
-#include "provider/soft/links/way_table.hpp"
+#include "provider/soft/links/transport_table.hpp"
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/wire/wire.hpp"
 
@@ -40,7 +40,7 @@ class Transports {
   void close_in_child();
 
  private:
-  WayTable table_;
+  TransportTable table_;
   Publication publication_;
   SameHostLinks links_;
 };

@@ -163,7 +163,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
 int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   if (!usable(ibv->context)) return ENODEV;
   Qp& qp = *ours<Qp>(ibv);
-  const BriefLock lock(qp.mutex);
+  const BiasedLock lock(qp.mutex);
   const roce::QpAttributes now = qp.engine->attributes();
   *attr = {};
   attr->qp_state = static_cast<ibv_qp_state>(qp.engine->state());

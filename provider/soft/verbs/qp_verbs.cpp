@@ -45,7 +45,7 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
 
 // The way of completions from the engine to a queue, through a trace or a plan of faults if the environment asks for
 // one. Null: no memory.
-roce::CompletionSink* completion_way(Qp& qp, Cq& cq, size_t number) {
+roce::CompletionSink* completion_sink(Qp& qp, Cq& cq, size_t number) {
   roce::CompletionSink* next = &cq.queue;
   if (Trace* trace = program_trace(); trace != nullptr) {
     qp.traced_completions[number].reset(new (std::nothrow) TracedCompletions(*trace, cq));
@@ -92,8 +92,8 @@ int equip(Qp& qp) {
       .datagram_mtu = roce_mtu_bytes(info.netdev_mtu),
   };
   ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
-  roce::CompletionSink* sent = completion_way(qp, *qp.send_cq, 0);
-  roce::CompletionSink* received = completion_way(qp, *qp.recv_cq, 1);
+  roce::CompletionSink* sent = completion_sink(qp, *qp.send_cq, 0);
+  roce::CompletionSink* received = completion_sink(qp, *qp.recv_cq, 1);
   if (sent != nullptr && received != nullptr) {
     roce::Memory* memory = &qp.context->seen_memory();
     roce::EventSink* events = &qp.events;
@@ -169,7 +169,7 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
 }
 
 bool has_outstanding_sends(Qp& qp) {
-  const BriefLock lock(qp.mutex);
+  const BiasedLock lock(qp.mutex);
   return qp.engine->outstanding_sends() != 0;
 }
 

@@ -9,14 +9,14 @@ namespace dapple::soft {
 
 std::unique_ptr<SendBatch> BatchPool::take() {
   {
-    const BriefLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     if (count_ > 0) return std::move(kept_[--count_]);
   }
   return std::unique_ptr<SendBatch>(wire_.make_batch());
 }
 
 void BatchPool::give(std::unique_ptr<SendBatch> batch) {
-  const BriefLock lock(mutex_);
+  const BiasedLock lock(mutex_);
   assert(batch != nullptr && count_ <= kKept);
   if (count_ < kKept) kept_[count_++] = std::move(batch);
 }

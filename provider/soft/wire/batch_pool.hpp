@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/wire/wire.hpp"
 
 namespace dapple::soft {
@@ -27,7 +27,7 @@ class BatchPool {
   static constexpr uint32_t kKept = 8;
 
   Wire& wire_;
-  BriefMutex mutex_{LockRank::kBatchPool};
+  BiasedMutex mutex_{LockRank::kBatchPool};
   std::unique_ptr<SendBatch> kept_[kKept];
   uint32_t count_ = 0;
 };

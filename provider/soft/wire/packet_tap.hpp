@@ -13,10 +13,10 @@ namespace dapple::soft {
 // Sees the packets that pass a wire. The wire's threads call it.
 class PacketTap {
  public:
-  enum class Way : uint8_t { kSent, kReceived };
+  enum class Direction : uint8_t { kSent, kReceived };
   // `transport`: from the BTH to the ICRC.
-  virtual void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
-                     std::span<const std::byte> transport) = 0;
+  virtual void write(Direction direction, const roce::IcrcAddresses& addresses, uint8_t traffic_class,
+                     uint8_t hop_limit, std::span<const std::byte> transport) = 0;
 
  protected:
   ~PacketTap() = default;

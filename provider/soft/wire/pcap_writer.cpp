@@ -24,7 +24,7 @@ bool PcapWriter::open(const char* name, Problem& problem) {
   return static_cast<bool>(file_);
 }
 
-void PcapWriter::write(Way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+void PcapWriter::write(Direction, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
                        std::span<const std::byte> transport) {
   std::byte headers[kIpv6HeaderSize + kUdpHeaderSize];
   const size_t ip = write_ip_header(headers, addresses, traffic_class, hop_limit, kUdpHeaderSize + transport.size());

@@ -17,7 +17,7 @@ class PcapWriter final : public PacketTap {
   explicit PcapWriter(OwnedFd file) : file_(std::move(file)) {}
   // As open_capture_file().
   bool open(const char* name, Problem& problem);
-  void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+  void write(Direction direction, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
              std::span<const std::byte> transport) override;
 
  private:

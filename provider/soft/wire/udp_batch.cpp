@@ -198,7 +198,7 @@ void UdpBatch::note(const Run& run) {
     const size_t offset = i * run.segment_size;
     const size_t size = run.size - offset < run.segment_size ? run.size - offset : run.segment_size;
     addresses.identification = static_cast<uint16_t>(run.ipv6 ? 0 : i);
-    side_.tap->write(PacketTap::Way::kSent, addresses, run.traffic_class, run.hop_limit,
+    side_.tap->write(PacketTap::Direction::kSent, addresses, run.traffic_class, run.hop_limit,
                      {room_ + run.first + offset, size});
   }
 }

@@ -386,7 +386,7 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
   }
   addresses.identification = static_cast<uint16_t>(identification < 0 ? 0 : identification);
   if (send_.tap != nullptr)
-    send_.tap->write(PacketTap::Way::kReceived, addresses, origin.traffic_class, origin.hop_limit, packet);
+    send_.tap->write(PacketTap::Direction::kReceived, addresses, origin.traffic_class, origin.hop_limit, packet);
   if (identification < 0) return counters_->bad_icrc.add();
   if (identification > 0) {
     uint32_t peer;

@@ -193,7 +193,7 @@ void settle() {
 }
 
 // Packets have gone by shared memory, or over UDP if the environment says so.
-void expect_way() {
+void expect_transport() {
   soft::StatusReply status;
   const bool off = getenv("DAPPLE_SAME_HOST") != nullptr;
   if (!watcher.status(status)) return failed("dappled does not tell its status");
@@ -205,7 +205,7 @@ void expect_way() {
 
 void finish() {
   settle();
-  expect_way();
+  expect_transport();
   shared->stop = true;
   watcher.close();
   if (!await(

@@ -63,15 +63,15 @@ bool is_server(uint32_t number) {
 
 void start(uint32_t number) {
   PartyNews* news = new (&shared->news[number]) PartyNews;
-  PartyWays ways;
-  ways.port = static_cast<uint16_t>(kFirstPort + number % kServers);
-  ways.calm = false;
-  ways.most_pause_ms = kMaxPauseMs;
-  ways.reject_one_in = 16;
+  PartyOptions options;
+  options.port = static_cast<uint16_t>(kFirstPort + number % kServers);
+  options.calm = false;
+  options.most_pause_ms = kMaxPauseMs;
+  options.reject_one_in = 16;
   processes[number] = {};
   processes[number].moved = now();
   processes[number].id = start_process(
-      [&] { return is_server(number) ? serve(ways, *news, shared->orders) : call(ways, *news, shared->orders); });
+      [&] { return is_server(number) ? serve(options, *news, shared->orders) : call(options, *news, shared->orders); });
   figures.started++;
 }
 

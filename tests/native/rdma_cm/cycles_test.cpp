@@ -117,12 +117,12 @@ void cycle(uint64_t cycles) {
 int main() {
   const unsigned long cycles = number_from("DAPPLE_CYCLES", 500);
   shared = prepare_stage<Shared>();
-  PartyWays ways;
-  ways.at_once = 1;
-  ways.messages = 1;
-  server = start_process([&] { return serve(ways, shared->server, shared->orders); });
+  PartyOptions options;
+  options.at_once = 1;
+  options.messages = 1;
+  server = start_process([&] { return serve(options, shared->server, shared->orders); });
   await_progress([] { return shared->server.ready.load(); });
-  client = start_process([&] { return call(ways, shared->client, shared->orders); });
+  client = start_process([&] { return call(options, shared->client, shared->orders); });
   cycle(cycles);
   shared->orders.stop = true;
   watcher.close();

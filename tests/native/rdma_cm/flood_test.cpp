@@ -93,7 +93,7 @@ class Stranger {
 
  private:
   struct Nobody final : soft::PacketTap {
-    void write(Way, const roce::IcrcAddresses&, uint8_t, uint8_t, std::span<const std::byte>) override {}
+    void write(Direction, const roce::IcrcAddresses&, uint8_t, uint8_t, std::span<const std::byte>) override {}
   };
 
   soft::OwnedFd socket_;
@@ -130,9 +130,9 @@ bool let_it_follow() {
   return true;
 }
 
-pid_t begin(PartyEnd (*live)(const PartyWays&, PartyNews&, const PartyOrders&), const PartyWays& ways,
+pid_t begin(PartyEnd (*live)(const PartyOptions&, PartyNews&, const PartyOrders&), const PartyOptions& options,
             PartyNews& news) {
-  return start_process([&] { return live(ways, news, shared->orders); });
+  return start_process([&] { return live(options, news, shared->orders); });
 }
 
 void flood() {
@@ -217,18 +217,18 @@ int listen_often() {
 
 int main() {
   shared = prepare_stage<Shared>();
-  PartyWays ways;
-  ways.at_once = 1;
-  ways.port = kPort;
-  const pid_t server = begin(serve, ways, shared->server);
-  PartyWays flooded_ways = ways;
-  flooded_ways.port = kFloodedPort;
-  flooded_ways.calm = false;
-  const pid_t flooded = begin(serve, flooded_ways, shared->flooded);
+  PartyOptions options;
+  options.at_once = 1;
+  options.port = kPort;
+  const pid_t server = begin(serve, options, shared->server);
+  PartyOptions flooded_options = options;
+  flooded_options.port = kFloodedPort;
+  flooded_options.calm = false;
+  const pid_t flooded = begin(serve, flooded_options, shared->flooded);
   await(kPatience, [] { return shared->server.ready && shared->flooded.ready; });
-  const pid_t client = begin(call, ways, shared->client);
+  const pid_t client = begin(call, options, shared->client);
   if (!await(kPatience, [] { return shared->client.done > 5; })) failed("no connection", shared->client.problem);
-  const pid_t sharing = begin(call, flooded_ways, shared->sharing);
+  const pid_t sharing = begin(call, flooded_options, shared->sharing);
   if (!await(kPatience, [] { return shared->sharing.done > 1; })) failed("no connection", shared->sharing.problem);
   flood();
   if (!ends_with(start_process(listen_often), 0)) failed("a thousand listeners");

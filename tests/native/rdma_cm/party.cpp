@@ -46,8 +46,8 @@ struct Link {
 
 class Party {
  public:
-  Party(const PartyWays& ways, PartyNews& news, const PartyOrders& orders)
-      : ways_(ways), news_(news), orders_(orders), seed_(static_cast<unsigned>(getpid())) {}
+  Party(const PartyOptions& options, PartyNews& news, const PartyOrders& orders)
+      : options_(options), news_(news), orders_(orders), seed_(static_cast<unsigned>(getpid())) {}
 
   PartyEnd run(bool server) {
     bool good = open() && (!server || listen());
@@ -78,7 +78,7 @@ class Party {
   sockaddr_in address() const {
     sockaddr_in in = {};
     in.sin_family = AF_INET;
-    in.sin_port = htons(ways_.port);
+    in.sin_port = htons(options_.port);
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return in;
   }
@@ -96,10 +96,11 @@ class Party {
     return true;
   }
 
-  bool finished() const { return ways_.connections != 0 && links_.empty() && begun_ == ways_.connections; }
+  bool finished() const { return options_.connections != 0 && links_.empty() && begun_ == options_.connections; }
 
   bool begin_some() {
-    while (links_.size() < ways_.at_once && !orders_.rest && (ways_.connections == 0 || begun_ < ways_.connections)) {
+    while (links_.size() < options_.at_once && !orders_.rest &&
+           (options_.connections == 0 || begun_ < options_.connections)) {
       rdma_cm_id* id;
       begun_++;
       if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0) return call_failed(nullptr, "rdma_create_id");
@@ -123,7 +124,7 @@ class Party {
   }
 
   // A party that is told to stop leaves in the middle of connecting. Its peer may notice before it is told itself.
-  bool calm() const { return ways_.calm && !orders_.stop; }
+  bool calm() const { return options_.calm && !orders_.stop; }
 
   // A call for this connection has failed, which only a kill or such an end excuses. The connection is over.
   bool call_failed(Link* link, const char* what) {
@@ -227,7 +228,7 @@ class Party {
         return link.server || send(link);
       case RDMA_CM_EVENT_REJECTED:
         // Rejected by the server, or because nobody listens.
-        if (ways_.calm && !link.server && event.status == 28 && ways_.reject_one_in != 0) {
+        if (options_.calm && !link.server && event.status == 28 && options_.reject_one_in != 0) {
           end(link);
           return true;
         }
@@ -241,7 +242,7 @@ class Party {
         // The client decides when to disconnect.
         if (!link.server && phase != Phase::kDisconnect) return over(link, "disconnected");
         // In kConnect, too: if the RTU got lost, the first that rdma_cm hears of the connection is its end.
-        if (link.server && link.messages < ways_.messages) return over(link, "disconnected too early");
+        if (link.server && link.messages < options_.messages) return over(link, "disconnected too early");
         if (link.server) rdma_disconnect(link.id);
         end(link);
         return true;
@@ -255,7 +256,7 @@ class Party {
   }
 
   bool take_request(rdma_cm_id* id) {
-    if (ways_.reject_one_in != 0 && static_cast<uint32_t>(rand_r(&seed_)) % ways_.reject_one_in == 0) {
+    if (options_.reject_one_in != 0 && static_cast<uint32_t>(rand_r(&seed_)) % options_.reject_one_in == 0) {
       const bool told = rdma_reject(id, nullptr, 0) == 0 || call_failed(nullptr, "rdma_reject");
       rdma_destroy_id(id);
       return told;
@@ -278,7 +279,7 @@ class Party {
     const double time = now();
     for (auto at = links_.begin(); at != links_.end();) {
       Link& link = *at++;
-      if (time - link.since > ways_.patience) {
+      if (time - link.since > options_.patience) {
         return fail("a %s hangs in phase %d", link.server ? "server" : "client", static_cast<int>(link.phase));
       }
       if (link.phase == Phase::kPause && time >= link.until) {
@@ -309,11 +310,11 @@ class Party {
       if (link.server) {
         if (!send(link)) return false;
         link.messages++;
-      } else if (++link.messages < ways_.messages) {
+      } else if (++link.messages < options_.messages) {
         if (!send(link)) return false;
       } else {
         link.phase = Phase::kPause;
-        const uint32_t most = ways_.most_pause_ms + 1;
+        const uint32_t most = options_.most_pause_ms + 1;
         link.until = now() + static_cast<double>(static_cast<uint32_t>(rand_r(&seed_)) % most) / 1000;
       }
     }
@@ -329,7 +330,7 @@ class Party {
     return rdma_disconnect(link.id) == 0 || call_failed(&link, "rdma_disconnect");
   }
 
-  const PartyWays ways_;
+  const PartyOptions options_;
   PartyNews& news_;
   const PartyOrders& orders_;
   unsigned seed_;
@@ -341,12 +342,12 @@ class Party {
 
 }  // namespace
 
-PartyEnd serve(const PartyWays& ways, PartyNews& news, const PartyOrders& orders) {
-  return Party(ways, news, orders).run(true);
+PartyEnd serve(const PartyOptions& options, PartyNews& news, const PartyOrders& orders) {
+  return Party(options, news, orders).run(true);
 }
 
-PartyEnd call(const PartyWays& ways, PartyNews& news, const PartyOrders& orders) {
-  return Party(ways, news, orders).run(false);
+PartyEnd call(const PartyOptions& options, PartyNews& news, const PartyOrders& orders) {
+  return Party(options, news, orders).run(false);
 }
 
 }  // namespace dapple::tests

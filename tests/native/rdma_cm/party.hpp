@@ -32,7 +32,7 @@ struct PartyOrders {
   std::atomic<bool> rest{false};  // begin no connection
 };
 
-struct PartyWays {
+struct PartyOptions {
   uint16_t port = 7174;
   uint32_t at_once = 3;        // a client's simultaneous connections
   uint64_t connections = 0;    // a client ends after this number of connections; 0: it goes on
@@ -46,7 +46,7 @@ struct PartyWays {
 // The end of a party.
 enum PartyEnd : int { kPartyStopped = 0, kPartyFailed = 12 };
 
-PartyEnd serve(const PartyWays& ways, PartyNews& news, const PartyOrders& orders);
-PartyEnd call(const PartyWays& ways, PartyNews& news, const PartyOrders& orders);
+PartyEnd serve(const PartyOptions& options, PartyNews& news, const PartyOrders& orders);
+PartyEnd call(const PartyOptions& options, PartyNews& news, const PartyOrders& orders);
 
 }  // namespace dapple::tests

@@ -21,7 +21,7 @@
 #include <span>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/way_messages.hpp"
+#include "provider/member/transport_messages.hpp"
 #include "provider/soft/links/links.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/verbs/placement_rig.hpp"
@@ -177,11 +177,11 @@ Right right_of_sender() {
   soft::Problem problem;
   static const auto link = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
   const uint32_t slot = placement_stage->qpn[1] >> 16, senders = placement_stage->qpn[0] >> 16;
-  soft::WaysReply reply;
-  if (link == nullptr || !link->ways(slot, 0, reply, problem) || reply.slot != slot) return Right::kNone;
-  const soft::WayRow* begin = reply.rows;
-  const soft::WayRow* end = begin + std::min(reply.count, soft::WaysReply::kRows);
-  const auto* row = std::find_if(begin, end, [&](const soft::WayRow& each) { return each.slot == senders; });
+  soft::TransportsReply reply;
+  if (link == nullptr || !link->transports(slot, 0, reply, problem) || reply.slot != slot) return Right::kNone;
+  const soft::TransportRow* begin = reply.rows;
+  const soft::TransportRow* end = begin + std::min(reply.count, soft::TransportsReply::kRows);
+  const auto* row = std::find_if(begin, end, [&](const soft::TransportRow& each) { return each.slot == senders; });
   return row == end ? Right::kNone : row->right;
 }
 

@@ -16,7 +16,7 @@ using dapple::sim::Machine;
 using dapple::sim::Order;
 using dapple::sim::Site;
 
-// The thread acts as the device, whose accesses nobody checks (provider/soft/memory/unseen_access.hpp).
+// The thread acts as the device, whose accesses nobody checks (provider/soft/memory/tsan_ignore.hpp).
 thread_local int unseen = 0;
 
 void plain_read(const void* at, size_t size, Site site) {

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "provider/member/wire_counters.hpp"
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/same_host/ring.hpp"
 #include "tests/sim/threads/scenarios.hpp"
@@ -51,7 +51,7 @@ struct World {
   RingMemory writers_memory, readers_memory;
   RingWriter writer{writers_memory};
   RingReader reader{readers_memory};
-  BriefMutex mutex{LockRank::kRing};  // of the writer
+  BiasedMutex mutex{LockRank::kRing};  // of the writer
   Counter sent;
   const int reader_event = eventfd(0, 0), writer_event = eventfd(0, 0);
   uint32_t writers = 1;
@@ -106,7 +106,7 @@ class Writer {
 
   // False: there is no room.
   bool post() {
-    const BriefLock lock(w_.mutex);
+    const BiasedLock lock(w_.mutex);
     if (sim_host()->below(8) == 0) w_.writer.reserve(1 + sim_host()->below(100), kAddresses[0]);
     if (sim_host()->below(2) == 0) return put(true);
     bool room = true;
@@ -123,7 +123,7 @@ class Writer {
     }
     bool full = false;
     {
-      const BriefLock lock(w_.mutex);
+      const BiasedLock lock(w_.mutex);
       full = w_.writer.wait_for_room();
     }
     if (full) wait_for(w_.writer_event);

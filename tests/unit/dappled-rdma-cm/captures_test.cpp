@@ -35,7 +35,7 @@ struct Files {
   }
   void write() {
     const std::byte packet[kPacket] = {};
-    captures.write(soft::PacketTap::Way::kSent, {}, 0, 64, packet);
+    captures.write(soft::PacketTap::Direction::kSent, {}, 0, 64, packet);
   }
 };
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "provider/soft/memory/memory_table.hpp"
-#include "provider/soft/memory/unseen_access.hpp"
+#include "provider/soft/memory/tsan_ignore.hpp"
 #include "tests/unit/provider-soft/placement_rig.hpp"
 
 using namespace dapple::soft;

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
@@ -28,8 +28,8 @@ Mutex one_of_family{LockRank::kPostedSends};
 Mutex another_of_family{LockRank::kPostedSends};
 Mutex one_of_program{LockRank::kPolling};
 Mutex another_of_program{LockRank::kPosting};
-BriefMutex receiving{LockRank::kReceiving};
-BriefMutex queue_pair{LockRank::kQueuePair};
+BiasedMutex receiving{LockRank::kReceiving};
+BiasedMutex queue_pair{LockRank::kQueuePair};
 
 // The signal that ends a child which does this; 0 if it comes to its end.
 template <typename Action>
@@ -93,14 +93,14 @@ void lock__after_an_unlock__goes_on(void**) {
                    0);
 }
 
-void lock__brief_ones_against_the_order__dies(void**) {
+void lock__biased_ones_against_the_order__dies(void**) {
   assert_int_equal(end_of([] {
-                     const BriefLock lock(queue_pair);
-                     const BriefLock inner(receiving);
+                     const BiasedLock lock(queue_pair);
+                     const BiasedLock inner(receiving);
                    }),
                    SIGABRT);
   assert_int_equal(end_of([] {
-                     const BriefLock lock(queue_pair);
+                     const BiasedLock lock(queue_pair);
                      if (receiving.try_lock()) receiving.unlock();
                    }),
                    SIGABRT);
@@ -108,19 +108,19 @@ void lock__brief_ones_against_the_order__dies(void**) {
   assert_int_equal(end_of([] {
                      prepare_heavy_barriers();
                      for (int i = 0; i < 1000; ++i) {
-                       const BriefLock outer(receiving);
-                       const BriefLock inner(queue_pair);
+                       const BiasedLock outer(receiving);
+                       const BiasedLock inner(queue_pair);
                      }
-                     const BriefLock lock(queue_pair);
-                     const BriefLock inner(receiving);
+                     const BiasedLock lock(queue_pair);
+                     const BiasedLock inner(receiving);
                    }),
                    SIGABRT);
 }
 
-void lock__brief_ones_in_order__goes_on(void**) {
+void lock__biased_ones_in_order__goes_on(void**) {
   assert_int_equal(end_of([] {
-                     const BriefLock lock(receiving);
-                     const BriefLock inner(queue_pair);
+                     const BiasedLock lock(receiving);
+                     const BiasedLock inner(queue_pair);
                      assert_held(receiving);
                      assert_held(queue_pair);
                    }),
@@ -166,7 +166,7 @@ void assert_held__by_another_thread_or_nobody__dies(void**) {
   assert_int_equal(end_of([] { assert_held(first); }), SIGABRT);
   assert_int_equal(end_of([] { assert_held(receiving); }), SIGABRT);
   assert_int_equal(end_of([] {
-                     const BriefLock lock(receiving);
+                     const BiasedLock lock(receiving);
                      std::thread([] { assert_held(receiving); }).join();
                    }),
                    SIGABRT);
@@ -181,8 +181,8 @@ int main() {
       cmocka_unit_test(lock__two_of_one_rank__dies),
       cmocka_unit_test(try_lock__against_the_order__dies),
       cmocka_unit_test(lock__after_an_unlock__goes_on),
-      cmocka_unit_test(lock__brief_ones_against_the_order__dies),
-      cmocka_unit_test(lock__brief_ones_in_order__goes_on),
+      cmocka_unit_test(lock__biased_ones_against_the_order__dies),
+      cmocka_unit_test(lock__biased_ones_in_order__goes_on),
       cmocka_unit_test(lock__a_family__only_around_a_fork),
       cmocka_unit_test(lock__a_programs_lock__before_all_others),
       cmocka_unit_test(unlock__by_another_thread__dies),

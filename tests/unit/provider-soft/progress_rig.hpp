@@ -22,7 +22,7 @@ namespace dapple::tests {
 // Does what a test wants, and asserts that its caller has the queue pair's lock.
 class NotedEngine final : public roce::QueuePair {
  public:
-  explicit NotedEngine(const soft::BriefMutex& mutex) : mutex_(mutex) {}
+  explicit NotedEngine(const soft::BiasedMutex& mutex) : mutex_(mutex) {}
 
   uint32_t received = 0, transmitted = 0, expired = 0, flushed = 0;
   uint32_t packets = 0;  // that transmit() writes
@@ -59,7 +59,7 @@ class NotedEngine final : public roce::QueuePair {
   uint64_t outstanding_sends() const override { return 0; }
 
  private:
-  const soft::BriefMutex& mutex_;
+  const soft::BiasedMutex& mutex_;
 };
 
 class WireToNowhere final : public soft::Wire {

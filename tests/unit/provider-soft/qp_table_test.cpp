@@ -13,7 +13,7 @@ using namespace dapple::soft;
 namespace {
 
 constexpr uint32_t kFirst = 5 << 16;
-BriefMutex receiving{LockRank::kReceiving};
+BiasedMutex receiving{LockRank::kReceiving};
 
 // A packet for a number that was just given finds no queue pair without an engine.
 void finds_open_queue_pairs_only(void**) {

@@ -12,14 +12,14 @@ using namespace dapple::soft;
 namespace {
 
 bool add(Ready& ready, Qp& qp) {
-  const BriefLock lock(qp.mutex);
+  const BiasedLock lock(qp.mutex);
   return ready.add(qp);
 }
 
 // Its turn begins and ends.
 void have_turn(Qp& qp) {
   {
-    const BriefLock lock(qp.mutex);
+    const BiasedLock lock(qp.mutex);
     Ready::began(qp);
   }
   QpTable::unpin(qp);

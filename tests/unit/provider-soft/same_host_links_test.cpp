@@ -56,9 +56,9 @@ struct Process {
   OwnedFd lease{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   SameHostCounters counters;
   Sink sink;
-  WayTable ways;
+  TransportTable transports;
   SameHostLinks links;
-  Way way = Way::kNone;  // by the last get()
+  Transport transport = Transport::kNone;  // by the last get()
 
   explicit Process(uint32_t slot, uint64_t most_bytes = UINT64_MAX) {
     sockaddr_un address;
@@ -67,10 +67,10 @@ struct Process {
     int tries = 0;
     while (bind(lease.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 && ++tries < 5000) usleep(1000);
     assert_int_not_equal(tries, 5000);
-    assert_true(links.open(slot, lease.get(), counters, ways, most_bytes) == Way::kSharedMemory);
+    assert_true(links.open(slot, lease.get(), counters, transports, most_bytes) == Transport::kSharedMemory);
     assert_true(links.fd() >= 0);
   }
-  RingTo* get(uint32_t slot) { return links.get(slot, way); }
+  RingTo* get(uint32_t slot) { return links.get(slot, transport); }
   // On a thread of its own, as the locks of the other process, which this one may hold, are not its own.
   size_t receive() {
     size_t count = 0;
@@ -111,11 +111,11 @@ void greet(const OwnedFd& socket, const RingHello& hello, int file) {
 }
 
 // Tells whether the other end has closed. `why`: the reason that it sent before.
-bool closed(const OwnedFd& socket, Way* why = nullptr) {
+bool closed(const OwnedFd& socket, Transport* why = nullptr) {
   uint8_t byte = 0;
   ssize_t size;
   while ((size = recv(socket.get(), &byte, 1, MSG_DONTWAIT)) == 1) {
-    if (why != nullptr) *why = static_cast<Way>(byte);
+    if (why != nullptr) *why = static_cast<Transport>(byte);
   }
   return size == 0 || errno == ECONNRESET;
 }
@@ -123,25 +123,25 @@ bool closed(const OwnedFd& socket, Way* why = nullptr) {
 void get__nobody_listens__null(void**) {
   Process one(kOneSlot);
   assert_null(one.get(kOtherSlot));
-  assert_true(one.way == Way::kPeerTakesNone);
+  assert_true(one.transport == Transport::kPeerTakesNone);
 }
 
 void get__impossible_slot__null(void**) {
   Process one(kOneSlot);
   assert_null(one.get(kOneSlot));
-  assert_true(one.way == Way::kSameProcess);
+  assert_true(one.transport == Transport::kSameProcess);
   for (const uint32_t slot : {0U, kMaxSlots, UINT32_MAX}) {
     assert_null(one.get(slot));
-    assert_true(one.way == Way::kPeerTakesNone);
+    assert_true(one.transport == Transport::kPeerTakesNone);
   }
 }
 
 void get__closed__null_for_that_reason(void**) {
   SameHostLinks links;
-  links.stay_closed(Way::kFaults);
-  Way way = Way::kNone;
-  assert_null(links.get(kOtherSlot, way));
-  assert_true(way == Way::kFaults);
+  links.stay_closed(Transport::kFaults);
+  Transport transport = Transport::kNone;
+  assert_null(links.get(kOtherSlot, transport));
+  assert_true(transport == Transport::kFaults);
 }
 
 void get__descriptors_run_out__null_for_that_reason(void**) {
@@ -156,11 +156,11 @@ void get__descriptors_run_out__null_for_that_reason(void**) {
     RingTo* ring = one.get(kOtherSlot);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_null(ring);
-    assert_true(one.way == Way::kNoDescriptor);
+    assert_true(one.transport == Transport::kNoDescriptor);
   }
   RingTo* ring = one.get(kOtherSlot);
   assert_non_null(ring);
-  assert_true(one.way == Way::kSharedMemory);
+  assert_true(one.transport == Transport::kSharedMemory);
   one.links.put(ring);
 }
 
@@ -175,7 +175,7 @@ void get__files_may_not_be_as_large__null_for_lack_of_memory(void**) {
   RingTo* ring = one.get(kOtherSlot);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
   assert_null(ring);
-  assert_true(one.way == Way::kNoMemory);
+  assert_true(one.transport == Transport::kNoMemory);
 }
 
 void get__twice__one_ring(void**) {
@@ -356,7 +356,7 @@ void reader_ends__ring_is_broken_and_a_new_one_is_made(void**) {
   assert_true(one.has_event());
   one.links.attend();
   assert_true(ring->broken());
-  assert_true(ring->end() == Way::kPeerGone);
+  assert_true(ring->end() == Transport::kPeerGone);
   assert_false(one.has_event());
   assert_null(one.get(kOtherSlot));
   Process next(kOtherSlot);
@@ -388,9 +388,9 @@ void attend__wrong_greeting__closed(void**) {
       greet(peer, hello, i == 3 ? -1 : i == 4 ? file.get() : ring_file.get());
     }
     one.links.attend();
-    Way why = Way::kNone;
+    Transport why = Transport::kNone;
     assert_true(closed(peer, &why));
-    assert_true(why == (i == 1 || i == 2 ? Way::kOtherRelease : Way::kPeerTakesNone));
+    assert_true(why == (i == 1 || i == 2 ? Transport::kOtherRelease : Transport::kPeerTakesNone));
   }
   const OwnedFd peer = connect_to(kOneSlot);
   greet(peer, {}, ring_file.get());
@@ -426,9 +426,9 @@ void attend__no_descriptor_left__the_connection_is_closed(void**) {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
     one.links.attend();
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    Way why = Way::kNone;
+    Transport why = Transport::kNone;
     assert_true(closed(peer, &why));
-    assert_true(why == Way::kPeerNoDescriptor);
+    assert_true(why == Transport::kPeerNoDescriptor);
     assert_false(one.has_event());
   }
   Process other(kOtherSlot);
@@ -539,9 +539,9 @@ void reader_executes_another_program__ring_ends(void**) {
 }
 
 void get__cap_is_reached__null_until_a_ring_is_given_back(void**) {
-  const auto pages = std::make_unique<SlotWays>();
+  const auto pages = std::make_unique<SlotTransports>();
   Process one(kOneSlot, 2 * RingMemory::kFileBytes - 1);
-  one.ways.open(*pages);
+  one.transports.open(*pages);
   Process third(kThirdSlot);
   RingTo* ring = nullptr;
   {
@@ -550,13 +550,13 @@ void get__cap_is_reached__null_until_a_ring_is_given_back(void**) {
     assert_non_null(ring);
     assert_int_equal(pages->ring_bytes.value(), RingMemory::kFileBytes);
     assert_null(one.get(kThirdSlot));
-    assert_true(one.way == Way::kCap);
+    assert_true(one.transport == Transport::kCap);
     other.links.close_in_child();
   }
   while (one.has_event()) one.links.attend();
   // A queue pair still has it.
   assert_null(one.get(kThirdSlot));
-  assert_true(one.way == Way::kCap);
+  assert_true(one.transport == Transport::kCap);
   one.links.put(ring);
   assert_int_equal(pages->ring_bytes.value(), 0);
   ring = one.get(kThirdSlot);
@@ -566,15 +566,15 @@ void get__cap_is_reached__null_until_a_ring_is_given_back(void**) {
 
 // The reason reaches the writer, and its table.
 void ring_is_refused__writer_knows_why(void**) {
-  const auto pages = std::make_unique<SlotWays>();
+  const auto pages = std::make_unique<SlotTransports>();
   Process one(kOneSlot), other(kOtherSlot);
-  one.ways.open(*pages);
+  one.transports.open(*pages);
   RingTo* ring = one.get(kOtherSlot);
-  WayRow row;
+  TransportRow row;
   row.slot = kOtherSlot;
-  row.way = Way::kSharedMemory;
+  row.transport = Transport::kSharedMemory;
   row.ring = ring->number();
-  const uint32_t place = one.ways.take(row);
+  const uint32_t place = one.transports.take(row);
   rlimit limit;
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
   rlimit none_left = limit;
@@ -585,11 +585,11 @@ void ring_is_refused__writer_knows_why(void**) {
   // Before attend() has seen it.
   RingTo* next = one.get(kOtherSlot);
   assert_true(ring->broken());
-  assert_true(ring->end() == Way::kPeerNoDescriptor);
+  assert_true(ring->end() == Transport::kPeerNoDescriptor);
   assert_ptr_not_equal(next, ring);
   assert_true(pages->rows[0].read(row));
-  assert_true(row.way == Way::kPeerNoDescriptor);
-  one.ways.leave(place);
+  assert_true(row.transport == Transport::kPeerNoDescriptor);
+  one.transports.leave(place);
   one.links.put(ring);
   one.links.put(next);
 }
@@ -602,7 +602,7 @@ void peer_sends_impossible_reason__writer_takes_it_for_gone(void**) {
   const socklen_t size = address_of(kOtherSlot, address);
   assert_int_equal(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   assert_int_equal(listen(listener.get(), 8), 0);
-  for (const auto reason : {Way::kSharedMemory, Way::kCount, static_cast<Way>(255)}) {
+  for (const auto reason : {Transport::kSharedMemory, Transport::kCount, static_cast<Transport>(255)}) {
     for (const bool attended : {false, true}) {
       RingTo* ring = one.get(kOtherSlot);
       assert_non_null(ring);
@@ -612,7 +612,7 @@ void peer_sends_impossible_reason__writer_takes_it_for_gone(void**) {
       RingTo* next = one.get(kOtherSlot);
       assert_ptr_not_equal(next, ring);
       assert_true(ring->broken());
-      assert_true(ring->end() == Way::kPeerGone);
+      assert_true(ring->end() == Transport::kPeerGone);
       one.links.put(ring);
       peer = OwnedFd(accept(listener.get(), nullptr, nullptr));
       peer.reset();
@@ -633,9 +633,9 @@ void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   assert_true(write(ring, 8, 1));
   memset(memory.data(), 0xFF, kRingBytes);
   assert_int_equal(one.receive(), 1);
-  Way why = Way::kNone;
+  Transport why = Transport::kNone;
   assert_true(closed(hostile, &why));
-  assert_true(why == Way::kOverwritten);
+  assert_true(why == Transport::kOverwritten);
   assert_int_equal(one.counters.broken.value(), 1);
   assert_true(write(ring, 8, 1));
   assert_int_equal(one.receive(), 1);
@@ -666,8 +666,8 @@ void shake_hands(Process& writer, Process& reader) {
   }
 }
 
-Right right_in(const SlotWays& pages) {
-  WayRow row;
+Right right_in(const SlotTransports& pages) {
+  TransportRow row;
   return pages.rows[0].read(row) ? row.right : Right::kNone;
 }
 
@@ -675,15 +675,15 @@ Right right_in(const SlotWays& pages) {
 void attend__writer_proves_its_right__gets_the_table(void**) {
   Publication of_one, of_other;
   assert_true(of_one.open() && of_other.open());
-  const auto pages = std::make_unique<SlotWays>();
+  const auto pages = std::make_unique<SlotTransports>();
   Process one(kOneSlot), other(kOtherSlot);
   one.links.place_by(of_one);
   other.links.place_by(of_other);
-  other.ways.open(*pages);
-  WayRow row;
+  other.transports.open(*pages);
+  TransportRow row;
   row.slot = kOneSlot;
-  row.way = Way::kSharedMemory;
-  other.ways.take(row);
+  row.transport = Transport::kSharedMemory;
+  other.transports.take(row);
   RingTo* ring = one.get(kOtherSlot);
   assert_int_equal(right_in(*pages), Right::kNone);
   assert_int_equal(other.receive(), 0);
@@ -701,18 +701,18 @@ void attend__one_end_places_nothing__right_has_the_reason(void**) {
   for (const bool reader_is_off : {true, false}) {
     Publication publication;
     assert_true(publication.open());
-    const auto pages = std::make_unique<SlotWays>();
+    const auto pages = std::make_unique<SlotTransports>();
     Process one(kOneSlot), other(kOtherSlot);
     (reader_is_off ? one : other).links.place_by(publication);
-    other.ways.open(*pages);
-    WayRow row;
+    other.transports.open(*pages);
+    TransportRow row;
     row.slot = kOneSlot;
-    row.way = Way::kSharedMemory;
+    row.transport = Transport::kSharedMemory;
     RingTo* ring = one.get(kOtherSlot);
     shake_hands(one, other);
     assert_int_equal(other.receive(), 0);
     // A row that comes later has the right, too.
-    other.ways.take(row);
+    other.transports.take(row);
     assert_int_equal(right_in(*pages), reader_is_off ? Right::kOff : Right::kPeerOff);
     assert_false(ring->peer_memory().usable());
     one.links.put(ring);
@@ -723,14 +723,14 @@ void attend__one_end_places_nothing__right_has_the_reason(void**) {
 void attend__writer_proves_nothing__no_descriptor(void**) {
   Publication publication;
   assert_true(publication.open());
-  const auto pages = std::make_unique<SlotWays>();
+  const auto pages = std::make_unique<SlotTransports>();
   Process one(kOneSlot);
   one.links.place_by(publication);
-  one.ways.open(*pages);
-  WayRow row;
+  one.transports.open(*pages);
+  TransportRow row;
   row.slot = kOtherSlot;
-  row.way = Way::kSharedMemory;
-  one.ways.take(row);
+  row.transport = Transport::kSharedMemory;
+  one.transports.take(row);
   for (const Right claim : {Right::kNone, Right::kGranted, Right::kRefused, static_cast<Right>(4711)}) {
     OwnedFd file;
     RingMemory memory;
@@ -810,9 +810,9 @@ void receive__overwritten_ring_of_a_peer_that_copies__revoke_waits_for_the_copy(
   word.store(announced(ticket, 0));
   memset(memory.data(), 0xFF, kRingBytes);
   assert_int_equal(one.receive(), 0);
-  Way why = Way::kNone;
+  Transport why = Transport::kNone;
   assert_true(closed(peer, &why));
-  assert_true(why == Way::kOverwritten);
+  assert_true(why == Transport::kOverwritten);
   std::atomic<bool> revoked{false};
   std::thread revoking([&] {
     publication.revoke_key(ticket);

@@ -35,7 +35,7 @@ int drop_rig(void** state) {
 }
 
 bool schedule(Rig& rig, Qp& qp, Time deadline) {
-  const BriefLock lock(qp.mutex);
+  const BiasedLock lock(qp.mutex);
   return rig.timers.schedule(qp, deadline);
 }
 

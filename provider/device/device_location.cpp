@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/device/device_place.hpp"
+#include "provider/device/device_location.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -26,17 +26,17 @@ bool is_host_bridge(std::string_view name) {
 
 }  // namespace
 
-DevicePlace find_device(const Path& ibdev) {
-  DevicePlace place;
-  if (ibdev.empty() || !place.hardware.resolve(ibdev + "/device")) return place;
+DeviceLocation find_device(const Path& ibdev) {
+  DeviceLocation location;
+  if (ibdev.empty() || !location.hardware.resolve(ibdev + "/device")) return location;
   // Walks upwards from the device: if a PCI domain lies within another one, the inner domain is the device's.
-  for (Path path = place.hardware; !path.empty() && path.name() != "devices"; path.go_up()) {
-    if (place.pci_function.empty() && is_function(path.name())) place.pci_function = path;
-    if (place.pci_function.empty() || !is_host_bridge(path.name())) continue;
-    place.host_bridge = path;
-    return place;
+  for (Path path = location.hardware; !path.empty() && path.name() != "devices"; path.go_up()) {
+    if (location.pci_function.empty() && is_function(path.name())) location.pci_function = path;
+    if (location.pci_function.empty() || !is_host_bridge(path.name())) continue;
+    location.host_bridge = path;
+    return location;
   }
-  return place;
+  return location;
 }
 
 }  // namespace dapple::provider

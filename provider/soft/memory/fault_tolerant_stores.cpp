@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/memory/careful_stores.hpp"
+#include "provider/soft/memory/fault_tolerant_stores.hpp"
 
 #include <errno.h>
 #include <sys/uio.h>
@@ -10,7 +10,7 @@
 
 namespace dapple::soft {
 
-void store_carefully(std::byte* to, const std::byte* from, size_t size) {
+void store_tolerating_faults(std::byte* to, const std::byte* from, size_t size) {
   const iovec source = {const_cast<std::byte*>(from), size};
   const iovec target = {to, size};
   if (process_vm_writev(getpid(), &source, 1, &target, 1, 0) >= 0 || errno == EFAULT) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/links/way_table.hpp"
+#include "provider/soft/links/transport_table.hpp"
 
 #include <cassert>
 #include <cstring>
@@ -8,57 +8,57 @@
 namespace dapple::soft {
 namespace {
 
-bool same_key(const WayRow& row, const WayRow& key) {
-  return row.slot == key.slot && row.way == key.way && row.ring == key.ring &&
+bool same_key(const TransportRow& row, const TransportRow& key) {
+  return row.slot == key.slot && row.transport == key.transport && row.ring == key.ring &&
          memcmp(row.source, key.source, sizeof row.source) == 0 &&
          memcmp(row.destination, key.destination, sizeof row.destination) == 0;
 }
 
 }  // namespace
 
-void WayTable::open(SlotWays& shared) {
+void TransportTable::open(SlotTransports& shared) {
   const std::lock_guard lock(mutex_);
   shared_ = &shared;
   shared.ring_bytes.set(0);
   shared.most_ring_bytes.set(0);
   shared.unlisted_queue_pairs.set(0);
-  shared.no_rings.store(Way::kNone, std::memory_order_relaxed);
+  shared.no_rings.store(Transport::kNone, std::memory_order_relaxed);
   // An owner that was killed may have left a row half written.
   for (uint32_t i = 0, end = end_of_rows(shared); i < end; i++) shared.rows[i].reset();
   shared.end.store(0, std::memory_order_release);
 }
 
-void WayTable::set_no_rings(Way why) {
+void TransportTable::set_no_rings(Transport why) {
   const std::lock_guard lock(mutex_);
   if (shared_ != nullptr) shared_->no_rings.store(why, std::memory_order_relaxed);
 }
 
-void WayTable::set_most_ring_bytes(uint64_t most) {
+void TransportTable::set_most_ring_bytes(uint64_t most) {
   const std::lock_guard lock(mutex_);
   if (shared_ != nullptr) shared_->most_ring_bytes.set(most);
 }
 
-void WayTable::add_ring_bytes(int64_t bytes) {
+void TransportTable::add_ring_bytes(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   assert(bytes >= 0 || ring_bytes_ >= static_cast<uint64_t>(-bytes));
   ring_bytes_ += static_cast<uint64_t>(bytes);
   if (shared_ != nullptr) shared_->ring_bytes.set(ring_bytes_);
 }
 
-uint32_t WayTable::take(const WayRow& key) {
+uint32_t TransportTable::take(const TransportRow& key) {
   const std::lock_guard lock(mutex_);
-  uint32_t free = kMaxWayRows;
+  uint32_t free = kMaxTransportRows;
   for (uint32_t i = 0; i < end_; i++) {
     if (rows_[i].queue_pairs == 0) {
-      if (free == kMaxWayRows) free = i;
+      if (free == kMaxTransportRows) free = i;
     } else if (same_key(rows_[i], key)) {
       rows_[i].queue_pairs++;
       publish(i);
       return i + 1;
     }
   }
-  if (free == kMaxWayRows && end_ < kMaxWayRows) free = end_++;
-  if (free == kMaxWayRows) {
+  if (free == kMaxTransportRows && end_ < kMaxTransportRows) free = end_++;
+  if (free == kMaxTransportRows) {
     count_unlisted(unlisted_ + 1);
     return kUnlisted;
   }
@@ -70,7 +70,7 @@ uint32_t WayTable::take(const WayRow& key) {
   return free + 1;
 }
 
-void WayTable::leave(uint32_t place) {
+void TransportTable::leave(uint32_t place) {
   if (place == 0) return;
   const std::lock_guard lock(mutex_);
   assert(place != kUnlisted || unlisted_ > 0);
@@ -82,17 +82,17 @@ void WayTable::leave(uint32_t place) {
   assert(end_ == 0 || rows_[end_ - 1].queue_pairs > 0);
 }
 
-void WayTable::end_ring(uint32_t ring, Way why) {
-  assert(ring != 0 && why != Way::kSharedMemory);
+void TransportTable::end_ring(uint32_t ring, Transport why) {
+  assert(ring != 0 && why != Transport::kSharedMemory);
   const std::lock_guard lock(mutex_);
   for (uint32_t i = 0; i < end_; i++) {
-    if (rows_[i].queue_pairs == 0 || rows_[i].ring != ring || rows_[i].way != Way::kSharedMemory) continue;
-    rows_[i].way = why;
+    if (rows_[i].queue_pairs == 0 || rows_[i].ring != ring || rows_[i].transport != Transport::kSharedMemory) continue;
+    rows_[i].transport = why;
     publish(i);
   }
 }
 
-void WayTable::set_right(uint32_t slot, Right right) {
+void TransportTable::set_right(uint32_t slot, Right right) {
   if (slot == 0 || slot >= kMaxSlots) return;
   const std::lock_guard lock(mutex_);
   rights_[slot] = right;
@@ -103,15 +103,15 @@ void WayTable::set_right(uint32_t slot, Right right) {
   }
 }
 
-void WayTable::count_unlisted(uint64_t count) {
+void TransportTable::count_unlisted(uint64_t count) {
   assert_held(mutex_);
   unlisted_ = count;
   if (shared_ != nullptr) shared_->unlisted_queue_pairs.set(count);
 }
 
-void WayTable::publish(uint32_t index) {
+void TransportTable::publish(uint32_t index) {
   assert_held(mutex_);
-  assert(index < kMaxWayRows);
+  assert(index < kMaxTransportRows);
   if (shared_ == nullptr) return;
   if (index >= shared_->end.load(std::memory_order_relaxed)) {
     shared_->end.store(index + 1, std::memory_order_release);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/emulator/places.hpp"
+#include "provider/emulator/physical_addresses.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ bool read_all(const char* path, std::string* text) {
 }  // namespace
 
 // A line of /proc/self/maps.
-struct Places::Mapping {
+struct PhysicalAddresses::Mapping {
   uintptr_t begin = 0;
   uintptr_t end = 0;
   bool is_shared = false;
@@ -87,7 +87,7 @@ struct Places::Mapping {
 };
 
 // The piece of a shared mapping that begins at an address in it. False if there are too many windows.
-bool Places::place_of(const Mapping& mapping, uintptr_t address, Piece* piece) {
+bool PhysicalAddresses::physical_of(const Mapping& mapping, uintptr_t address, Piece* piece) {
   assert(mapping.is_shared && mapping.begin <= address && address < mapping.end);
   const uint64_t offset = mapping.offset + (address - mapping.begin);
   const Window window = {mapping.device, mapping.inode, offset / kWindow, mapping.is_sysv};
@@ -106,14 +106,14 @@ bool Places::place_of(const Mapping& mapping, uintptr_t address, Piece* piece) {
   return true;
 }
 
-int Places::cut(uintptr_t begin, uintptr_t end, std::vector<Piece>* pieces) {
+int PhysicalAddresses::cut(uintptr_t begin, uintptr_t end, std::vector<Piece>* pieces) {
   assert(begin < end);
   pieces->clear();
   const auto add = [&](const Piece& piece) {
     if (!pieces->empty()) {
       Piece& last = pieces->back();
-      const bool begins_window = is_shared(piece.place) && piece.place % kWindow == 0;
-      if (last.address + last.length == piece.address && last.end_of_place() == piece.place && !begins_window) {
+      const bool begins_window = is_shared(piece.physical) && piece.physical % kWindow == 0;
+      if (last.address + last.length == piece.address && last.physical_end() == piece.physical && !begins_window) {
         last.length += piece.length;
         return;
       }
@@ -141,7 +141,7 @@ int Places::cut(uintptr_t begin, uintptr_t end, std::vector<Piece>* pieces) {
     }
     while (at < std::min(end, mapping.end)) {
       Piece piece;
-      if (!place_of(mapping, at, &piece)) return ENOMEM;
+      if (!physical_of(mapping, at, &piece)) return ENOMEM;
       piece.length = std::min(piece.length, end - at);
       add(piece);
       at += piece.length;
@@ -153,18 +153,18 @@ int Places::cut(uintptr_t begin, uintptr_t end, std::vector<Piece>* pieces) {
   return 0;
 }
 
-uint64_t Places::number_of(uintptr_t place) const {
+uint64_t PhysicalAddresses::number_of(uintptr_t physical) const {
   constexpr int kPageBits = 12;
   constexpr int kBitsInWindow = 28;
   static_assert(kWindow == uintptr_t{1} << (kPageBits + kBitsInWindow));
-  assert(is_shared(place) && (place - kShared) / kWindow < by_number_.size());
-  const Window& window = by_number_[(place - kShared) / kWindow];
+  assert(is_shared(physical) && (physical - kShared) / kWindow < by_number_.size());
+  const Window& window = by_number_[(physical - kShared) / kWindow];
   uint64_t hash = window.is_sysv;
   for (const uint64_t part : {window.device, window.inode, window.index}) {
     hash = (hash ^ part) * 0x9e3779b97f4a7c15U;
     hash ^= hash >> 29;
   }
-  return (hash >> 29) << kBitsInWindow | (place % kWindow >> kPageBits);
+  return (hash >> 29) << kBitsInWindow | (physical % kWindow >> kPageBits);
 }
 
 }  // namespace dapple::provider

@@ -26,23 +26,23 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 namespace dapple::soft {
 
 // This thread's accesses are hidden while one exists.
-class UnseenAccess {
+class TsanIgnore {
  public:
 #ifdef DAPPLE_HAS_TSAN
-  UnseenAccess() {
+  TsanIgnore() {
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
   }
-  ~UnseenAccess() {
+  ~TsanIgnore() {
     AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
     AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
   }
 #else
-  UnseenAccess() {}
-  ~UnseenAccess() {}
+  TsanIgnore() {}
+  ~TsanIgnore() {}
 #endif
-  UnseenAccess(const UnseenAccess&) = delete;
-  UnseenAccess& operator=(const UnseenAccess&) = delete;
+  TsanIgnore(const TsanIgnore&) = delete;
+  TsanIgnore& operator=(const TsanIgnore&) = delete;
 };
 
 }  // namespace dapple::soft

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The place of an RDMA device's hardware in sysfs.
+// The location of an RDMA device's hardware in sysfs.
 #pragma once
 
 #include "provider/device/files.hpp"
 
 namespace dapple::provider {
 
-struct DevicePlace {
+struct DeviceLocation {
   Path hardware;      // the folder of the device's "device" link, resolved; empty if it was not found
   Path pci_function;  // the PCI function that contains the hardware; empty if there is none
   Path host_bridge;   // "pci0000:00" above pci_function; empty if there is none
 };
 
 // ibdev: the device's folder below class/infiniband.
-DevicePlace find_device(const Path& ibdev);
+DeviceLocation find_device(const Path& ibdev);
 
 }  // namespace dapple::provider

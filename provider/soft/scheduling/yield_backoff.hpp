@@ -13,7 +13,7 @@
 
 namespace dapple::soft {
 
-class ConsiderateYield {
+class YieldBackoff {
  public:
   // `now` returns the monotonic time.
   template <class Now, class Yield>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The way that the packets of a queue pair take, and the reason for it.
+// The transport that the packets of a queue pair take, and the reason for it.
 #pragma once
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 namespace dapple::soft {
 
-// All but the first two mean UDP. kWayNames has them in this order.
-enum class Way : uint32_t {
+// All but the first two mean UDP. kTransportNames has them in this order.
+enum class Transport : uint32_t {
   kNone,  // a queue pair without a peer
   kSharedMemory,
   kOtherHost,
@@ -36,12 +36,12 @@ enum class Way : uint32_t {
   kCount
 };
 
-struct WayName {
+struct TransportName {
   const char* key;    // for programs
   const char* title;  // for people: the reason
 };
 
-inline constexpr WayName kWayNames[] = {
+inline constexpr TransportName kTransportNames[] = {
     {"none", "not connected"},
     {"shared_memory", "the peer is on this host"},
     {"other_host", "another host or network namespace"},
@@ -63,17 +63,17 @@ inline constexpr WayName kWayNames[] = {
     {"overwritten", "the peer found the ring overwritten"},
     {"peer_gone", "the peer's process has ended"},
 };
-static_assert(sizeof kWayNames / sizeof kWayNames[0] == static_cast<size_t>(Way::kCount));
+static_assert(sizeof kTransportNames / sizeof kTransportNames[0] == static_cast<size_t>(Transport::kCount));
 
-// `way` may come from another process.
-constexpr const WayName& name_of(Way way) {
-  return kWayNames[way < Way::kCount ? static_cast<size_t>(way) : 0];
+// `transport` may come from another process.
+constexpr const TransportName& name_of(Transport transport) {
+  return kTransportNames[transport < Transport::kCount ? static_cast<size_t>(transport) : 0];
 }
 
 // The reason after a system call that needs a descriptor or memory has failed.
-constexpr Way lack_of(int error) {
+constexpr Transport lack_of(int error) {
   const bool descriptor = error == EMFILE || error == ENFILE || error == ETOOMANYREFS;
-  return descriptor ? Way::kNoDescriptor : Way::kNoMemory;
+  return descriptor ? Transport::kNoDescriptor : Transport::kNoMemory;
 }
 
 }  // namespace dapple::soft

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/device/memory_place.hpp"
+#include "provider/device/memory_location.hpp"
 
 #include <dirent.h>
 #include <stdio.h>

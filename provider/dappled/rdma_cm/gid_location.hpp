@@ -7,12 +7,12 @@
 
 namespace dapple::dappled::rdma_cm {
 
-struct GidPlace {
+struct GidLocation {
   const soft::DeviceInfo* device = nullptr;  // null: no device has the GID
   uint32_t index = 0;
 };
 
 // The device that has this GID. The netdev's index counts for link-local addresses, which several devices may have.
-GidPlace find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev_index);
+GidLocation find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev_index);
 
 }  // namespace dapple::dappled::rdma_cm

@@ -10,13 +10,13 @@
 
 namespace dapple::soft {
 
-// While an object exists that was made with `wanted`, this thread's stores are careful.
-class CarefulStores {
+// While an object exists that was made with `wanted`, this thread's stores tolerate faults.
+class FaultTolerantStores {
  public:
-  explicit CarefulStores(bool wanted) { now_ = wanted; }
-  ~CarefulStores() { now_ = false; }
-  CarefulStores(const CarefulStores&) = delete;
-  CarefulStores& operator=(const CarefulStores&) = delete;
+  explicit FaultTolerantStores(bool wanted) { now_ = wanted; }
+  ~FaultTolerantStores() { now_ = false; }
+  FaultTolerantStores(const FaultTolerantStores&) = delete;
+  FaultTolerantStores& operator=(const FaultTolerantStores&) = delete;
 
   static bool now() { return now_; }
 
@@ -25,6 +25,6 @@ class CarefulStores {
 };
 
 // Bytes for memory that is not there are lost. `size` is not 0.
-[[gnu::cold]] void store_carefully(std::byte* to, const std::byte* from, size_t size);
+[[gnu::cold]] void store_tolerating_faults(std::byte* to, const std::byte* from, size_t size);
 
 }  // namespace dapple::soft

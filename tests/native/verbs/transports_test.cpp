@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The ways of connections between two processes of one host, and the reasons that dapple-info gives for them. Whatever
-// the way is, the data arrives. Runs under dapple-run.
+// The transports of connections between two processes of one host, and the reasons that dapple-info gives for them.
+// Whatever the transport is, the data arrives. Runs under dapple-run.
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <signal.h>
@@ -27,11 +27,11 @@
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/pair.hpp"
-#include "tools/dapple-info/node_ways.hpp"
+#include "tools/dapple-info/node_transports.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
-using soft::Way;
+using soft::Transport;
 
 namespace {
 
@@ -61,8 +61,8 @@ const char* dapple_info;
 // Process 0 connects to process 1, and writes to its memory.
 struct Scenario {
   const char* name;
-  Way way;        // of process 0
-  Way peers_way;  // kNone: process 1 does not connect
+  Transport transport;        // of process 0
+  Transport peers_transport;  // kNone: process 1 does not connect
   const char* source = kLoopback;
   const char* destination = kLoopback;
   ibv_qp_type type = IBV_QPT_RC;
@@ -153,7 +153,7 @@ int live(const Scenario& scenario, int number) {
   const bool waits = number == 0 ? scenario.peer_first : scenario.peer_last;
   if (waits && !await(kPatience, [&] { return peer.connected.load(); })) return 2;
   if (scenario.before_connecting != nullptr) scenario.before_connecting(number);
-  const bool connects = number == 0 || scenario.peers_way != Way::kNone;
+  const bool connects = number == 0 || scenario.peers_transport != Transport::kNone;
   const char* from = number == 0 ? scenario.source : scenario.destination;
   const char* to = number == 0 ? scenario.destination : scenario.source;
   if (connects && !member->connect_to(scenario.to_itself ? own.qpn : peer.qpn, from, to)) return 3;
@@ -197,21 +197,21 @@ class Stage {
     return await(kPatience, [&] { return both() || ended(); }) && both();
   }
 
-  void expect_way(int number, Way way) {
-    Way seen = Way::kNone;
+  void expect_transport(int number, Transport transport) {
+    Transport seen = Transport::kNone;
     uint32_t queue_pairs = 0;
     const bool as_expected = await(kPatience, [&] {
       queue_pairs = 0;
-      for (const info::ProgramWays& program : ways().programs) {
+      for (const info::ProgramTransports& program : transports().programs) {
         if (program.process != static_cast<uint32_t>(processes_[number])) continue;
-        for (const soft::WayRow& row : program.rows) {
-          seen = row.way;
+        for (const soft::TransportRow& row : program.rows) {
+          seen = row.transport;
           queue_pairs += row.queue_pairs;
         }
       }
-      return seen == way && queue_pairs == 1;
+      return seen == transport && queue_pairs == 1;
     });
-    if (!as_expected) say("way", soft::name_of(seen).key);
+    if (!as_expected) say("transport", soft::name_of(seen).key);
   }
 
   void expect_data() {
@@ -225,10 +225,10 @@ class Stage {
     processes_[1] = 0;
   }
 
-  info::NodeWays ways() {
+  info::NodeTransports transports() {
     soft::Problem problem;
     if (link_ == nullptr) link_ = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
-    return link_ == nullptr ? info::NodeWays{} : info::read_ways(*link_);
+    return link_ == nullptr ? info::NodeTransports{} : info::read_transports(*link_);
   }
 
   bool packets_by_ring() {
@@ -239,7 +239,7 @@ class Stage {
   void note_packets() {
     soft::StatusReply status;
     soft::Problem problem;
-    if (ways(); link_ != nullptr && link_->status(status, problem))
+    if (transports(); link_ != nullptr && link_->status(status, problem))
       packets_ = counter(status, "same_host_sent_packets");
   }
 
@@ -277,12 +277,13 @@ void play(const Scenario& scenario) {
     }
     return;
   }
-  stage.expect_way(0, scenario.way);
-  if (scenario.peers_way != Way::kNone) {
-    stage.expect_way(1, scenario.peers_way);
+  stage.expect_transport(0, scenario.transport);
+  if (scenario.peers_transport != Transport::kNone) {
+    stage.expect_transport(1, scenario.peers_transport);
     stage.note_packets();
     stage.expect_data();
-    const bool ring = scenario.way == Way::kSharedMemory || scenario.peers_way == Way::kSharedMemory;
+    const bool ring =
+        scenario.transport == Transport::kSharedMemory || scenario.peers_transport == Transport::kSharedMemory;
     if (stage.packets_by_ring() != ring) stage.say(ring ? "no packet went by a ring" : "packets went by a ring");
   }
   stage.end();
@@ -298,7 +299,7 @@ std::string output_of(const std::string& command) {
 }
 
 void dapple_info_shows_them() {
-  const Scenario scenario = {"dapple-info", Way::kSharedMemory, Way::kSharedMemory};
+  const Scenario scenario = {"dapple-info", Transport::kSharedMemory, Transport::kSharedMemory};
   Stage stage(scenario);
   if (!stage.connected()) stage.say("no connection");
   // Under dapple-run it would be one more program.
@@ -309,34 +310,35 @@ void dapple_info_shows_them() {
   }
   const Json json = Json::parse(output_of(command + " --json"), nullptr, false);
   const Json& device = json.is_object() ? json["software_device"] : json;
-  if (!device.is_object() || device["ways"].size() != 2 || device["ways"][0]["way"] != "shared_memory" ||
-      device["programs"].size() != 2 || device["programs"][0]["shared_memory_bytes"] != 132 * 1024) {
+  if (!device.is_object() || device["transports"].size() != 2 ||
+      device["transports"][0]["transport"] != "shared_memory" || device["programs"].size() != 2 ||
+      device["programs"][0]["shared_memory_bytes"] != 132 * 1024) {
     stage.say("JSON", device.dump().c_str());
   }
   stage.end();
 }
 
 void address_is_removed__data_arrives() {
-  const Scenario scenario = {"removed address", Way::kSharedMemory, Way::kSharedMemory, kLoopback, kOther};
+  const Scenario scenario = {"removed address", Transport::kSharedMemory, Transport::kSharedMemory, kLoopback, kOther};
   Stage stage(scenario);
   if (!stage.connected()) stage.say("no connection");
   stage.expect_data();
   if (!run("ip address del 10.9.9.1/32 dev lo")) stage.say("the address stays");
   stage.expect_data();
-  stage.expect_way(0, Way::kSharedMemory);
+  stage.expect_transport(0, Transport::kSharedMemory);
   if (!run("ip address add 10.9.9.1/32 dev lo")) stage.say("the address does not come back");
   stage.end();
 }
 
 void peer_is_killed__udp() {
-  const Scenario scenario = {"killed peer", Way::kPeerGone, Way::kSharedMemory};
+  const Scenario scenario = {"killed peer", Transport::kPeerGone, Transport::kSharedMemory};
   Stage stage(scenario);
   if (!stage.connected()) stage.say("no connection");
   stage.expect_data();
   stage.kill_peer();
-  stage.expect_way(0, Way::kPeerGone);
-  const info::NodeWays ways = stage.ways();
-  if (ways.programs.size() != 1) stage.say("the killed program is listed");
+  stage.expect_transport(0, Transport::kPeerGone);
+  const info::NodeTransports transports = stage.transports();
+  if (transports.programs.size() != 1) stage.say("the killed program is listed");
   stage.end();
 }
 
@@ -344,46 +346,49 @@ void play_all() {
   const auto with = [](const char* name, const char* value) {
     return [name, value](int number) { return number != 0 || setenv(name, value, 1) == 0; };
   };
-  char capture[] = "/tmp/dapple-ways-XXXXXX";
+  char capture[] = "/tmp/dapple-transports-XXXXXX";
   const int file = mkstemp(capture);
   const Scenario scenarios[] = {
-      {"one address", Way::kSharedMemory, Way::kSharedMemory},
-      {"two addresses", Way::kSharedMemory, Way::kSharedMemory, kLoopback, kOther},
-      {"two IPv6 addresses", Way::kSharedMemory, Way::kSharedMemory, "::1", "fd77::9"},
-      {"UC", Way::kSharedMemory, Way::kSharedMemory, kLoopback, kLoopback, IBV_QPT_UC},
-      {"another host", Way::kOtherHost, Way::kNone, kLoopback, kElsewhere},
-      {"UD", Way::kDatagrams, Way::kNone, kLoopback, kLoopback, IBV_QPT_UD},
-      {.name = "same process", .way = Way::kSameProcess, .peers_way = Way::kNone, .to_itself = true},
+      {"one address", Transport::kSharedMemory, Transport::kSharedMemory},
+      {"two addresses", Transport::kSharedMemory, Transport::kSharedMemory, kLoopback, kOther},
+      {"two IPv6 addresses", Transport::kSharedMemory, Transport::kSharedMemory, "::1", "fd77::9"},
+      {"UC", Transport::kSharedMemory, Transport::kSharedMemory, kLoopback, kLoopback, IBV_QPT_UC},
+      {"another host", Transport::kOtherHost, Transport::kNone, kLoopback, kElsewhere},
+      {"UD", Transport::kDatagrams, Transport::kNone, kLoopback, kLoopback, IBV_QPT_UD},
+      {.name = "same process",
+       .transport = Transport::kSameProcess,
+       .peers_transport = Transport::kNone,
+       .to_itself = true},
       {.name = "off",
-       .way = Way::kSwitchedOff,
-       .peers_way = Way::kPeerTakesNone,
+       .transport = Transport::kSwitchedOff,
+       .peers_transport = Transport::kPeerTakesNone,
        .before_opening = with("DAPPLE_SAME_HOST", "off")},
       {.name = "capture",
-       .way = Way::kCapture,
-       .peers_way = Way::kPeerTakesNone,
+       .transport = Transport::kCapture,
+       .peers_transport = Transport::kPeerTakesNone,
        .before_opening = with("DAPPLE_PCAP", capture)},
       {.name = "faults",
-       .way = Way::kFaults,
-       .peers_way = Way::kPeerTakesNone,
+       .transport = Transport::kFaults,
+       .peers_transport = Transport::kPeerTakesNone,
        .before_opening = with("DAPPLE_FAULTS", "delay=10us")},
       {.name = "cap",
-       .way = Way::kCap,
-       .peers_way = Way::kSharedMemory,
+       .transport = Transport::kCap,
+       .peers_transport = Transport::kSharedMemory,
        .before_opening = with("DAPPLE_SAME_HOST_MIB", "0")},
       {.name = "another user",
-       .way = Way::kOtherUser,
-       .peers_way = Way::kOtherUser,
+       .transport = Transport::kOtherUser,
+       .peers_transport = Transport::kOtherUser,
        .before_opening = [](int number) { return number != 0 || setresuid(kNobody, kNobody, kNobody) == 0; }},
       {.name = "no memory",
-       .way = Way::kNoMemory,
-       .peers_way = Way::kSharedMemory,
+       .transport = Transport::kNoMemory,
+       .peers_transport = Transport::kSharedMemory,
        .before_connecting =
            [](int number) {
              if (number == 0) set_limit(RLIMIT_FSIZE, 64 * 1024);
            }},
       {.name = "no descriptor",
-       .way = Way::kNoDescriptor,
-       .peers_way = Way::kSharedMemory,
+       .transport = Transport::kNoDescriptor,
+       .peers_transport = Transport::kSharedMemory,
        .peer_last = true,  // process 0 must have a descriptor for its ring again
        .before_opening = [](int) { return set_limit(RLIMIT_NOFILE, kFewDescriptors); },
        .before_connecting =
@@ -392,8 +397,8 @@ void play_all() {
            },
        .when_connected = [](int) { free_descriptors(); }},
       {.name = "peer without descriptors",
-       .way = Way::kPeerNoDescriptor,
-       .peers_way = Way::kSharedMemory,
+       .transport = Transport::kPeerNoDescriptor,
+       .peers_transport = Transport::kSharedMemory,
        .peer_first = true,
        .before_opening = [](int) { return set_limit(RLIMIT_NOFILE, kFewDescriptors); },
        .when_connected =

@@ -19,9 +19,9 @@ namespace dapple::soft {
 // such end doubles the number of times in a row after which the favourite gets its privilege back. A lock never has
 // another favourite: so only one thread ever writes favourite_holds_. A thread that stands in for others now and then
 // must not take their place: it calls renounce_privileges().
-class BriefMutex {
+class BiasedMutex {
  public:
-  constexpr explicit BriefMutex(LockRank rank) : order_(rank) {}
+  constexpr explicit BiasedMutex(LockRank rank) : order_(rank) {}
 
   // From now on the calling thread becomes no lock's favourite.
   static void renounce_privileges();
@@ -48,7 +48,7 @@ class BriefMutex {
   bool is_held_here() const { return order_.is_held_here(); }
 
  private:
-  friend class BriefLock;
+  friend class BiasedLock;
   using Thread = uintptr_t;
   static constexpr uint32_t kFirstTimesInARow = 128;
   static constexpr uint32_t kMaxTimesInARow = 1 << 16;
@@ -89,17 +89,17 @@ class BriefMutex {
   [[no_unique_address]] LockOrder order_;
 };
 #ifdef NDEBUG
-static_assert(sizeof(uintptr_t) != 8 || sizeof(BriefMutex) == 32);
+static_assert(sizeof(uintptr_t) != 8 || sizeof(BiasedMutex) == 32);
 #endif
 
 // As std::lock_guard. It remembers how it took the lock.
-class [[nodiscard]] BriefLock {
+class [[nodiscard]] BiasedLock {
  public:
-  explicit BriefLock(BriefMutex& mutex) : mutex_(mutex), is_favourite_(take(mutex)) {
+  explicit BiasedLock(BiasedMutex& mutex) : mutex_(mutex), is_favourite_(take(mutex)) {
     if (!is_favourite_) mutex_.lock_as_others();
     mutex_.order_.took();
   }
-  ~BriefLock() {
+  ~BiasedLock() {
     mutex_.order_.lets_go();
     if (is_favourite_) {
       mutex_.favourite_holds_.store(false, std::memory_order_release);
@@ -107,16 +107,16 @@ class [[nodiscard]] BriefLock {
       mutex_.unlock_as_others();
     }
   }
-  BriefLock(const BriefLock&) = delete;
-  BriefLock& operator=(const BriefLock&) = delete;
+  BiasedLock(const BiasedLock&) = delete;
+  BiasedLock& operator=(const BiasedLock&) = delete;
 
  private:
-  static bool take(BriefMutex& mutex) {
+  static bool take(BiasedMutex& mutex) {
     mutex.order_.may_take();
     return mutex.lock_as_favourite();
   }
 
-  BriefMutex& mutex_;
+  BiasedMutex& mutex_;
   const bool is_favourite_;
 };
 

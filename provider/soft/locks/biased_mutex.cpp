@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 
 #include <sched.h>
 #include <time.h>
@@ -31,17 +31,17 @@ void pause(int tries) {
 
 }  // namespace
 
-void BriefMutex::renounce_privileges() {
+void BiasedMutex::renounce_privileges() {
   renounces = true;
 }
 
-void BriefMutex::lock_as_others() {
+void BiasedMutex::lock_as_others() {
   if (taken_.exchange(true, std::memory_order_acquire)) await_others();
   if (privileged_.load(std::memory_order_relaxed)) end_privilege();
   if (favourite_holds_.load(std::memory_order_acquire)) await_favourite();
 }
 
-void BriefMutex::await_others() {
+void BiasedMutex::await_others() {
   const CancelGuard whole;
   for (int tries = 0; taken_.load(std::memory_order_relaxed) || taken_.exchange(true, std::memory_order_acquire);
        ++tries) {
@@ -49,7 +49,7 @@ void BriefMutex::await_others() {
   }
 }
 
-bool BriefMutex::try_as_others() {
+bool BiasedMutex::try_as_others() {
   if (favourite_holds_.load(std::memory_order_relaxed) || taken_.exchange(true, std::memory_order_acquire))
     return false;
   if (privileged_.load(std::memory_order_relaxed)) end_privilege();
@@ -59,20 +59,20 @@ bool BriefMutex::try_as_others() {
 }
 
 // The favourite may still hold the lock, or look whether it may take it.
-void BriefMutex::await_favourite() {
+void BiasedMutex::await_favourite() {
   const CancelGuard whole;
   for (int tries = 0; favourite_holds_.load(std::memory_order_acquire); ++tries) pause(tries);
 }
 
 // The caller has set taken_. The counterpart is lock_as_favourite(): it sees that the privilege is gone, or the caller
 // sees that the favourite holds the lock.
-void BriefMutex::end_privilege() {
+void BiasedMutex::end_privilege() {
   privileged_.store(false, std::memory_order_relaxed);
   if (times_needed_ < kMaxTimesInARow) times_needed_ *= 2;
   heavy_barrier();
 }
 
-void BriefMutex::unlock_as_others() {
+void BiasedMutex::unlock_as_others() {
   const Thread self = this_thread();
   if (self != last_owner_) {
     last_owner_ = self;
@@ -84,7 +84,7 @@ void BriefMutex::unlock_as_others() {
 }
 
 // The caller has set taken_.
-void BriefMutex::give_privilege(Thread self) {
+void BiasedMutex::give_privilege(Thread self) {
   times_in_a_row_ = 0;
   const Thread favourite = favourite_.load(std::memory_order_relaxed);
   if (renounces || !have_heavy_barriers() || (favourite != 0 && favourite != self)) return;

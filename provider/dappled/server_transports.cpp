@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The server's answers about the ways of programs' connections.
+// The server's answers about the transports of programs' connections.
 #include "provider/dappled/server.hpp"
 
 namespace dapple::dappled {
 
-void Server::answer_ways(Connection& connection, const soft::WaysRequest& request, soft::Descriptors&) {
+void Server::answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&) {
   const Connection* owner = nullptr;
   for (const Connection& other : connections_) {
     if (!other.socket || other.slot == 0 || other.slot < request.slot) continue;
     if (owner == nullptr || other.slot < owner->slot) owner = &other;
   }
   const soft::SlotPages* pages = owner == nullptr ? nullptr : slots_.counters().at(owner->slot);
-  soft::WaysReply message;
+  soft::TransportsReply message;
   if (pages == nullptr) return reply(connection, message);
-  const soft::SlotWays& ways = pages->ways;
+  const soft::SlotTransports& transports = pages->transports;
   message.slot = owner->slot;
   message.process = static_cast<uint32_t>(owner->process);
-  message.no_rings = ways.no_rings.load(std::memory_order_relaxed);
-  message.ring_bytes = ways.ring_bytes.value();
-  message.most_ring_bytes = ways.most_ring_bytes.value();
-  message.unlisted_queue_pairs = ways.unlisted_queue_pairs.value();
-  const uint32_t end = soft::end_of_rows(ways);
+  message.no_rings = transports.no_rings.load(std::memory_order_relaxed);
+  message.ring_bytes = transports.ring_bytes.value();
+  message.most_ring_bytes = transports.most_ring_bytes.value();
+  message.unlisted_queue_pairs = transports.unlisted_queue_pairs.value();
+  const uint32_t end = soft::end_of_rows(transports);
   for (uint32_t i = owner->slot == request.slot ? request.first : 0; i < end; i++) {
-    if (message.count == soft::WaysReply::kRows) {
+    if (message.count == soft::TransportsReply::kRows) {
       message.next = i;
       break;
     }
-    if (ways.rows[i].read(message.rows[message.count])) message.count++;
+    if (transports.rows[i].read(message.rows[message.count])) message.count++;
   }
   reply(connection, message);
 }

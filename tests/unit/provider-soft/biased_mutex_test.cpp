@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/locks/brief_mutex.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 
 #include <pthread.h>
 #include <time.h>
@@ -21,7 +21,7 @@ constexpr int kManyTimes = 100'000;
 
 // What the lock protects. Two threads inside at the same time see each other's mark.
 struct Room {
-  BriefMutex mutex{LockRank::kQueuePair};
+  BiasedMutex mutex{LockRank::kQueuePair};
   uint64_t visits = 0;
   std::atomic<uintptr_t> guest{0};
   std::atomic<uint32_t> meetings{0};
@@ -33,7 +33,7 @@ struct Room {
     if (guest.load(std::memory_order_relaxed) != who) meetings.fetch_add(1);
   }
   void lock_and_visit(uintptr_t who) {
-    const BriefLock lock(mutex);
+    const BiasedLock lock(mutex);
     visit(who);
   }
 };
@@ -106,12 +106,12 @@ void lock__equal_guests__one_at_a_time(void**) {
 }
 
 void* try_it(void* mutex) {
-  const bool got = static_cast<BriefMutex*>(mutex)->try_lock();
-  if (got) static_cast<BriefMutex*>(mutex)->unlock();
+  const bool got = static_cast<BiasedMutex*>(mutex)->try_lock();
+  if (got) static_cast<BiasedMutex*>(mutex)->unlock();
   return reinterpret_cast<void*>(static_cast<uintptr_t>(got));
 }
 
-bool another_thread_gets(BriefMutex& mutex) {
+bool another_thread_gets(BiasedMutex& mutex) {
   pthread_t thread;
   void* got = nullptr;
   assert_int_equal(pthread_create(&thread, nullptr, try_it, &mutex), 0);
@@ -121,7 +121,7 @@ bool another_thread_gets(BriefMutex& mutex) {
 
 void try_lock__held_by_the_favourite__fails(void**) {
   prepare_heavy_barriers();
-  BriefMutex mutex{LockRank::kQueuePair};
+  BiasedMutex mutex{LockRank::kQueuePair};
   for (int i = 0; i < kManyTimes; ++i) {
     mutex.lock();
     mutex.unlock();
@@ -132,7 +132,7 @@ void try_lock__held_by_the_favourite__fails(void**) {
   assert_true(another_thread_gets(mutex));
   // The favourite's privilege is over, and the lock works as before.
   {
-    const BriefLock lock(mutex);
+    const BiasedLock lock(mutex);
     assert_false(another_thread_gets(mutex));
   }
   assert_true(another_thread_gets(mutex));
