@@ -70,13 +70,13 @@ void Shadow::give_up_waiting(Span physical) {
 void Shadow::forget_oldest() {
   // The last of these calls deletes the region.
   assert(!removed_.empty());
-  std::vector<uintptr_t> physical;
+  std::vector<uintptr_t> waiting;
   [[maybe_unused]] const size_t before = removed_.size();
   const ShadowRegion& oldest = *removed_.front();
   oldest.for_each_page([&](uintptr_t page, uintptr_t physical) {
-    if (oldest.waits[oldest.index_of(page)]) physical.push_back(physical);
+    if (oldest.waits[oldest.index_of(page)]) waiting.push_back(physical);
   });
-  for (const uintptr_t at : physical) {
+  for (const uintptr_t at : waiting) {
     Chunk* chunk = pages_.find(at);
     const size_t index = ShadowPages::index_in(*chunk, at);
     settle(*chunk, index, true);

@@ -5,11 +5,8 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -77,29 +74,6 @@ bool control_value(const cmsghdr* header, Value& value) {
 
 }  // namespace
 
-struct UdpWire::Origin {
-  uint8_t source[16];
-  uint8_t destination[16];
-  uint32_t netdev_index;
-  uint16_t source_port;
-  uint8_t hop_limit;
-  uint8_t traffic_class;
-  uint32_t place;  // of the packet among those that the kernel merged
-  // All merged packets but the last have one size, so the ICRC's prefix is computed once for them.
-  uint32_t icrc_prefix;
-  size_t icrc_prefix_size;  // of the transport part that it is for; 0: none yet
-
-  roce::IcrcAddresses icrc_addresses() const {
-    roce::IcrcAddresses addresses;
-    addresses.ipv6 = !is_ipv4(source);
-    addresses.source_port = source_port;
-    const size_t from = addresses.ipv6 ? 0 : 12;
-    memcpy(addresses.source, source + from, 16 - from);
-    memcpy(addresses.destination, destination + from, 16 - from);
-    return addresses;
-  }
-};
-
 struct UdpWire::Room {
   mmsghdr messages[kDatagrams];
   iovec parts[kDatagrams];
@@ -122,6 +96,15 @@ struct UdpWire::Room {
     header.msg_control = control[i];
     header.msg_controllen = kControlSize;
   }
+};
+
+// The packets of one call of receive().
+struct UdpWire::Delivery final : DatagramSink {
+  Delivery(UdpWire& the_wire, ArrivalSink& the_sink) : wire(the_wire), sink(the_sink) {}
+  void arrived(DatagramOrigin& origin, std::span<std::byte> packet) override { wire.deliver(origin, packet, sink); }
+
+  UdpWire& wire;
+  ArrivalSink& sink;
 };
 
 std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem, Environment environment) {
@@ -189,19 +172,8 @@ bool UdpWire::prepare_faults(const char* text, Problem& problem) {
   FaultSettings settings;
   if (!parse_faults(text, settings, problem)) return false;
   if (!settings.disturbs_packets()) return true;
-  faults_.reset(new (std::nothrow) FaultSource(settings));
-  delayed_ = DelayQueue::create();
-  timer_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  poll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  epoll_event event = {};
-  event.events = EPOLLIN;
-  if (faults_ == nullptr || delayed_ == nullptr || !timer_ || !poll_ ||
-      epoll_ctl(poll_.get(), EPOLL_CTL_ADD, timer_.get(), &event) != 0 ||
-      epoll_ctl(poll_.get(), EPOLL_CTL_ADD, slot_.receive_socket, &event) != 0) {
-    problem.set(errno != 0 ? errno : ENOMEM, "DAPPLE_FAULTS needs memory and file descriptors: %s", strerror(errno));
-    return false;
-  }
-  return true;
+  faults_ = FaultInjector::create(settings, slot_.receive_socket, *counters_, problem);
+  return faults_ != nullptr;
 }
 
 SendBatch* UdpWire::make_batch() {
@@ -209,14 +181,15 @@ SendBatch* UdpWire::make_batch() {
 }
 
 int UdpWire::receive_fd() const {
-  return poll_ ? poll_.get() : slot_.receive_socket;
+  return faults_ != nullptr ? faults_->poll_fd() : slot_.receive_socket;
 }
 
 size_t UdpWire::receive(ArrivalSink& sink) {
   const ErrnoGuard keep;
   Room& room = *room_;
+  Delivery delivery(*this, sink);
   delivered_ = delivered_bytes_ = 0;
-  if (delayed_ != nullptr) deliver_delayed(sink);
+  if (faults_ != nullptr) faults_->pass_due(delivery);
   for (int call = 0; call < kCallsAtOnce; call++) {
     assert(ask_for_ >= 1 && ask_for_ <= kDatagrams);
     const int count = receive_datagrams(slot_.receive_socket, room.messages, ask_for_);
@@ -225,7 +198,7 @@ size_t UdpWire::receive(ArrivalSink& sink) {
     ask_for_ = all ? std::min(2 * ask_for_, kDatagrams) : 1;
     if (count <= 0) break;
     for (int i = 0; i < count; i++) {
-      take_datagram(static_cast<uint32_t>(i), room.messages[i].msg_len, sink);
+      take_datagram(static_cast<uint32_t>(i), room.messages[i].msg_len, delivery);
       room.prepare(static_cast<uint32_t>(i));
     }
     // Good packets may wait behind bad ones.
@@ -238,10 +211,10 @@ size_t UdpWire::receive(ArrivalSink& sink) {
   return delivered_;
 }
 
-void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
+void UdpWire::take_datagram(uint32_t index, size_t size, Delivery& delivery) {
   msghdr& header = room_->messages[index].msg_hdr;
   const sockaddr_in6& from = room_->sources[index];
-  Origin origin = {};
+  DatagramOrigin origin = {};
   origin.hop_limit = 64;
   // The port lies at the same place for both families.
   origin.source_port = ntohs(from.sin6_port);
@@ -285,84 +258,28 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
   }
   counters_->received_batches.add_alone();
   std::byte* bytes = room_->bytes[index];
-  const auto places = static_cast<uint32_t>(size > segment ? (size - 1) / segment : 0);
-  const size_t last = places * segment;
+  const auto last_number = static_cast<uint32_t>(size > segment ? (size - 1) / segment : 0);
+  const size_t last = last_number * segment;
   assert(size <= kDatagramSize && last <= size && size - last <= segment);
-  const auto pass_at = [&](uint32_t place) {
-    const size_t offset = place * segment;
-    origin.place = place;
-    pass(origin, {bytes + offset, place == places ? size - last : segment}, sink);
+  const auto pass_at = [&](uint32_t number) {
+    const size_t offset = number * segment;
+    const std::span packet(bytes + offset, number == last_number ? size - last : segment);
+    origin.number = number;
+    if (faults_ == nullptr) {
+      deliver(origin, packet, delivery.sink);
+    } else {
+      faults_->pass(origin, packet, delivery);
+    }
   };
   // The acknowledgement goes first: a program that sees the message may count on room in its send queue at once.
-  const bool last_first = places > 0 && acknowledges_behind_messages(bytes, segment, last);
-  if (last_first) pass_at(places);
-  for (uint32_t place = 0; place < places; place++) pass_at(place);
-  if (!last_first) pass_at(places);
-  if (size >= kMuch) sink.much_arrived();
+  const bool last_first = last_number > 0 && acknowledges_behind_messages(bytes, segment, last);
+  if (last_first) pass_at(last_number);
+  for (uint32_t number = 0; number < last_number; number++) pass_at(number);
+  if (!last_first) pass_at(last_number);
+  if (size >= kMuch) delivery.sink.much_arrived();
 }
 
-void UdpWire::pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink) {
-  if (faults_ == nullptr) return deliver(origin, packet, sink);
-  const Fate fate = faults_->next(packet.size());
-  if (fate.dropped) {
-    counters_->fault_drops.add();
-    return;
-  }
-  if (fate.damaged_bit != UINT32_MAX) {
-    packet[fate.damaged_bit / 8] ^= static_cast<std::byte>(1U << fate.damaged_bit % 8);
-  }
-  if (fate.delay_ns == 0) {
-    deliver(origin, packet, sink);
-    if (fate.duplicated) deliver(origin, packet, sink);
-    return;
-  }
-  const auto meta = std::as_bytes(std::span<const Origin, 1>(&origin, 1));
-  const uint64_t due = now_ns() + fate.delay_ns;
-  for (int copy = 0; copy < (fate.duplicated ? 2 : 1); copy++) {
-    if (!delayed_->put(due, meta, packet)) counters_->fault_drops.add();
-  }
-  // The timer ends when the first of all delayed packets is due.
-  const uint64_t first = delayed_->next_due();
-  itimerspec when = {};
-  when.it_value.tv_sec = static_cast<time_t>(first / 1'000'000'000);
-  when.it_value.tv_nsec = static_cast<long>(first % 1'000'000'000);
-  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
-}
-
-void UdpWire::deliver_delayed(ArrivalSink& sink) {
-  const uint64_t now = now_ns();
-  while (const DelayQueue::Packet* packet = delayed_->take(now)) {
-    Origin origin;
-    memcpy(&origin, packet->meta, sizeof origin);
-    deliver(origin, {packet->bytes, packet->size}, sink);
-  }
-  itimerspec when = {};
-  if (const uint64_t first = delayed_->next_due(); first != UINT64_MAX) {
-    when.it_value.tv_sec = static_cast<time_t>(first / 1'000'000'000);
-    when.it_value.tv_nsec = static_cast<long>(first % 1'000'000'000);
-  }
-  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
-}
-
-int32_t UdpWire::identification_of(uint32_t received, uint32_t expected, size_t transport_size, uint32_t place) {
-  Explained& last = explained_[place % kMaxMerged];
-  if (last.difference != (received ^ expected) || last.transport_size != transport_size) {
-    last.difference = received ^ expected;
-    last.transport_size = transport_size;
-    last.identification = roce::icrc_identification(received, expected, transport_size);
-  }
-  return last.identification;
-}
-
-uint32_t UdpWire::prefix_of(const roce::IcrcAddresses& addresses, size_t transport_size) {
-  Prefix& last = prefixes_[transport_size / 4 % kPrefixes];
-  if (last.transport_size != transport_size || last.addresses != addresses) {
-    last = {addresses, transport_size, roce::icrc_prefix(addresses, transport_size, crc32)};
-  }
-  return last.value;
-}
-
-void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
+void UdpWire::deliver(DatagramOrigin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
   if (packet.size() < kShortestPacket) return counters_->runts.add();
   if (packet.size() > kLongestPacket) return counters_->giants.add();
   if (packet.size() % 4 != 0) return counters_->unaligned.add();
@@ -377,12 +294,13 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
   memcpy(&received, packet.data() + transport.size(), sizeof received);
   if (origin.icrc_prefix_size != transport.size()) {
     origin.icrc_prefix_size = transport.size();
-    origin.icrc_prefix = prefix_of(addresses, transport.size());
+    origin.icrc_prefix = icrcs_.prefix_of(addresses, transport.size());
   }
   const uint32_t expected = roce::icrc_of(origin.icrc_prefix, transport, crc32);
   int32_t identification = 0;
   if (received != expected) {
-    identification = addresses.ipv6 ? -1 : identification_of(received, expected, transport.size(), origin.place);
+    identification =
+        addresses.ipv6 ? -1 : icrcs_.identification_of(received, expected, transport.size(), origin.number);
   }
   addresses.identification = static_cast<uint16_t>(identification < 0 ? 0 : identification);
   if (send_.tap != nullptr)
@@ -394,7 +312,7 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
     if (!identifications_.plausible(peer, addresses.identification, now_ms(CLOCK_MONOTONIC_COARSE))) {
       return counters_->identification.add();
     }
-  } else if (origin.place == 0 && !addresses.ipv6) {
+  } else if (origin.number == 0 && !addresses.ipv6) {
     // One look for all packets that the kernel merged.
     uint32_t peer;
     memcpy(&peer, addresses.source, sizeof peer);

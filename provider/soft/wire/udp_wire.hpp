@@ -9,14 +9,14 @@
 #include <memory>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
-#include "provider/soft/faults/faults.hpp"
+#include "provider/soft/wire/datagram.hpp"
+#include "provider/soft/wire/fault_injector.hpp"
 #include "provider/soft/wire/identification.hpp"
 #include "provider/soft/wire/pcap_writer.hpp"
+#include "provider/soft/wire/received_icrcs.hpp"
 #include "provider/soft/wire/udp_batch.hpp"
 #include "provider/soft/wire/wire.hpp"
-#include "roce/icrc.hpp"
 
 namespace dapple::soft {
 
@@ -46,19 +46,15 @@ class UdpWire final : public Wire {
   void set_tap(PacketTap& tap);
 
  private:
-  struct Origin;  // of a datagram: addresses, hop limit, ...
-  struct Room;    // for datagrams
+  struct Room;  // for datagrams
+  struct Delivery;
 
   UdpWire() = default;
   bool prepare(Problem& problem);
   bool prepare_instruments(Problem& problem);
   bool prepare_faults(const char* text, Problem& problem);
-  void take_datagram(uint32_t index, size_t size, ArrivalSink& sink);
-  void pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink);
-  void deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
-  void deliver_delayed(ArrivalSink& sink);
-  int32_t identification_of(uint32_t received, uint32_t expected, size_t transport_size, uint32_t place);
-  uint32_t prefix_of(const roce::IcrcAddresses& addresses, size_t transport_size);
+  void take_datagram(uint32_t index, size_t size, Delivery& delivery);
+  void deliver(DatagramOrigin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
   int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
 
   Slot slot_;
@@ -67,22 +63,7 @@ class UdpWire final : public Wire {
   SendSide send_;
   PcapWriter pcap_;
   IdentificationCheck identifications_;
-  // Packets of a long message repeat the same identification at the same place.
-  struct Explained {
-    uint32_t difference = 0;  // between two ICRCs
-    int32_t identification = 0;
-    size_t transport_size = 0;
-  };
-  static constexpr uint32_t kMaxMerged = 64;
-  Explained explained_[kMaxMerged];
-  // ICRC prefixes of the last packets of some sizes.
-  struct Prefix {
-    roce::IcrcAddresses addresses;
-    size_t transport_size = 0;
-    uint32_t value = 0;
-  };
-  static constexpr size_t kPrefixes = 4;
-  Prefix prefixes_[kPrefixes];
+  ReceivedIcrcs icrcs_;
   std::unique_ptr<Room> room_;
   // The kernel reports hop limits and traffic classes, which takes a tenth of its time.
   std::atomic<bool> shows_class_{false};
@@ -91,11 +72,7 @@ class UdpWire final : public Wire {
   // Counts of the present call of receive().
   size_t delivered_ = 0;
   size_t delivered_bytes_ = 0;
-  // With faults only.
-  std::unique_ptr<FaultSource> faults_;
-  std::unique_ptr<DelayQueue> delayed_;
-  OwnedFd timer_;
-  OwnedFd poll_;  // the socket and the timer
+  std::unique_ptr<FaultInjector> faults_;  // null: none
 };
 
 }  // namespace dapple::soft

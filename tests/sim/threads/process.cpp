@@ -70,7 +70,7 @@ struct UdpWire::Room {};
 
 std::unique_ptr<UdpWire> UdpWire::open(const Slot&, Problem&, Environment) {
   std::unique_ptr<UdpWire> made(new UdpWire);
-  made->poll_.reset(eventfd(0, 0));
+  made->slot_.receive_socket = eventfd(0, 0);
   return made;
 }
 UdpWire::~UdpWire() = default;
@@ -81,7 +81,7 @@ size_t UdpWire::receive(ArrivalSink&) {
   return 0;
 }
 int UdpWire::receive_fd() const {
-  return poll_.get();
+  return slot_.receive_socket;
 }
 void UdpWire::expect_datagrams() {}
 int UdpWire::join(const uint8_t*, uint32_t) {
