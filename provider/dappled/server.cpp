@@ -93,8 +93,10 @@ bool Server::run() {
       accept_all();
     }
     if (slots_left_) slots_left_ = slots_.tidy();
+    write_exports();
     assert_consistent();
   }
+  remove_trees();
   cm_.drop_wire();
   // Frees the port before the name: a successor that gets the name may take the port at once.
   slots_.close();
@@ -105,7 +107,7 @@ bool Server::run() {
 void Server::assert_consistent() const {
   assert(members_ <= connection_count_ && connection_count_ <= kMaxConnections);
   assert(connection_count_ - members_ <= kMaxStrangers);
-  assert(waiting_ <= members_);
+  assert(waiting_ <= members_ && exports_ + tree_watchers_ <= members_);
   assert(told_generation_ <= devices_.generation());
   // The wire's socket is slot 0's.
   assert(!cm_.has_wire() || slots_.group().exists());
@@ -114,6 +116,7 @@ void Server::assert_consistent() const {
 int Server::wait_time() const {
   if (waiting_ > 0 || accepts_later_) return kRetry;
   if (slots_left_) return kTidy;
+  if (writes_regularly()) return static_cast<int>(std::max<Milliseconds>(next_export_ - now(), 0)) + 1;
   if (members_ > 0) return -1;
   if (cm_.channels() > 0) return -1;
   const Milliseconds left = alone_since_ + linger() - now();
@@ -211,6 +214,7 @@ void Server::drop(Connection& connection) {
   wait_for_port(connection, 0);
   cm_.captures().remove(number_of(connection));
   resume(connection);
+  end_export(connection);
   connection.socket.reset();
   connection_count_--;
   if (connection.trusted && --members_ == 0) alone_since_ = now();
@@ -250,6 +254,9 @@ const Server::Answer Server::kAnswers[] = {
     {soft::MessageKind::kYield, kTrusted, &Server::handle<soft::YieldRequest, &Server::answer_yield>},
     {soft::MessageKind::kAnnounceGids, kTrusted,
      &Server::handle<soft::AnnounceGidsRequest, &Server::answer_announce_gids>},
+    {soft::MessageKind::kTree, kAnyone, &Server::handle<soft::HeaderOnly, &Server::answer_tree>},
+    {soft::MessageKind::kRefreshTree, kAnyone, &Server::handle<soft::RefreshTreeRequest, &Server::answer_refresh_tree>},
+    {soft::MessageKind::kExportTree, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_export_tree>},
 };
 
 void Server::answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors) {
@@ -310,6 +317,7 @@ void Server::refuse_devices(Connection& connection, int error) {
 void Server::tell_changes() {
   told_generation_ = devices_.generation();
   cm_.refresh();
+  tell_trees();
   soft::HeaderOnly message;
   for (Connection& connection : connections_) {
     if (!connection.socket || connection.slot == 0 || connection.told) continue;

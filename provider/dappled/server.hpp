@@ -7,18 +7,23 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "provider/common/clock.hpp"
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/slots.hpp"
+#include "provider/dappled/trees/export.hpp"
+#include "provider/dappled/trees/view_tree.hpp"
 #include "provider/member/cm_messages.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/socket_process.hpp"
 #include "provider/member/spare_descriptor.hpp"
 #include "provider/member/transport_messages.hpp"
+#include "provider/member/tree_messages.hpp"
 #include "provider/member/unix_message.hpp"
 
 namespace dapple::dappled {
@@ -55,6 +60,8 @@ class Server final : private GidUsers {
     soft::MessageKind question = {};  // the last one
     soft::CmChannelName held;         // the channel that its last command holds
     Milliseconds waits_for_port = 0;  // until then its question for a slot is open; 0: none is
+    std::unique_ptr<Export> exported;
+    bool watches_tree = false;  // its program reads the tree without dappled's knowledge
   };
 
   void accept_all();
@@ -92,6 +99,18 @@ class Server final : private GidUsers {
   void answer_status(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
   // server_transports.cpp
   void answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&);
+
+  // server_trees.cpp
+  void answer_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
+  void answer_refresh_tree(Connection& connection, const soft::RefreshTreeRequest& request, soft::Descriptors&);
+  void answer_export_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
+  std::vector<face::ShownDevice> shown_devices() const;
+  face::DeviceCounts counts_of(const soft::DeviceInfo& device) const;
+  void tell_trees();  // devices have changed
+  void write_exports();
+  void end_export(Connection& connection);
+  bool writes_regularly() const { return exports_ + tree_watchers_ > 0; }
+  void remove_trees();
 
   // server_refusals.cpp
   soft::ErrorReply refusal(const soft::Problem& problem);
@@ -157,6 +176,10 @@ class Server final : private GidUsers {
   uint32_t connection_count_ = 0;
   uint32_t members_ = 0;
   uint32_t waiting_ = 0;  // connections that wait for the port
+  ViewTree tree_;
+  uint32_t exports_ = 0;        // connections with an exported tree
+  uint32_t tree_watchers_ = 0;  // connections that watch the tree
+  Milliseconds next_export_ = 0;
   uint64_t refused_requests_ = 0;
   uint64_t malformed_ = 0;
   uint64_t refused_connections_ = 0;

@@ -87,6 +87,8 @@ inline constexpr CounterName kCounterNames[] = {
 };
 inline constexpr size_t kCounterCount = sizeof kCounterNames / sizeof kCounterNames[0];
 
+inline constexpr size_t kSameHostSentPackets = offsetof(SlotCounters, same_host.sent_packets) / sizeof(Counter);
+
 static_assert(sizeof(Counter) == 8 && std::is_standard_layout_v<SlotCounters>);
 static_assert(sizeof(SlotCounters) == (kCounterCount + 1) * sizeof(Counter));
 

@@ -73,6 +73,10 @@ void CountersSum::add_to(uint64_t (&sums)[kCounterCount]) const {
   for (uint32_t slot = 0; slot < covered_; slot++) {
     const auto counters = all_of(at(slot)->counters);
     for (size_t i = 0; i < kCounterCount; i++) sums[i] += counters[i].value();
+    // A process counts these for each of its devices.
+    const SlotDevices& devices = at(slot)->devices;
+    sums[kSameHostSentPackets] += devices.others.same_host_sent_packets.value();
+    for (const DeviceRow& row : devices.rows) sums[kSameHostSentPackets] += row.traffic.same_host_sent_packets.value();
   }
 }
 

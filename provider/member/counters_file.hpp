@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The counters, transports and used GIDs of all slots in one memfd of fixed size. dappled makes it; each member gets
-// the descriptor with its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
+// The counters, devices, transports and used GIDs of all slots in one memfd of fixed size. dappled makes it; each
+// member gets the descriptor with its slot, maps its own part, and hands the descriptor to the next dappled if this one
+// dies.
 #pragma once
 
 #include <cstdint>
 
 #include "provider/member/counters.hpp"
+#include "provider/member/device_rows.hpp"
 #include "provider/member/gid_use_rows.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
@@ -18,12 +20,13 @@ namespace dapple::soft {
 // The memory that a slot's owner shares with dappled.
 struct SlotPages {
   SlotCounters counters;
+  SlotDevices devices;
   SlotTransports transports;
   SlotGidUses gid_uses;
 };
 
 // Whole pages on most machines, so that an owner does not map its neighbours'.
-inline constexpr size_t kSlotPagesSize = 20480;
+inline constexpr size_t kSlotPagesSize = 24576;
 static_assert(sizeof(SlotPages) <= kSlotPagesSize);
 inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotPagesSize;
 

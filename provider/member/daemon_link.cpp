@@ -360,6 +360,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     slot_.lease = slot_fds_[3].get();
     slot_.counters_file = slot_fds_[4].get();
     slot_.counters = &pages->counters;
+    slot_.devices = &pages->devices;
     slot_.transports = &pages->transports;
     slot_.gid_uses = &pages->gid_uses;
     has_slot_ = true;
@@ -381,6 +382,50 @@ bool DaemonLink::transports(uint32_t slot, uint32_t first, TransportsReply& repl
   request.slot = slot;
   request.first = first;
   return ask(MessageKind::kTransports, request, reply, nullptr, problem);
+}
+
+bool DaemonLink::tree(OwnedFd& folder, char (&path)[kTreePathSize], Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HeaderOnly request;
+  TreeReply reply;
+  Descriptors received;
+  if (!ask(MessageKind::kTree, request, reply, &received, problem)) return false;
+  if (received.count != 1) {
+    disconnect();
+    problem.set(EPROTO, "dappled handed over no folder");
+    return false;
+  }
+  folder = std::move(received.fds[0]);
+  memcpy(path, reply.path, sizeof path);
+  path[sizeof path - 1] = '\0';
+  return true;
+}
+
+bool DaemonLink::refresh_tree(const char* path, bool& unreadable, Problem& problem) {
+  RefreshTreeRequest request;
+  RefreshTreeReply reply;
+  const size_t size = strlen(path);
+  if (size >= sizeof request.path) {
+    problem.set(ENAMETOOLONG, "the path is too long");
+    return false;
+  }
+  memcpy(request.path, path, size + 1);
+  std::lock_guard lock(mutex_);
+  if (!ask(MessageKind::kRefreshTree, request, reply, nullptr, problem)) return false;
+  unreadable = reply.unreadable != 0;
+  return true;
+}
+
+bool DaemonLink::export_tree(int folder, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HeaderOnly request, reply;
+  return ask(MessageKind::kExportTree, request, reply, nullptr, problem, {&folder, 1});
+}
+
+bool DaemonLink::watch_tree(Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HeaderOnly request, reply;
+  return ask(MessageKind::kExportTree, request, reply, nullptr, problem);
 }
 
 bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem) {

@@ -14,11 +14,13 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/member/cm_messages.hpp"
+#include "provider/member/device_rows.hpp"
 #include "provider/member/gid_use_rows.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
 #include "provider/member/transport_messages.hpp"
+#include "provider/member/tree_messages.hpp"
 #include "provider/member/unix_message.hpp"
 
 namespace dapple::soft {
@@ -38,6 +40,7 @@ struct Slot {
   int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; never read
   int counters_file = -1;
   SlotCounters* counters = nullptr;      // mapped as long as the process lives
+  SlotDevices* devices = nullptr;        // the same
   SlotTransports* transports = nullptr;  // the same
   SlotGidUses* gid_uses = nullptr;       // the same
 };
@@ -67,6 +70,16 @@ class DaemonLink {
   bool status(StatusReply& status, Problem& problem);
   // The transports of one program's connections: transport_messages.hpp.
   bool transports(uint32_t slot, uint32_t first, TransportsReply& reply, Problem& problem);
+
+  // The kernel's files about the devices, in a folder of dappled's (tree_messages.hpp). Another dappled has another.
+  bool tree(OwnedFd& folder, char (&path)[kTreePathSize], Problem& problem);
+  // Writes the file of the tree at `path` with its present contents. ESTALE: the folder has gone, so ask for the tree
+  // again. `unreadable`: the kernel's read() of this entry fails with EINVAL.
+  bool refresh_tree(const char* path, bool& unreadable, Problem& problem);
+  // Fills an empty folder with the contents of /sys/class/infiniband, as long as this connection lasts.
+  bool export_tree(int folder, Problem& problem);
+  // Keeps the tree up to date without refresh_tree(), as long as this connection lasts.
+  bool watch_tree(Problem& problem);
 
   // A channel of rdma_cm (cm_messages.hpp). `end` is dappled's end of the pair.
   bool cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem);

@@ -22,7 +22,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 19;
+inline constexpr uint16_t kProtocolVersion = 20;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is for multicast: slot 255 is never handed out
@@ -59,6 +59,13 @@ enum class MessageKind : uint16_t {
   kYield = 15,
   // After kAnnounce, for each device: AnnounceGidsRequest; reply: HeaderOnly.
   kAnnounceGids = 16,
+  // tree_messages.hpp:
+  kTree = 18,         // request: HeaderOnly; reply: TreeReply and a descriptor
+  kRefreshTree = 19,  // request: RefreshTreeRequest; reply: RefreshTreeReply
+  // Request: HeaderOnly and a descriptor, an empty folder; reply: HeaderOnly. dappled fills the folder with the
+  // contents of /sys/class/infiniband and keeps them up to date, until the connection ends. Without a descriptor it
+  // keeps the tree of kTree up to date, for programs that cannot ask for that.
+  kExportTree = 20,
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 

@@ -57,8 +57,8 @@ struct WireCounters {
 struct SameHostCounters {
   Counter received_packets;
   Counter received_bytes;
-  Counter sent_packets;
-  Counter broken;  // rings whose content no writer of ours makes
+  Counter sent_packets;  // dappled's own; a program's are counted by devices (DeviceTraffic)
+  Counter broken;        // rings whose content no writer of ours makes
 };
 
 // Bytes that this process has copied to and from the memory of other processes.

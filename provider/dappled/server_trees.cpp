@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The server's trees: the kernel's files about the devices.
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <new>
+#include <string_view>
+
+#include "provider/dappled/server.hpp"
+#include "provider/dappled/trees/surroundings.hpp"
+
+namespace dapple::dappled {
+namespace {
+
+// Nothing tells when a program reads an exported file.
+constexpr Milliseconds kExportPeriod = 1000;
+
+bool is_counter(std::string_view path) {
+  return path.find("/counters/") != path.npos || path.find("/hw_counters/") != path.npos;
+}
+
+// The kernel may have other devices by now.
+bool is_class(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == "infiniband" || name == "infiniband_verbs" || name == "infiniband_mad";
+}
+
+}  // namespace
+
+face::DeviceCounts Server::counts_of(const soft::DeviceInfo& device) const {
+  face::DeviceCounts counts;
+  for (uint32_t slot = 0; const soft::SlotPages* pages = slots_.counters().at(slot); slot++) {
+    const soft::DeviceTraffic* traffic = soft::find_traffic(pages->devices, device.guid);
+    if (traffic == nullptr) continue;
+    counts.sent_packets += traffic->sent_packets.value() + traffic->same_host_sent_packets.value();
+    counts.sent_bytes += traffic->sent_bytes.value();
+    counts.received_packets += traffic->received_packets.value();
+    counts.received_bytes += traffic->received_bytes.value();
+    counts.sequence_naks_sent += traffic->sequence_naks_sent.value();
+    counts.rnr_naks_sent += traffic->rnr_naks_sent.value();
+    counts.duplicates += traffic->duplicates.value();
+    counts.timeouts += traffic->timeouts.value();
+    counts.retransmitted_packets += traffic->retransmitted_packets.value();
+    counts.dropped_packets += traffic->dropped_packets.value();
+  }
+  return counts;
+}
+
+std::vector<face::ShownDevice> Server::shown_devices() const {
+  static constexpr soft::DeviceAttributes kDefault;
+  std::vector<face::ShownDevice> shown(devices_.count());
+  for (uint32_t i = 0; i < devices_.count(); i++) {
+    shown[i].info = &devices_.at(i);
+    shown[i].attributes = &kDefault;
+    shown[i].counts = counts_of(devices_.at(i));
+    find_netdev_entries(shown[i]);
+  }
+  return shown;
+}
+
+void Server::answer_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&) {
+  if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, error);
+  soft::Problem problem;
+  if (!tree_.bring_up_to_date(shown_devices(), problem)) return refuse(connection, problem);
+  const soft::OwnedFd folder = tree_.folder().reopen();
+  if (!folder) {
+    problem.set(errno, "dappled cannot open %s: %s", tree_.folder().path().c_str(), strerror(errno));
+    return refuse(connection, problem);
+  }
+  soft::TreeReply message;
+  const std::string& path = tree_.folder().path();
+  assert(path.size() < sizeof message.path);
+  memcpy(message.path, path.c_str(), path.size() + 1);
+  const int descriptor = folder.get();
+  reply(connection, message, {&descriptor, 1});
+}
+
+void Server::answer_refresh_tree(Connection& connection, const soft::RefreshTreeRequest& request, soft::Descriptors&) {
+  if (memchr(request.path, '\0', sizeof request.path) == nullptr) return drop_malformed(connection);
+  soft::Problem problem;
+  int error = refresh_devices();
+  if (!tree_.exists()) {
+    error = ESTALE;
+  } else if (is_counter(request.path)) {
+    error = tree_.write_counters(shown_devices());
+  } else if (is_class(request.path) && !tree_.bring_up_to_date(shown_devices(), problem)) {
+    return refuse(connection, problem);
+  }
+  if (error != 0) {
+    problem.set(error, "dappled cannot write %s: %s", request.path, strerror(error));
+    return refuse(connection, problem);
+  }
+  soft::RefreshTreeReply message;
+  message.unreadable = tree_.is_unreadable(request.path) ? 1 : 0;
+  reply(connection, message);
+}
+
+void Server::answer_export_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
+  soft::Problem problem;
+  // This process' rights are this user's alone.
+  if (connection.uid != geteuid()) {
+    problem.set(EACCES, "the dappled of this network namespace belongs to user %u and writes no files of user %u",
+                geteuid(), connection.uid);
+    return refuse(connection, problem);
+  }
+  if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, error);
+  end_export(connection);
+  soft::HeaderOnly message;
+  if (descriptors.count == 0) {
+    connection.watches_tree = true;
+    tree_watchers_++;
+    return reply(connection, message);
+  }
+  connection.exported.reset(new (std::nothrow) Export(std::move(descriptors.fds[0])));
+  if (connection.exported != nullptr) exports_++;
+  int error = connection.exported != nullptr ? connection.exported->take_over() : ENOMEM;
+  if (error == 0) error = connection.exported->bring_up_to_date(shown_devices());
+  if (error != 0) {
+    end_export(connection);
+    problem.set(error, "dappled cannot write the folder: %s", strerror(error));
+    return refuse(connection, problem);
+  }
+  reply(connection, message);
+}
+
+void Server::end_export(Connection& connection) {
+  if (connection.watches_tree) {
+    assert(tree_watchers_ > 0);
+    tree_watchers_--;
+    connection.watches_tree = false;
+  }
+  if (connection.exported == nullptr) return;
+  assert(exports_ > 0);
+  exports_--;
+  connection.exported.reset();
+}
+
+void Server::tell_trees() {
+  soft::Problem problem;
+  // A program that asks later gets the reason of a failure.
+  if (tree_.exists()) tree_.bring_up_to_date(shown_devices(), problem);
+  next_export_ = 0;
+}
+
+void Server::write_exports() {
+  if (!writes_regularly() || now() < next_export_) return;
+  next_export_ = now() + kExportPeriod;
+  refresh_devices();
+  const std::vector<face::ShownDevice> shown = shown_devices();
+  if (tree_watchers_ > 0 && tree_.exists()) tree_.write_counters(shown);
+  for (Connection& connection : connections_) {
+    if (connection.exported != nullptr) connection.exported->bring_up_to_date(shown);
+  }
+}
+
+void Server::remove_trees() {
+  tree_.remove();
+  for (Connection& connection : connections_) end_export(connection);
+}
+
+}  // namespace dapple::dappled

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/trees/private_folder.hpp"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "provider/face/writer.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple;
+using namespace dapple::dappled;
+
+namespace {
+
+char place[] = "/tmp/dapple-place-test-XXXXXX";
+
+int start(void**) {
+  strcpy(place + sizeof place - 7, "XXXXXX");
+  return mkdtemp(place) == nullptr ? 1 : 0;
+}
+
+int end(void**) {
+  return face::remove_whole(AT_FDCWD, place);
+}
+
+int entries() {
+  int count = 0;
+  DIR* stream = opendir(place);
+  while (readdir(stream) != nullptr) count++;
+  closedir(stream);
+  return count - 2;
+}
+
+void make__place__has_a_new_folder(void**) {
+  PrivateFolder folder;
+  assert_int_equal(folder.make(place), 0);
+  assert_int_equal(access(folder.path().c_str(), F_OK), 0);
+  assert_non_null(strstr(folder.path().c_str(), "/dapple-face-"));
+  folder.remove();
+  assert_int_equal(entries(), 0);
+}
+
+void make__others_live__leaves_their_folders(void**) {
+  PrivateFolder first, second;
+  assert_int_equal(first.make(place), 0);
+  assert_int_equal(second.make(place), 0);
+  assert_int_equal(entries(), 2);
+}
+
+void make__owner_was_killed__removes_its_folder(void**) {
+  const pid_t child = fork();
+  if (child == 0) {
+    static PrivateFolder folder;
+    _exit(folder.make(place) == 0 && mkdirat(folder.fd(), "sys", 0755) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  assert_int_equal(status, 0);
+  assert_int_equal(entries(), 1);
+  PrivateFolder folder;
+  assert_int_equal(folder.make(place), 0);
+  assert_int_equal(entries(), 1);
+}
+
+// A descriptor that another process got keeps no lock.
+void reopen__owner_ends__folder_is_free(void**) {
+  soft::OwnedFd other;
+  {
+    PrivateFolder folder;
+    assert_int_equal(folder.make(place), 0);
+    other = folder.reopen();
+    assert_true(static_cast<bool>(other));
+  }
+  assert_int_equal(entries(), 0);
+}
+
+void make__place_is_a_file_or_absent__fails(void**) {
+  PrivateFolder folder;
+  assert_int_equal(folder.make(std::string(place) + "/absent"), ENOENT);
+  assert_int_equal(folder.make("/dev/null"), ENOTDIR);
+}
+
+void of_this_process__foreign_runtime_folder__is_not_used(void**) {
+  setenv("XDG_RUNTIME_DIR", place, 1);
+  assert_string_equal(Places::of_this_process().names[0].c_str(), place);
+  setenv("XDG_RUNTIME_DIR", "relative", 1);
+  assert_string_not_equal(Places::of_this_process().names[0].c_str(), "relative");
+  unsetenv("XDG_RUNTIME_DIR");
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(make__place__has_a_new_folder, start, end),
+      cmocka_unit_test_setup_teardown(make__others_live__leaves_their_folders, start, end),
+      cmocka_unit_test_setup_teardown(make__owner_was_killed__removes_its_folder, start, end),
+      cmocka_unit_test_setup_teardown(reopen__owner_ends__folder_is_free, start, end),
+      cmocka_unit_test_setup_teardown(make__place_is_a_file_or_absent__fails, start, end),
+      cmocka_unit_test_setup_teardown(of_this_process__foreign_runtime_folder__is_not_used, start, end),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
