@@ -12,6 +12,7 @@
 
 #include "provider/member/cm_status.hpp"
 #include "provider/member/counters.hpp"
+#include "provider/member/device_attributes.hpp"
 #include "provider/member/process_limits.hpp"
 
 namespace dapple::soft {
@@ -114,6 +115,7 @@ struct DeviceInfo {
   uint8_t loopback = 0;
   uint32_t restored = 0;    // the generation of the members' announcement that this dappled has taken over
   GidEntry gids[kMaxGids];  // an address keeps its index as long as the netdev has it
+  DeviceAttributes attributes;
 };
 
 struct DevicesReply {
@@ -193,11 +195,12 @@ struct StatusReply {
 };
 
 inline constexpr size_t kMaxMessageSize = sizeof(AnnounceRequest);  // the largest
+static_assert(sizeof(DeviceReply) <= kMaxMessageSize);
 inline constexpr size_t kMaxMessageDescriptors = 5;
 
 static_assert(sizeof(MessageHeader) == 16);
 static_assert(sizeof(GidEntry) == 24);
-static_assert(sizeof(DeviceInfo) == 120 + kMaxGids * sizeof(GidEntry));
+static_assert(sizeof(DeviceInfo) == 120 + kMaxGids * sizeof(GidEntry) + sizeof(DeviceAttributes));
 static_assert(sizeof(AnnouncedDevice) == 32);
 static_assert(std::is_trivially_copyable_v<AnnounceRequest> && std::is_trivially_copyable_v<DeviceReply>);
 

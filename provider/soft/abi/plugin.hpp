@@ -31,14 +31,14 @@ static_assert(sizeof(AsyncMessage) == 16);
 using CompletionMessage = uint64_t;
 
 struct ContextInit {
-  ibv_context* ibv;         // as the operations get it. Its device, cmd_fd, async_fd are set; num_comp_vectors is 1
+  ibv_context* ibv;         // as the operations get it. Its device, cmd_fd, async_fd are set
   const char* device_name;  // "dapple0"; valid as long as the context
   uint64_t node_guid;       // in network byte order, as ibv_get_device_guid() returns it
   uint32_t device_index;    // the one of NETLINK_RDMA
   int async_writer;         // non-blocking; free_context() closes it
 };
 
-// Null with errno if the device cannot be opened.
+// Sets num_comp_vectors. Null with errno if the device cannot be opened.
 Context* make_context(const ContextInit& init);
 
 // The program has destroyed or leaked all of the context's verbs objects. The ibv_context is still there.

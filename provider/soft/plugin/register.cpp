@@ -147,7 +147,6 @@ bool complete(OpenDevice* open, ibv_device* device) {
     return false;
   }
   if (!open_async_events(open)) return false;
-  context->num_comp_vectors = 1;
   provider::set_operations(library, extended_of(open), replacements());
 
   const SysfsDevice* found = reinterpret_cast<Device*>(device)->sysfs;

@@ -42,6 +42,7 @@ Context* make_context(const ContextInit& init) {
   if (program_trace() != nullptr) trace_open(init.device_name, error);
   if (error == 0) {
     context->opened(info);
+    init.ibv->num_comp_vectors = static_cast<int>(info.attributes.num_comp_vectors);
     if (!runtime->daemon_watch().add(*context)) {
       delete context;
       return failed(ENOMEM);

@@ -74,7 +74,13 @@ class Context {
   // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
   // background thread.
   void tell_changes();
-  void opened(const DeviceInfo& info) { told_ = info; }
+  void opened(const DeviceInfo& info) {
+    told_ = info;
+    attributes_ = info.attributes;
+  }
+
+  // What the program is told of the device, and its limits. They stay as they were when the device was opened.
+  const DeviceAttributes& attributes() const { return attributes_; }
 
   // An asynchronous event about an object (ibv_cq*, ibv_qp*, ibv_srq*).
   void raise(ibv_event_type type, const void* element, EventCount& count);
@@ -117,6 +123,7 @@ class Context {
   std::optional<DisorderedWrites> disordered_writes_ = disorder(checked_memory());
 
   const ContextPorts ports_;
+  DeviceAttributes attributes_;  // written before anybody else has the context
 
   // The state that the program knows; used by the background thread.
   DeviceInfo told_;

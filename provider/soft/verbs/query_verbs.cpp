@@ -3,6 +3,7 @@
 //
 // The attributes of the device and its port.
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <algorithm>
@@ -20,60 +21,79 @@
 namespace dapple::soft::verbs {
 namespace {
 
-constexpr uint8_t kWidth1x = 1;
-constexpr uint8_t kSpeed2_5 = 1;
 constexpr uint8_t kPhysicalLinkUp = 5;
 constexpr uint8_t kPhysicalDisabled = 3;
 constexpr uint8_t kGrhRequired = 1;
-constexpr uint32_t kMaxMessage = 1u << 31;
 
 // Bits of device_cap_flags_ex. Older headers lack their names.
 constexpr uint64_t kFlushGlobal = uint64_t{1} << 38;
 constexpr uint64_t kFlushPersistent = uint64_t{1} << 39;
 constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;
 
-// No vendor's: bit 1 of its first byte tells that nobody has assigned it.
-constexpr uint32_t kVendorId = 0x0ADA99;
+constexpr uint64_t kWindowFlags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+constexpr uint64_t kFlushFlags = kFlushGlobal | kFlushPersistent | kAtomicWrite;
 
-static_assert(most_objects(ObjectKind::kQp) < kQpsOfASlot);
+// The default identity has the limits that this plug-in serves, and no profile has larger ones.
+constexpr DeviceAttributes kServed;
+static_assert(kServed.max_qp == most_objects(ObjectKind::kQp) && kServed.max_qp < kQpsOfASlot);
+static_assert(kServed.max_cq == most_objects(ObjectKind::kCq) && kServed.max_srq == most_objects(ObjectKind::kSrq));
+static_assert(kServed.max_mr == most_objects(ObjectKind::kRegion) && kServed.max_pd == most_objects(ObjectKind::kPd));
+static_assert(kServed.max_mw == most_objects(ObjectKind::kWindow));
+static_assert(kServed.max_ah == most_objects(ObjectKind::kAddressHandle));
+static_assert(kServed.max_qp_wr == kMaxRequests && kServed.max_srq_wr == kMaxRequests);
+static_assert(kServed.max_cqe == kMaxCompletions);
+static_assert(kServed.max_send_sge == roce::kMaxSegments && kServed.max_recv_sge == roce::kMaxSegments);
+static_assert(kServed.max_sge_rd == roce::kMaxSegments && kServed.max_srq_sge == roce::kMaxSegments);
+static_assert(kServed.max_qp_rd_atom == kMaxReadsAndAtomics && kServed.max_qp_init_rd_atom == kMaxReadsAndAtomics);
+static_assert(kServed.max_inline == kMaxInline);
+static_assert(kServed.max_mcast_grp == kMaxAttachments);
 
-constexpr int most(ObjectKind kind) {
-  return static_cast<int>(most_objects(kind));
+uint64_t flags_of(const DeviceAttributes& attributes) {
+  uint64_t flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+                   IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_MGT_EXTENSIONS | kWindowFlags | kFlushFlags;
+  if (!coherence::machine_persistence().possible) flags &= ~kFlushPersistent;
+  if ((attributes.features & kFeatureSrq) == 0) flags &= ~uint64_t{IBV_DEVICE_SRQ_RESIZE};
+  if ((attributes.features & kFeatureMemoryWindows) == 0) flags &= ~kWindowFlags;
+  if ((attributes.features & kFeatureFlush) == 0) flags &= ~kFlushFlags;
+  return flags & attributes.device_cap_flags;
 }
 
 void describe(const Context& context, ibv_device_attr& attr) {
+  const DeviceAttributes& from = context.attributes();
+  const auto number = [](uint32_t value) { return static_cast<int>(std::min<uint32_t>(value, INT_MAX)); };
   attr = {};
+  snprintf(attr.fw_ver, sizeof attr.fw_ver, "%s", from.fw_ver);
   attr.node_guid = context.node_guid;
   attr.sys_image_guid = context.node_guid;
-  attr.max_mr_size = UINT64_MAX;
-  attr.page_size_cap = 0xFFFFF000;
-  attr.vendor_id = kVendorId;
-  attr.max_qp = most(ObjectKind::kQp);
-  attr.max_qp_wr = kMaxRequests;
-  attr.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-                          IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-                          IBV_DEVICE_MEM_MGT_EXTENSIONS;
-  attr.max_sge = roce::kMaxSegments;
-  attr.max_sge_rd = roce::kMaxSegments;
-  attr.max_cq = most(ObjectKind::kCq);
-  attr.max_cqe = kMaxCompletions;
-  attr.max_mr = most(ObjectKind::kRegion);
-  attr.max_pd = most(ObjectKind::kPd);
-  attr.max_qp_rd_atom = kMaxReadsAndAtomics;
-  attr.max_res_rd_atom = kMaxReadsAndAtomics * attr.max_qp;
-  attr.max_qp_init_rd_atom = kMaxReadsAndAtomics;
-  // The device's atomics are the CPU's own.
-  attr.atomic_cap = IBV_ATOMIC_GLOB;
-  attr.max_mw = most(ObjectKind::kWindow);
-  attr.max_mcast_grp = kMaxAttachments;
-  attr.max_mcast_qp_attach = kMaxAttachments;
-  attr.max_total_mcast_qp_attach = kMaxAttachments;
-  attr.max_ah = most(ObjectKind::kAddressHandle);
-  attr.max_srq = most(ObjectKind::kSrq);
-  attr.max_srq_wr = kMaxRequests;
-  attr.max_srq_sge = roce::kMaxSegments;
-  attr.max_pkeys = 1;
-  attr.local_ca_ack_delay = 15;
+  attr.max_mr_size = from.max_mr_size;
+  attr.page_size_cap = from.page_size_cap;
+  attr.vendor_id = from.vendor_id;
+  attr.vendor_part_id = from.vendor_part_id;
+  attr.hw_ver = from.hw_ver;
+  attr.max_qp = number(from.max_qp);
+  attr.max_qp_wr = number(from.max_qp_wr);
+  attr.device_cap_flags = static_cast<uint32_t>(flags_of(from));
+  // As the kernel: a list that fits both queues.
+  attr.max_sge = number(std::min(from.max_send_sge, from.max_recv_sge));
+  attr.max_sge_rd = number(from.max_sge_rd);
+  attr.max_cq = number(from.max_cq);
+  attr.max_cqe = number(from.max_cqe);
+  attr.max_mr = number(from.max_mr);
+  attr.max_pd = number(from.max_pd);
+  attr.max_qp_rd_atom = number(from.max_qp_rd_atom);
+  attr.max_res_rd_atom = number(from.max_res_rd_atom);
+  attr.max_qp_init_rd_atom = number(from.max_qp_init_rd_atom);
+  attr.atomic_cap = static_cast<ibv_atomic_cap>(from.atomics);
+  attr.max_mw = number(from.max_mw);
+  attr.max_mcast_grp = number(from.max_mcast_grp);
+  attr.max_mcast_qp_attach = number(from.max_mcast_qp_attach);
+  attr.max_total_mcast_qp_attach = number(from.max_total_mcast_qp_attach);
+  attr.max_ah = number(from.max_ah);
+  attr.max_srq = number(from.max_srq);
+  attr.max_srq_wr = number(from.max_srq_wr);
+  attr.max_srq_sge = number(from.max_srq_sge);
+  attr.max_pkeys = static_cast<uint16_t>(from.max_pkeys);
+  attr.local_ca_ack_delay = static_cast<uint8_t>(from.local_ca_ack_delay);
   attr.phys_port_cnt = 1;
 }
 
@@ -87,10 +107,8 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
   if (attr_size < sizeof(ibv_device_attr)) return EINVAL;
   memset(static_cast<void*>(attr), 0, attr_size);
   describe(*context_of(ibv), attr->orig_attr);
-  if (attr_size >= offsetof(ibv_device_attr_ex, device_cap_flags_ex) + sizeof(attr->device_cap_flags_ex)) {
-    attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags | kFlushGlobal | kAtomicWrite;
-    if (coherence::machine_persistence().possible) attr->device_cap_flags_ex |= kFlushPersistent;
-  }
+  if (attr_size >= offsetof(ibv_device_attr_ex, device_cap_flags_ex) + sizeof(attr->device_cap_flags_ex))
+    attr->device_cap_flags_ex = flags_of(context_of(ibv)->attributes());
   if (attr_size >= offsetof(ibv_device_attr_ex, phys_port_cnt_ex) + sizeof(attr->phys_port_cnt_ex))
     attr->phys_port_cnt_ex = 1;
   return 0;
@@ -108,7 +126,7 @@ int query_port(ibv_context* ibv, uint8_t port, ibv_port_attr* attr) {
   attr->active_mtu = roce_mtu(info.netdev_mtu);
   attr->gid_tbl_len = kMaxGids;
   attr->port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
-  attr->max_msg_sz = kMaxMessage;
+  attr->max_msg_sz = info.attributes.max_msg_sz;
   attr->bad_pkey_cntr = 0;
   attr->qkey_viol_cntr = 0;
   attr->pkey_tbl_len = 1;
@@ -119,8 +137,8 @@ int query_port(ibv_context* ibv, uint8_t port, ibv_port_attr* attr) {
   attr->sm_sl = 0;
   attr->subnet_timeout = 0;
   attr->init_type_reply = 0;
-  attr->active_width = kWidth1x;
-  attr->active_speed = kSpeed2_5;
+  attr->active_width = static_cast<uint8_t>(info.attributes.active_width);
+  attr->active_speed = static_cast<uint8_t>(info.attributes.active_speed);
   attr->phys_state = info.up != 0 ? kPhysicalLinkUp : kPhysicalDisabled;
   attr->link_layer = IBV_LINK_LAYER_ETHERNET;
   attr->flags = kGrhRequired;
