@@ -34,6 +34,12 @@ struct QpConfig {
   bool signal_all = false;
   bool shared_receives = false;  // of a shared receive queue: not flushed with this queue pair
   uint32_t datagram_mtu = 1024;  // UD: the largest payload, which the port decides
+  // The longest message, at least 4,096 bytes. IBTA 9.4.3 and 9.3.2.3: not more than 2^31. The post of a longer one
+  // fails, or its request completes with kLocalLength in its turn.
+  uint64_t max_message = uint64_t{1} << 31;
+  bool refuses_too_long = true;
+  bool has_atomics = true;
+  bool has_flush = true;  // and atomic writes
 };
 
 // Like struct ibv_qp_attr, without the path: the host has the addresses.

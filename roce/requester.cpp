@@ -155,6 +155,11 @@ bool Requester::start_entry(SendEntry& entry) {
   entry.first_psn = next_psn_;
   const SendOpcode opcode = entry.request.opcode;
   if (opcode != SendOpcode::kWrite && opcode != SendOpcode::kRead) after_others_ = cursor_ + 1;
+  // IBTA 11.6.2: Local Length Error.
+  if (is_too_long(entry)) {
+    fail(entry, CompletionStatus::kLocalLength);
+    return false;
+  }
   if (wants_response(opcode)) {
     // No request is possible: a wait would never end.
     if (core_.values.max_rd_atomic == 0) {
@@ -211,7 +216,7 @@ Requester::Step Requester::step_placement(SendEntry& entry, PacketSink& sink) {
   const SendRequest& request = entry.request;
   const bool is_read = request.opcode == SendOpcode::kRead;
   if (entry.length == 0 || (!is_read && request.opcode != SendOpcode::kWrite)) return Step::kSend;
-  if (is_read && core_.values.max_rd_atomic == 0) return Step::kSend;
+  if ((is_read && core_.values.max_rd_atomic == 0) || is_too_long(entry)) return Step::kSend;
   const uint64_t head = core_.sends.head();
   if (cursor_ != head && after_others_ > head) return Step::kSend;
   const Transfer transfer = {core_.self(),

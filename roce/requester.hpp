@@ -56,6 +56,9 @@ class Requester {
   enum class Step : uint8_t { kSend, kWait, kAgain, kFull };
   Step step_cursor(SendEntry& entry, PacketSink& sink);
   Step step_local(SendEntry& entry);
+  bool is_too_long(const SendEntry& entry) const {
+    return entry.length > core_.config.max_message && entry.request.opcode != SendOpcode::kFlush;
+  }
   // kWait: not yet, kSend: as packets.
   Step step_placement(SendEntry& entry, PacketSink& sink);
   bool start_entry(SendEntry& entry);

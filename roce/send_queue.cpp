@@ -4,18 +4,24 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 #include <new>
 
 namespace dapple::roce {
 namespace {
 
-// IBTA 9.4.3 and 9.3.2.3: a message has at most 2^31 bytes.
-constexpr uint64_t kMaxMessage = uint64_t{1} << 31;
-
 constexpr OpcodeSet kAtomics = {SendOpcode::kCompareSwap, SendOpcode::kFetchAdd};
 
 constexpr uint64_t kAtomicSize = 8;
+
+// Without those that the device lacks. The other operations are posted on each transport.
+OpcodeSet operations_for(const QpConfig& config) {
+  OpcodeSet operations = kOfReliable;
+  if (!config.has_atomics) operations = operations - kAtomics;
+  if (!config.has_flush) operations = operations - OpcodeSet{SendOpcode::kFlush, SendOpcode::kAtomicWrite};
+  return operations;
+}
 
 }  // namespace
 
@@ -47,6 +53,9 @@ CompletionOpcode completion_opcode(SendOpcode opcode) {
 }
 
 bool SendQueue::create(const QpConfig& config) {
+  assert(config.max_message >= 4096 && config.max_message <= uint64_t{1} << 31);
+  operations_ = operations_for(config);
+  most_posted_ = config.refuses_too_long ? config.max_message : UINT64_MAX;
   depth_ = config.send_depth;
   max_segments_ = std::min(config.max_send_segments, kMaxSegments);
   max_inline_ = config.max_inline;
@@ -59,13 +68,13 @@ bool SendQueue::create(const QpConfig& config) {
 }
 
 PostError SendQueue::check(const SendRequest& request, uint32_t ahead) const {
-  if (!kOfReliable.has(request.opcode)) return PostError::kOpcode;
+  if (!operations_.has(request.opcode)) return PostError::kOpcode;
   if (tail_ - head_ + ahead >= depth_) return PostError::kFull;
   const bool is_inline = goes_inline(request);
   // Inline bytes may come from more pieces than a gather list has room for.
   if (!is_inline && request.segments.size() > max_segments_) return PostError::kSegments;
   const uint64_t length = length_of(request.segments);
-  if (is_inline ? length > max_inline_ : length > kMaxMessage) return PostError::kLength;
+  if (is_inline ? length > max_inline_ : length > most_posted_) return PostError::kLength;
   // IBTA 9.4.5: an atomic's result has eight bytes. A list may hold more; they stay as they are.
   if (kAtomics.has(request.opcode) && length < kAtomicSize) return PostError::kSegments;
   return PostError::kNone;

@@ -24,6 +24,10 @@ class OpcodeSet {
   constexpr bool has(SendOpcode opcode) const {
     return static_cast<unsigned>(opcode) < 32 && (bits_ >> static_cast<unsigned>(opcode) & 1) != 0;
   }
+  friend constexpr OpcodeSet operator-(OpcodeSet a, OpcodeSet b) {
+    a.bits_ &= ~b.bits_;
+    return a;
+  }
   friend constexpr OpcodeSet operator|(OpcodeSet a, OpcodeSet b) {
     a.bits_ |= b.bits_;
     return a;
@@ -180,6 +184,8 @@ class SendQueue {
     }
   }
 
+  OpcodeSet operations_ = kOfReliable;
+  uint64_t most_posted_ = 0;  // bytes of a message
   uint32_t depth_ = 0;
   uint32_t mask_ = 0;  // for the place of a number: there is room for a power of two
   uint32_t max_segments_ = 0;

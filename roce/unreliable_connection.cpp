@@ -44,7 +44,7 @@ Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
     }
     if (is_local(entry.request.opcode)) return step_local(entry);
     // IBTA 9.8.2.2.4: a datagram is one packet.
-    if (config.type == QpType::kUd && entry.length > mtu()) {
+    if (entry.length > (config.type == QpType::kUd ? mtu() : config.max_message)) {
       finish_send(CompletionStatus::kLocalLength);
       return Step::kFailed;
     }

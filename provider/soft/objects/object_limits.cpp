@@ -4,11 +4,17 @@
 
 namespace dapple::soft {
 
+DeviceObjects::DeviceObjects(const DeviceAttributes& limits)
+    : most_{limits.max_pd, limits.max_mr, limits.max_mw, limits.max_cq, limits.max_srq, limits.max_qp, limits.max_ah} {
+  static_assert(kObjectKinds == 7);
+  for (size_t i = 0; i < kObjectKinds; ++i) assert(most_[i] <= kMaxObjects[i]);
+}
+
 bool DeviceObjects::take(ObjectKind kind) {
   std::atomic<uint32_t>& count = counts_[static_cast<size_t>(kind)];
   uint32_t now = count.load(std::memory_order_relaxed);
   do {
-    if (now == most_objects(kind)) return false;
+    if (now >= most_[static_cast<size_t>(kind)]) return false;
   } while (!count.compare_exchange_weak(now, now + 1, std::memory_order_relaxed));
   return true;
 }

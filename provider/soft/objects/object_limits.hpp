@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The most objects of each kind that a device has at a time: the limits that ibv_query_device() reports. They hold for
-// all open contexts of a device in a process together.
+// The most objects of each kind that a device has at a time: the limits that ibv_query_device() reports, which the
+// device's identity may lower. They hold for all open contexts of a device in a process together.
 //
 // Functions without another remark are safe from any thread, and take no lock.
 #pragma once
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "provider/member/device_attributes.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 
 namespace dapple::soft {
@@ -21,6 +22,7 @@ namespace dapple::soft {
 enum class ObjectKind : uint8_t { kPd, kRegion, kWindow, kCq, kSrq, kQp, kAddressHandle };
 inline constexpr size_t kObjectKinds = 7;
 
+// What the software device serves.
 inline constexpr uint32_t kMaxObjects[kObjectKinds] = {
     1 << 16,                // protection domains
     kMaxMemoryEntries / 2,  // regions
@@ -37,6 +39,9 @@ constexpr uint32_t most_objects(ObjectKind kind) {
 // The objects of a device in this process.
 class DeviceObjects {
  public:
+  // `limits` are not beyond kMaxObjects.
+  explicit DeviceObjects(const DeviceAttributes& limits = {});
+
   // False at the limit. Threads that take and give at the same time never see it too early or too late.
   bool take(ObjectKind kind);
   void give(ObjectKind kind, uint32_t count);
@@ -45,6 +50,7 @@ class DeviceObjects {
   uint32_t contexts = 0;  // that have joined; guarded by DaemonWatch::contexts_mutex_
 
  private:
+  const uint32_t most_[kObjectKinds];
   std::atomic<uint32_t> counts_[kObjectKinds] = {};
 };
 

@@ -26,7 +26,7 @@ bool DaemonWatch::add(Context& context) {
   for (Context* other = first_context_; other != nullptr && objects == nullptr; other = other->next) {
     if (other->node_guid == context.node_guid) objects = &other->objects.device();
   }
-  if (objects == nullptr) objects = new (std::nothrow) DeviceObjects;
+  if (objects == nullptr) objects = new (std::nothrow) DeviceObjects(context.attributes());
   if (objects == nullptr) return false;
   context.objects.join(*objects);
   context.next = first_context_;

@@ -43,9 +43,10 @@ int destroy_ah(ibv_ah* ibv) {
 
 int attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
   if (!usable(qp->context)) return ENODEV;
+  Context* context = context_of(qp->context);
+  if ((context->attributes().features & kFeatureMulticast) == 0) return EOPNOTSUPP;
   if (qp->qp_type != IBV_QPT_UD) return EINVAL;
   DeviceInfo info;
-  Context* context = context_of(qp->context);
   if (const int error = context->refresh(info); error != 0) return error;
   return context->runtime.multicast().attach(*ours<Qp>(qp), gid->raw, info.netdev_index);
 }

@@ -21,13 +21,14 @@ namespace {
 
 Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int vector) {
   if (!usable(ibv)) return failed(ENODEV);
-  if (cqe <= 0 || cqe > kMaxCompletions || vector < 0 || vector >= ibv->num_comp_vectors) return failed(EINVAL);
+  const uint32_t most = context_of(ibv)->attributes().max_cqe;
+  if (cqe <= 0 || cqe > most || vector < 0 || vector >= ibv->num_comp_vectors) return failed(EINVAL);
   if (channel != nullptr && channel_writer(channel) < 0) return failed(EINVAL);
   CountedObject place = context_of(ibv)->objects.take(ObjectKind::kCq);
   Cq* cq = place ? new (std::nothrow) Cq : nullptr;
   if (cq == nullptr) return failed(ENOMEM);
   cq->place_in_limit = std::move(place);
-  const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), kMaxCompletions);
+  const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), most);
   const int error = cq->queue.initialize(size);
   if (error != 0) {
     delete cq;
@@ -83,8 +84,10 @@ int destroy_cq(ibv_cq* ibv) {
 
 int resize_cq(ibv_cq* ibv, int cqe) {
   if (!usable(ibv->context)) return ENODEV;
-  if (cqe <= 0 || static_cast<uint32_t>(cqe) > kMaxCompletions) return EINVAL;
-  const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), kMaxCompletions);
+  const DeviceAttributes& limits = context_of(ibv->context)->attributes();
+  if ((limits.features & kFeatureResizeCq) == 0) return EOPNOTSUPP;
+  if (cqe <= 0 || static_cast<uint32_t>(cqe) > limits.max_cqe) return EINVAL;
+  const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), limits.max_cqe);
   const int error = ours<Cq>(ibv)->queue.resize(size);
   if (error == 0) ibv->cqe = static_cast<int>(size);
   return error;

@@ -33,6 +33,16 @@ constexpr uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_SEND_WITH_INV 
                                    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
                                    IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush;
 
+// Without the operations that the device lacks.
+uint64_t device_operations(const DeviceAttributes& attributes) {
+  uint64_t operations = kRcOperations;
+  if (attributes.atomics == kAtomicsNone)
+    operations &= ~uint64_t{IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD};
+  if ((attributes.features & kFeatureFlush) == 0) operations &= ~uint64_t{IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush};
+  if ((attributes.features & kFeatureMemoryWindows) == 0) operations &= ~uint64_t{IBV_QP_EX_WITH_BIND_MW};
+  return operations;
+}
+
 Qp& qp_of(ibv_qp_ex* ibv) {
   return *ours<Qp>(ibv);
 }
@@ -269,7 +279,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   const uint64_t possible = qp.init.qp_type == IBV_QPT_RC   ? kRcOperations
                             : qp.init.qp_type == IBV_QPT_UC ? kUcOperations
                                                             : kDatagramOperations;
-  if ((send_operations & ~possible) != 0) return EOPNOTSUPP;
+  if ((send_operations & ~(possible & device_operations(qp.context->attributes()))) != 0) return EOPNOTSUPP;
   if ((send_operations & kWithFlush) != 0 && !abi::has_wr_flush()) return EOPNOTSUPP;
   qp.extended.reset(new (std::nothrow) ExtendedPost);
   if (qp.extended == nullptr) return ENOMEM;

@@ -17,6 +17,7 @@ namespace dapple::soft::verbs {
 
 ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
   if (!usable(ibv->context)) return failed(ENODEV);
+  if ((context_of(ibv->context)->attributes().features & kFeatureMemoryWindows) == 0) return failed(EOPNOTSUPP);
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return failed(EINVAL);
   Pd* pd = ours<Pd>(ibv);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kWindow);

@@ -33,11 +33,14 @@ static_assert(uint32_t{roce::kWindowBind} == IBV_ACCESS_MW_BIND);
 static_assert(uint32_t{roce::kZeroBased} == IBV_ACCESS_ZERO_BASED);
 
 // 0, or the errno for these rights and this memory.
-int check_region(const void* address, size_t length, uint32_t access) {
+int check_region(const DeviceAttributes& limits, const void* address, size_t length, uint32_t access) {
   // On-demand paging is not an optional right.
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return EOPNOTSUPP;
   if ((access & ~(kKnownAccess | kOptionalAccess)) != 0) return EINVAL;
   if ((access & kRemoteChanges) != 0 && (access & roce::kLocalWrite) == 0) return EINVAL;
+  if (length > limits.max_mr_size) return EINVAL;
+  const bool flushes = (access & (roce::kFlushGlobal | roce::kFlushPersistent)) != 0;
+  if (flushes && (limits.features & kFeatureFlush) == 0) return EOPNOTSUPP;
   if ((access & roce::kFlushPersistent) != 0 && !coherence::machine_persistence().possible) return EOPNOTSUPP;
   return probe_mapped_range(address, length, (access & roce::kLocalWrite) != 0);
 }
@@ -91,7 +94,7 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
     address = config.memory;
     length = config.length;
   }
-  error = check_region(address, length, rights);
+  error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
   if (error != 0) return error;
   revoke(*mr);
   const RegionConfig changed = config_of(*pd, address, length, iova, rights);
@@ -132,7 +135,7 @@ int dealloc_pd(ibv_pd* ibv) {
 ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int access) {
   if (!usable(ibv->context)) return failed(ENODEV);
   const auto rights = static_cast<uint32_t>(access);
-  int error = check_region(address, length, rights);
+  int error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
   if (error != 0) return failed(error);
   Pd* pd = ours<Pd>(ibv);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);

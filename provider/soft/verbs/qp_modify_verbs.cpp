@@ -36,8 +36,9 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& s
   if ((mask & roce::kPathMigration) != 0 && attr.path_mig_state != IBV_MIG_MIGRATED) return EINVAL;
   if ((mask & roce::kPkeyIndex) != 0 && attr.pkey_index != 0) return EINVAL;
   if ((mask & roce::kPort) != 0 && attr.port_num != 1) return EINVAL;
-  if ((mask & roce::kMaxRdAtomic) != 0 && attr.max_rd_atomic > kMaxReadsAndAtomics) return EINVAL;
-  if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > kMaxReadsAndAtomics) return EINVAL;
+  const DeviceAttributes& most = qp.context->attributes();
+  if ((mask & roce::kMaxRdAtomic) != 0 && attr.max_rd_atomic > most.max_qp_init_rd_atom) return EINVAL;
+  if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > most.max_qp_rd_atom) return EINVAL;
   if ((mask & roce::kAddress) != 0) {
     roce::AddressVector address;
     const int error = qp.context->check_address(attr.ah_attr, address, source);
@@ -55,12 +56,14 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& s
   return 0;
 }
 
-roce::QpAttributes engine_attributes(const ibv_qp_attr& attr, uint32_t mask) {
+roce::QpAttributes engine_attributes(const DeviceAttributes& device, const ibv_qp_attr& attr, uint32_t mask) {
   roce::QpAttributes attributes;
   attributes.state = static_cast<roce::QpState>(attr.qp_state);
   attributes.current_state = static_cast<roce::QpState>(attr.cur_qp_state);
   attributes.notify_drained = attr.en_sqd_async_notify != 0;
   attributes.access = attr.qp_access_flags;
+  // Peers have no right to operations that the device lacks.
+  if (device.atomics == kAtomicsNone) attributes.access &= ~uint32_t{roce::kRemoteAtomic};
   attributes.qkey = attr.qkey;
   if ((mask & roce::kPathMtu) != 0) attributes.path_mtu = mtu_bytes(attr.path_mtu);
   attributes.timeout = attr.timeout;
@@ -109,7 +112,7 @@ void start_again(Qp& qp) {
 // packets on two transports would overtake each other.
 bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenTransport& transport) {
   EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kState);
-  if (!qp.engine->modify(engine_attributes(attr, mask), mask)) {
+  if (!qp.engine->modify(engine_attributes(qp.context->attributes(), attr, mask), mask)) {
     turn.ends_by(EngineTurn::End::kWake);
     return false;
   }

@@ -37,8 +37,9 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
   if (attr.send_cq->context != pd.context || attr.recv_cq->context != pd.context) return EINVAL;
   if (attr.srq != nullptr && attr.srq->context != pd.context) return EINVAL;
   const ibv_qp_cap& cap = attr.cap;
-  if (attr.srq == nullptr && (cap.max_recv_wr > kMaxRequests || cap.max_recv_sge > roce::kMaxSegments)) return EINVAL;
-  if (cap.max_send_wr > kMaxRequests || cap.max_send_sge > roce::kMaxSegments || cap.max_inline_data > kMaxInline)
+  const DeviceAttributes& most = context_of(pd.context)->attributes();
+  if (attr.srq == nullptr && (cap.max_recv_wr > most.max_qp_wr || cap.max_recv_sge > most.max_recv_sge)) return EINVAL;
+  if (cap.max_send_wr > most.max_qp_wr || cap.max_send_sge > most.max_send_sge || cap.max_inline_data > most.max_inline)
     return EINVAL;
   return 0;
 }
@@ -79,6 +80,7 @@ int equip(Qp& qp) {
   if (error != 0) return error;
   error = qp.runtime->add(qp);
   if (error != 0) return error;
+  const DeviceAttributes& limits = qp.context->attributes();
   const roce::QpConfig config = {
       .qpn = qp.qpn,
       .type = static_cast<roce::QpType>(qp.init.qp_type),
@@ -90,6 +92,10 @@ int equip(Qp& qp) {
       .signal_all = qp.init.sq_sig_all != 0,
       .shared_receives = qp.srq != nullptr,
       .datagram_mtu = roce_mtu_bytes(info.netdev_mtu),
+      .max_message = limits.max_msg_sz,
+      .refuses_too_long = limits.too_long == kTooLongRefused,
+      .has_atomics = limits.atomics != kAtomicsNone,
+      .has_flush = (limits.features & kFeatureFlush) != 0,
   };
   ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
   roce::CompletionSink* sent = completion_sink(qp, *qp.send_cq, 0);
@@ -148,12 +154,13 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   if (qp == nullptr) return failed(ENOMEM);
   qp->place_in_limit = std::move(place);
   if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
-  attr.cap.max_send_wr = granted_depth(attr.cap.max_send_wr, kMaxRequests);
-  attr.cap.max_recv_wr = granted_depth(attr.cap.max_recv_wr, kMaxRequests);
+  const DeviceAttributes& most = context_of(pd->context)->attributes();
+  attr.cap.max_send_wr = granted_depth(attr.cap.max_send_wr, most.max_qp_wr);
+  attr.cap.max_recv_wr = granted_depth(attr.cap.max_recv_wr, most.max_qp_wr);
   // Like rxe, which keeps inline data in the room for the segments. Some programs use inline data that they did not ask
   // for (rdma_xclient).
   const uint32_t segments = attr.cap.max_send_sge * static_cast<uint32_t>(sizeof(ibv_sge));
-  attr.cap.max_inline_data = std::min(std::max(attr.cap.max_inline_data, segments), kMaxInline);
+  attr.cap.max_inline_data = std::min(std::max(attr.cap.max_inline_data, segments), most.max_inline);
   qp->init = attr;
   qp->context = context_of(pd->context);
   qp->runtime = &qp->context->runtime;

@@ -21,12 +21,15 @@ namespace dapple::soft::verbs {
 
 ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   if (!usable(ibv->context)) return failed(ENODEV);
-  if (attr->attr.max_wr == 0 || attr->attr.max_wr > kMaxRequests) return failed(EINVAL);
+  const DeviceAttributes& limits = context_of(ibv->context)->attributes();
+  if ((limits.features & kFeatureSrq) == 0) return failed(EOPNOTSUPP);
+  if (attr->attr.max_wr == 0 || attr->attr.max_wr > limits.max_srq_wr) return failed(EINVAL);
+  if (attr->attr.max_sge > limits.max_srq_sge) return failed(EINVAL);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kSrq);
   Srq* srq = place ? new (std::nothrow) Srq : nullptr;
   if (srq == nullptr) return failed(ENOMEM);
   srq->place_in_limit = std::move(place);
-  const uint32_t depth = granted_depth(attr->attr.max_wr, kMaxRequests);
+  const uint32_t depth = granted_depth(attr->attr.max_wr, limits.max_srq_wr);
   const int error = srq->queue.initialize(depth, attr->attr.max_sge);
   if (error != 0) {
     delete srq;
@@ -51,8 +54,10 @@ int modify_srq(ibv_srq* ibv, ibv_srq_attr* attr, int mask) {
   Srq* srq = ours<Srq>(ibv);
   const std::optional<uint32_t> limit = (mask & IBV_SRQ_LIMIT) != 0 ? std::optional(attr->srq_limit) : std::nullopt;
   if ((mask & IBV_SRQ_MAX_WR) != 0) {
-    if (attr->max_wr == 0 || attr->max_wr > kMaxRequests) return EINVAL;
-    return srq->queue.resize(granted_depth(attr->max_wr, kMaxRequests), limit);
+    const DeviceAttributes& limits = context_of(ibv->context)->attributes();
+    if ((limits.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) == 0) return EINVAL;
+    if (attr->max_wr == 0 || attr->max_wr > limits.max_srq_wr) return EINVAL;
+    return srq->queue.resize(granted_depth(attr->max_wr, limits.max_srq_wr), limit);
   }
   return limit.has_value() ? srq->queue.set_limit(*limit) : 0;
 }

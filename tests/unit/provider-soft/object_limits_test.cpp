@@ -40,6 +40,25 @@ void take__at_the_limit__empty_until_an_object_goes(void**) {
   context.leave();
 }
 
+void take__limits_of_an_identity__are_lower(void**) {
+  DeviceAttributes limits;
+  limits.max_cq = 2;
+  limits.max_srq = 0;
+  DeviceObjects device(limits);
+  ContextObjects context;
+  context.join(device);
+  static CountedObject one, other;
+  one = context.take(ObjectKind::kCq);
+  other = context.take(ObjectKind::kCq);
+  assert_true(static_cast<bool>(one) && static_cast<bool>(other));
+  assert_false(static_cast<bool>(context.take(ObjectKind::kCq)));
+  assert_false(static_cast<bool>(context.take(ObjectKind::kSrq)));
+  assert_true(static_cast<bool>(context.take(ObjectKind::kPd)));
+  one = CountedObject();
+  other = CountedObject();
+  context.leave();
+}
+
 void contexts__of_one_device__share_the_limit(void**) {
   DeviceObjects device;
   ContextObjects one, other;
@@ -113,6 +132,7 @@ void threads__with_room_for_two__never_have_more(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(take__at_the_limit__empty_until_an_object_goes),
+      cmocka_unit_test(take__limits_of_an_identity__are_lower),
       cmocka_unit_test(contexts__of_one_device__share_the_limit),
       cmocka_unit_test(threads__with_room_for_all__none_is_refused),
       cmocka_unit_test(threads__with_room_for_two__never_have_more),

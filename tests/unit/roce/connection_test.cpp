@@ -171,6 +171,49 @@ void atomics__longer_lists__get_eight_bytes(void**) {
   }
 }
 
+// The limits of a device's identity. A device that refuses too long messages does so when they are posted; the requests
+// of another one complete with an error in their turn, also if the sink would place their bytes.
+void limits__of_the_device__are_kept(void**) {
+  constexpr SendOpcode kOpcodes[] = {SendOpcode::kSend, SendOpcode::kWrite, SendOpcode::kRead};
+  for (const QpType type : {QpType::kRc, QpType::kUc}) {
+    for (const SendOpcode opcode : kOpcodes) {
+      if (type == QpType::kUc && opcode == SendOpcode::kRead) continue;
+      Pair refusing(type, true, 10, {.max_message = 4096});
+      assert_int_equal(refusing.a.qp->post_send(refusing.a.request(opcode, 4097)), PostError::kLength);
+      Pair pair(type, true, 10, {.max_message = 4096, .refuses_too_long = false});
+      pair.b.post_receive(4096);
+      post(pair.a, pair.a.request(opcode, 4096));
+      pair.run();
+      assert_sent(pair.a, 0, CompletionStatus::kSuccess);
+      pair.a.places_into = &pair.b;
+      pair.a.offered = 0;
+      post(pair.a, pair.a.request(opcode, 4097));
+      pair.run();
+      assert_int_equal(pair.a.sent.size(), 2);
+      assert_sent(pair.a, 1, CompletionStatus::kLocalLength);
+      assert_int_equal(pair.a.offered, 0);
+    }
+  }
+}
+
+// The range of a Flush is not a message.
+void limits__of_messages__do_not_concern_a_flush(void**) {
+  Pair pair(QpType::kRc, true, 10, {.max_message = 4096, .refuses_too_long = false});
+  SendRequest flush = pair.a.request(SendOpcode::kFlush, 0);
+  flush.flush_length = 8192;
+  post(pair.a, flush);
+  pair.run();
+  assert_sent(pair.a, 0, CompletionStatus::kSuccess);
+}
+
+void operations__that_the_device_lacks__are_not_posted(void**) {
+  Pair pair(QpType::kRc, true, 10, {.has_atomics = false, .has_flush = false});
+  for (const SendOpcode opcode :
+       {SendOpcode::kCompareSwap, SendOpcode::kFetchAdd, SendOpcode::kFlush, SendOpcode::kAtomicWrite})
+    assert_int_equal(pair.a.qp->post_send(pair.a.request(opcode, 8)), PostError::kOpcode);
+  post(pair.a, pair.a.request(SendOpcode::kRead, 8));
+}
+
 // IBTA 9.9.6.3, class J.
 void send_with_invalidate__bad_key__receiver_fails_and_sends_no_nak(void**) {
   Pair pair;
@@ -833,6 +876,9 @@ int main() {
       cmocka_unit_test(atomics__flush__atomic_write__results),
       cmocka_unit_test(write_with_immediate__send_with_invalidate__completions),
       cmocka_unit_test(atomics__longer_lists__get_eight_bytes),
+      cmocka_unit_test(limits__of_the_device__are_kept),
+      cmocka_unit_test(limits__of_messages__do_not_concern_a_flush),
+      cmocka_unit_test(operations__that_the_device_lacks__are_not_posted),
       cmocka_unit_test(send_with_invalidate__bad_key__receiver_fails_and_sends_no_nak),
       cmocka_unit_test(receives__domain_of_their_own__is_used_for_their_memory),
       cmocka_unit_test(unsignaled__many_requests__only_signaled_ones_complete),

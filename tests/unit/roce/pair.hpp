@@ -275,8 +275,9 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
 };
 
 struct Pair {
-  explicit Pair(QpType type = QpType::kRc, bool may_lose_packets = true, uint8_t timeout = 10)
-      : a(type, 0x11, may_lose_packets), b(type, 0x22, may_lose_packets) {
+  explicit Pair(QpType type = QpType::kRc, bool may_lose_packets = true, uint8_t timeout = 10,
+                const QpConfig& config_of_a = {})
+      : a(type, 0x11, may_lose_packets, config_of_a), b(type, 0x22, may_lose_packets) {
     a.set_type(type);
     b.set_type(type);
     is_connected = a.connect(0x22, timeout) && b.connect(0x11, timeout);
