@@ -28,6 +28,7 @@ namespace dapple::provider {
   X(same_host, "DAPPLE_SAME_HOST")         \
   X(same_host_mib, "DAPPLE_SAME_HOST_MIB") \
   X(placement, "DAPPLE_PLACEMENT")         \
+  X(as, "DAPPLE_AS")                       \
   X(trust_uid, "DAPPLE_TRUST_UID")         \
   X(dappled, "DAPPLE_DAPPLED")             \
   X(dappled_linger, "DAPPLED_LINGER")

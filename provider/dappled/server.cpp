@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "provider/dappled/limits.hpp"
 #include "provider/dappled/namespace_identity.hpp"
@@ -219,6 +220,7 @@ void Server::drop(Connection& connection) {
   connection_count_--;
   if (connection.trusted && --members_ == 0) alone_since_ = now();
   leave_slot(connection);
+  views_.leave(std::exchange(connection.view, Views::kDefault));
 }
 
 void Server::drop_malformed(Connection& connection) {
@@ -257,6 +259,7 @@ const Server::Answer Server::kAnswers[] = {
     {soft::MessageKind::kTree, kAnyone, &Server::handle<soft::HeaderOnly, &Server::answer_tree>},
     {soft::MessageKind::kRefreshTree, kAnyone, &Server::handle<soft::RefreshTreeRequest, &Server::answer_refresh_tree>},
     {soft::MessageKind::kExportTree, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_export_tree>},
+    {soft::MessageKind::kIdentity, kTrusted, &Server::handle<soft::IdentityRequest, &Server::answer_identity>},
 };
 
 void Server::answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors) {
@@ -335,20 +338,6 @@ void Server::answer_devices(Connection& connection, const soft::HeaderOnly&, sof
   message.generation = devices_.generation();
   message.count = devices_.count();
   for (uint32_t i = 0; i < devices_.count(); i++) message.indexes[i] = devices_.at(i).index;
-  reply(connection, message);
-}
-
-void Server::answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&) {
-  if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, error);
-  connection.told = false;
-  const soft::DeviceInfo* device = devices_.find(request.index);
-  if (device == nullptr) {
-    soft::Problem problem;
-    problem.set(ENODEV, "the device's network interface is gone");
-    return refuse(connection, problem);
-  }
-  soft::DeviceReply message;
-  message.device = *device;
   reply(connection, message);
 }
 

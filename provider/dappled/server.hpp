@@ -17,6 +17,7 @@
 #include "provider/dappled/slots.hpp"
 #include "provider/dappled/trees/export.hpp"
 #include "provider/dappled/trees/view_tree.hpp"
+#include "provider/dappled/views.hpp"
 #include "provider/member/cm_messages.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
@@ -56,6 +57,7 @@ class Server final : private GidUsers {
     pid_t process = 0;  // 0: in a PID namespace that is not visible here
     bool trusted = false;
     uint32_t slot = 0;                // 0: none
+    uint32_t view = Views::kDefault;  // of the devices
     bool told = false;                // notified of a change, and has not asked for devices since
     soft::MessageKind question = {};  // the last one
     soft::CmChannelName held;         // the channel that its last command holds
@@ -91,12 +93,14 @@ class Server final : private GidUsers {
     (this->*kAnswer)(connection, request, descriptors);
   }
   void answer_devices(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
-  void answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&);
   void answer_slot(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
   void grant_slot(Connection& connection);
   void answer_announce(Connection& connection, const soft::AnnounceRequest& request, soft::Descriptors& descriptors);
   void answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request, soft::Descriptors&);
   void answer_status(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
+  // server_identity.cpp
+  void answer_identity(Connection& connection, const soft::IdentityRequest& request, soft::Descriptors& descriptors);
+  void answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&);
   // server_transports.cpp
   void answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&);
 
@@ -167,6 +171,7 @@ class Server final : private GidUsers {
   Netdevs netdevs_;
   bool unread_ = true;  // the netdevs have changed since they were read
   DeviceTable devices_;
+  Views views_;
   Slots slots_;
   rdma_cm::ChannelServer cm_;
   bool slots_left_ = false;  // owners have left slots that may not be free yet

@@ -3,6 +3,7 @@
 #include "provider/member/daemon_link.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "provider/common/clock.hpp"
+#include "provider/common/settings.hpp"
 #include "provider/member/counters_file.hpp"
 #include "provider/member/daemon_start.hpp"
 #include "provider/member/name_holder.hpp"
@@ -113,7 +115,7 @@ bool DaemonLink::connected(Problem& problem) {
       note_change();
       answer_ = Answer::kGood;
       would_yield_ = false;
-      const bool accepted = (!has_slot_ && known_count_ == 0) || announce(problem);
+      const bool accepted = identify(problem) && ((!has_slot_ && known_count_ == 0) || announce(problem));
       if (accepted && reconnected_ != nullptr) reconnected_(*this, problem);
       if (accepted && socket_ && !would_yield_) return true;
       if (died_in_the_middle()) continue;
@@ -227,6 +229,40 @@ bool DaemonLink::is_change(std::span<const std::byte> room, ssize_t size) {
   if (size <= 0 || !well_formed(room.first(static_cast<size_t>(size)), kind, message)) return false;
   note_change();
   return true;
+}
+
+// dappled may see other files than the program, which may also change its root folder later.
+bool DaemonLink::open_profile(const char* identity, Problem& problem) {
+  char path[kIdentitySize];
+  const size_t size = strcspn(identity, ",");
+  memcpy(path, identity, size);
+  path[size] = '\0';
+  if (profile_ || strchr(path, '/') == nullptr) return true;
+  profile_.reset(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!profile_) {
+    problem.set(errno, "the profile %.150s of DAPPLE_AS cannot be read: %s%s", path, strerror(errno),
+                descriptor_remedy(errno));
+    return false;
+  }
+  profile_.hide();
+  return true;
+}
+
+bool DaemonLink::identify(Problem& problem) {
+  const char* const identity = provider::settings().as;
+  if (identity == nullptr) return true;
+  IdentityRequest request;
+  if (strlen(identity) >= sizeof request.text) {
+    problem.set(EINVAL, "DAPPLE_AS has more than %zu characters", sizeof request.text - 1);
+    return false;
+  }
+  strcpy(request.text, identity);
+  if (!open_profile(identity, problem)) return false;
+  const int file = profile_.get();
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kIdentity);
+  HeaderOnly reply;
+  const std::span<const int> sent(&file, profile_ ? 1 : 0);
+  return exchange(seal(request, kind), kind, sent, reply, nullptr, problem) == Answer::kGood;
 }
 
 bool DaemonLink::announce(Problem& problem) {

@@ -136,6 +136,8 @@ class DaemonLink {
   bool replace_daemon();
   bool died_in_the_middle() const { return !socket_ && answer_ == Answer::kGone; }
   void disconnect();
+  bool identify(Problem& problem);
+  bool open_profile(const char* identity, Problem& problem);
   bool announce(Problem& problem);
   bool announce_gids(Problem& problem);
   void remember(const DeviceInfo& info);
@@ -170,6 +172,7 @@ class DaemonLink {
   AnnouncedDevice known_[kMaxDevices];                            // devices that callers have seen
   std::unique_ptr<AnnounceGidsRequest> known_gids_[kMaxDevices];  // of the same devices; null without memory
   Reconnected reconnected_ = nullptr;
+  OwnedFd profile_;  // the file that DAPPLE_AS names; open from the first connection on
 };
 
 }  // namespace dapple::soft

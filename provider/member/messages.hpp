@@ -67,6 +67,9 @@ enum class MessageKind : uint16_t {
   // contents of /sys/class/infiniband and keeps them up to date, until the connection ends. Without a descriptor it
   // keeps the tree of kTree up to date, for programs that cannot ask for that.
   kExportTree = 20,
+  // Before all other questions: the identity that dappled tells this connection from now on. Request: IdentityRequest
+  // and, if the profile is a file of the program's, its descriptor; reply: HeaderOnly.
+  kIdentity = 17,
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 
@@ -134,6 +137,13 @@ struct DeviceRequest {
 struct DeviceReply {
   MessageHeader header;
   DeviceInfo device;
+};
+
+inline constexpr size_t kIdentitySize = 1024;
+
+struct IdentityRequest {
+  MessageHeader header;
+  char text[kIdentitySize] = {};  // DAPPLE_AS, NUL-terminated
 };
 
 // The descriptors of a SlotReply, in this order: the UDP socket on port 4791, both ends of the bundle, the bound name

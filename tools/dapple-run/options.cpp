@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "provider/face/identity/profile_file.hpp"
 #include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/fail.hpp"
 
@@ -35,6 +36,8 @@ and needs no PROGRAM.
   -e, --emulate   let every device behave like one that is not cache-coherent, and report missing syncs (not on iWARP)
   -w, --watch     --emulate, and report the first read of bytes that a peer wrote and no sync followed, with its place in
                   PROGRAM (x86-64; slow; system calls that get such memory fail)
+      --as ID     give the software devices the names, vendor and limits of a NIC: ID is a profile that dapple-soft(7) lists,
+                  or the path of your own, and words that replace its lines, such as connectx7,rate=200,numa=1
       --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
       --check=strict  also report races with peers in a program that is built with ThreadSanitizer
       --json FILE, --sarif FILE, --junit FILE
@@ -126,6 +129,26 @@ void set_faults(Options& options, const char* given) {
   set_variable(options, "DAPPLE_FAULTS", words.c_str());
 }
 
+// A wrong identity would leave the program without a device. A path is made absolute, because programs may change their
+// folder.
+void set_identity(Options& options, const char* given) {
+  const std::string_view all = given;
+  const std::string_view name = all.substr(0, all.find(','));
+  std::string identity = given;
+  if (face::is_path(name)) {
+    if (is_program(std::string(name).c_str())) fail(kWrongUse, "--as: %s is a program, not a profile", given);
+    identity = std::filesystem::absolute(name).string() + std::string(all.substr(name.size()));
+  }
+  face::ProfileFiles files;
+  face::Identity read;
+  soft::Problem problem;
+  if (!face::read_identity(identity, files, read, problem)) fail(kWrongUse, "--as: %s", problem.line);
+  if (identity.size() >= soft::kIdentitySize)
+    fail(kWrongUse, "--as: the value has more than %zu characters", soft::kIdentitySize - 1);
+  set_variable(options, "DAPPLE_AS", identity.c_str());
+  options.as = true;
+}
+
 void set_seed(Options& options, const char* given) {
   uint64_t number = 0;
   const char* end = given + strlen(given);
@@ -164,6 +187,7 @@ void check_combinations(const Options& options) {
     fail(kWrongUse, "--enumerate cannot be combined with --emulate, --watch, --env or --no-device");
   if (options.check && (options.print_environment || !options.device || options.enumerate))
     fail(kWrongUse, "--check cannot be combined with --env, --no-device or --enumerate");
+  if (options.as && !options.device) fail(kWrongUse, "--as cannot be combined with --no-device");
   if (options.runs.timeout != 0 && !options.enumerate) fail(kWrongUse, "--timeout needs --enumerate");
   if (!options.runs.program.empty() && !options.enumerate && environment_or("DAPPLE_FAULTS", "").empty()) {
     fail(kWrongUse, "--in needs the faults that it confines: --enumerate, or --faults ibv_post_send@1=ENOMEM --in %s",
@@ -198,6 +222,8 @@ Options parse(char** argument) {
       options.device = false;
     } else if (option == "--faults") {
       set_faults(options, value_of(option, argument));
+    } else if (option == "--as") {
+      set_identity(options, value_of(option, argument));
     } else if (option == "--seed") {
       set_seed(options, value_of(option, argument));
     } else if (option == "--trace") {

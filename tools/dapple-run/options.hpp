@@ -19,6 +19,7 @@ struct Options {
   bool print_environment = false;
   bool enumerate = false;
   bool check = false;
+  bool as = false;
   std::vector<const char*> variables;  // set by options, for --env
   ReportFiles reports;
   EnumerateOptions runs;

@@ -25,7 +25,7 @@ bool make_end(Pair& pair, End& end, const PairOptions& options, bool receives_sh
   ibv_qp_init_attr_ex attr = {};
   attr.send_cq = attr.recv_cq = end.cq;
   attr.srq = receives_shared ? pair.srq : nullptr;
-  attr.cap = {kDepth, kDepth, 4, 4, 64};
+  attr.cap = {kDepth, kDepth, options.pieces, options.pieces, options.inline_bytes};
   attr.qp_type = options.type;
   attr.comp_mask = IBV_QP_INIT_ATTR_PD;
   attr.pd = pair.pd;

@@ -45,6 +45,8 @@ struct PairOptions {
   bool windows = false;     // memory windows may be bound to the regions
   uint64_t operations = 0;  // the extended interface's operations: IBV_QP_EX_WITH_...
   uint32_t cq_size = 2 * kDepth;
+  uint32_t pieces = 4;  // of memory in a request
+  uint32_t inline_bytes = 64;
 };
 
 // Null on failure, with errno.
