@@ -14,6 +14,8 @@ static void check(bool good, const char* call);
 
 static struct ibv_context* device;
 static union ibv_gid gid;
+/* The first address. The link-local GID before it may have no route. */
+enum { kGidIndex = 1 };
 static struct ibv_pd* pd;
 
 static void open_device(void) {
@@ -23,7 +25,7 @@ static void open_device(void) {
   device = ibv_open_device(list[0]);
   check(device != NULL, "ibv_open_device");
   ibv_free_device_list(list);
-  check(ibv_query_gid(device, 1, 0, &gid) == 0, "ibv_query_gid");
+  check(ibv_query_gid(device, 1, kGidIndex, &gid) == 0, "ibv_query_gid");
   pd = ibv_alloc_pd(device);
   check(pd != NULL, "ibv_alloc_pd");
 }
@@ -47,7 +49,7 @@ static void connect_to(struct ibv_qp* qp, const struct ibv_qp* peer, uint8_t tim
       .dest_qp_num = peer->qp_num,
       .max_dest_rd_atomic = 1,
       .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 64}},
+      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = kGidIndex, .hop_limit = 64}},
   };
   check(ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

@@ -44,6 +44,7 @@ enum {
   kSize = 4096,
   kDepth = 16,
   kCompletions = 2 * kDepth,
+  kGidIndex = 1, /* the first address; the link-local GID before it may have no route */
   kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
 };
 
@@ -96,7 +97,7 @@ static void connect_to(struct ibv_qp* qp, const struct ibv_qp* peer) {
       .dest_qp_num = peer->qp_num,
       .max_dest_rd_atomic = 1,
       .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 1}},
+      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = kGidIndex, .hop_limit = 1}},
   };
   check(ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -623,7 +624,7 @@ int main(int count, char** arguments) {
   device = ibv_open_device(list[0]);
   check(device != NULL, "ibv_open_device");
   ibv_free_device_list(list);
-  check(ibv_query_gid(device, 1, 0, &gid) == 0, "ibv_query_gid");
+  check(ibv_query_gid(device, 1, kGidIndex, &gid) == 0, "ibv_query_gid");
   mended = has_word(arguments, "mended");
   const bool all = count == 1 || has_word(arguments, "all");
   bool known = false;

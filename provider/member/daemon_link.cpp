@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cassert>
 #include <new>
 #include <utility>
@@ -308,11 +309,7 @@ void DaemonLink::remember(const DeviceInfo& info) {
   gids->guid = info.guid;
   gids->index = info.index;
   gids->generation = info.generation;
-  gids->valid = 0;
-  for (uint32_t i = 0; i < kMaxGids; i++) {
-    gids->valid |= info.gids[i].valid != 0 ? 1U << i : 0;
-    memcpy(gids->gids[i], info.gids[i].gid, sizeof gids->gids[i]);
-  }
+  std::copy_n(info.gids, kMaxGids, gids->gids);
 }
 
 template <class Request, class Reply>

@@ -28,7 +28,8 @@ inline constexpr uint16_t kProtocolVersion = 20;
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is for multicast: slot 255 is never handed out
 inline constexpr uint32_t kMaxDevices = 64;
-inline constexpr uint32_t kMaxGids = 32;
+inline constexpr uint32_t kMaxGids = 64;
+inline constexpr uint32_t kDefaultGid = 0;  // the index of the link-local GID that derives from the netdev's MAC
 // Indexes of RDMA devices, far from those that the kernel counts up from 0.
 inline constexpr uint32_t kFirstDeviceIndex = 0x7FFF0000;
 
@@ -98,10 +99,17 @@ struct YieldRequest {
   ProcessLimits limits;  // the new dappled's
 };
 
+// The numbers of the kernel's ib_uverbs_gid_type.
+enum class GidType : uint8_t { kRoceV1 = 1, kRoceV2 = 2 };
+
 struct GidEntry {
   uint8_t gid[16] = {};  // IPv4 as ::ffff:a.b.c.d
   uint8_t valid = 0;
-  uint8_t reserved[7] = {};
+  GidType type = GidType::kRoceV2;
+  // The entry's index in dappled's own table. The uses of an address are counted there, whatever its index here is.
+  uint8_t base_index = 0;
+  uint8_t reserved = 0;
+  uint32_t netdev_index = 0;
 };
 
 // One RDMA device: one for each netdev.
@@ -117,7 +125,10 @@ struct DeviceInfo {
   uint8_t up = 0;
   uint8_t loopback = 0;
   uint32_t restored = 0;    // the generation of the members' announcement that this dappled has taken over
-  GidEntry gids[kMaxGids];  // an address keeps its index as long as the netdev has it
+  // Programs of one host can use the default GID even if the netdev lacks that address.
+  uint8_t has_default_address = 0;
+  uint8_t reserved[3] = {};
+  GidEntry gids[kMaxGids];  // kDefaultGid, then addresses, which keep their indexes as long as the netdev has them
   DeviceAttributes attributes;
 };
 
@@ -180,11 +191,9 @@ struct AnnounceGidsRequest {
   uint64_t guid = 0;
   uint32_t index = 0;
   uint32_t generation = 0;  // of DeviceInfo
-  uint32_t valid = 0;       // a bit for each entry
-  uint32_t reserved = 0;
-  uint8_t gids[kMaxGids][16] = {};
+  GidEntry gids[kMaxGids];
 };
-static_assert(kMaxGids <= 32);
+static_assert(kMaxGids <= UINT8_MAX);
 
 // For dapple-info.
 struct StatusReply {

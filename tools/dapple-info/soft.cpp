@@ -28,6 +28,10 @@ std::string text_of_gid(const soft::GidEntry& entry) {
   return inet_ntop(AF_INET6, entry.gid, text, sizeof text) != nullptr ? text : "";
 }
 
+const char* text_of_type(const soft::GidEntry& entry) {
+  return entry.type == soft::GidType::kRoceV1 ? "RoCE v1" : "RoCE v2";
+}
+
 // The members of dappled, without this process.
 uint32_t programs(const SoftReport& report) {
   return report.status.members > 0 ? report.status.members - 1 : 0;
@@ -133,13 +137,13 @@ std::string soft_for_people(const SoftReport& report, Counters wanted) {
   const soft::StatusReply& status = report.status;
   std::string text = "Software devices, which dapple-run PROGRAM gives to a program:\n\n";
   Rows devices{{"DEVICE", "NETDEV", "STATE", "NETDEV MTU", "MTU", "GUID"}};
-  Rows gids{{"DEVICE", "INDEX", "GID"}};
+  Rows gids{{"DEVICE", "INDEX", "TYPE", "GID"}};
   for (const soft::DeviceInfo& device : report.devices) {
     devices.push_back({device.name, device.netdev, device.up != 0 ? "up" : "down", std::to_string(device.netdev_mtu),
                        std::to_string(soft::roce_mtu_bytes(device.netdev_mtu)), text_of_guid(device.guid)});
     for (uint32_t i = 0; i < soft::kMaxGids; i++) {
       if (device.gids[i].valid != 0) {
-        gids.push_back({device.name, std::to_string(i), text_of_gid(device.gids[i])});
+        gids.push_back({device.name, std::to_string(i), text_of_type(device.gids[i]), text_of_gid(device.gids[i])});
       }
     }
   }
@@ -184,7 +188,9 @@ Json soft_as_json(const SoftReport& report) {
   for (const soft::DeviceInfo& device : report.devices) {
     Json gids = Json::array();
     for (uint32_t i = 0; i < soft::kMaxGids; i++) {
-      if (device.gids[i].valid != 0) gids.push_back({{"index", i}, {"gid", text_of_gid(device.gids[i])}});
+      const soft::GidEntry& entry = device.gids[i];
+      if (entry.valid == 0) continue;
+      gids.push_back({{"index", i}, {"type", text_of_type(entry)}, {"gid", text_of_gid(entry)}});
     }
     json["devices"].push_back({{"name", device.name},
                                {"netdev", device.netdev},

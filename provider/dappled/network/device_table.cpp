@@ -9,6 +9,8 @@
 #include <cassert>
 #include <initializer_list>
 
+#include "provider/member/gid.hpp"
+
 namespace dapple::dappled {
 namespace {
 
@@ -29,6 +31,7 @@ const Netdev* find_netdev(const Netdevs& netdevs, uint32_t index) {
 }
 
 bool has_address(const Netdev& netdev, const uint8_t* gid) {
+  assert(netdev.address_count <= kMaxAddresses);
   for (uint32_t i = 0; i < netdev.address_count; i++) {
     if (memcmp(netdev.addresses[i], gid, 16) == 0) return true;
   }
@@ -40,6 +43,26 @@ uint32_t index_of(const soft::GidEntry (&gids)[soft::kMaxGids], const uint8_t* g
   uint32_t index = 0;
   while (index < soft::kMaxGids && (gids[index].valid == 0 || memcmp(gids[index].gid, gid, 16) != 0)) index++;
   return index;
+}
+
+void set_gid(soft::DeviceInfo& device, uint32_t index, const uint8_t* gid) {
+  soft::GidEntry& entry = device.gids[index];
+  assert(entry.valid == 0);
+  entry = {};
+  entry.valid = 1;
+  entry.base_index = static_cast<uint8_t>(index);
+  entry.netdev_index = device.netdev_index;
+  memcpy(entry.gid, gid, sizeof entry.gid);
+}
+
+void clear_gid(soft::GidEntry& entry) {
+  const uint8_t base_index = entry.base_index;
+  entry = {};
+  entry.base_index = base_index;
+}
+
+bool is_address(const soft::DeviceInfo& device, const soft::GidEntry& entry) {
+  return entry.base_index != soft::kDefaultGid || device.has_default_address != 0;
 }
 
 void name_device(soft::DeviceInfo& device) {
@@ -55,17 +78,21 @@ const soft::DeviceInfo* DeviceTable::find(uint32_t index) const {
   return nullptr;
 }
 
+bool DeviceTable::is_free(const soft::DeviceInfo& device, uint32_t index) const {
+  return device.gids[index].valid == 0 && (users_ == nullptr || !users_->uses_gid(device, index));
+}
+
+// As in the kernel, no address gets the index of the default GID.
 void DeviceTable::add_gid(soft::DeviceInfo& device, const uint8_t* gid) const {
   if (index_of(device.gids, gid) != soft::kMaxGids) return;
-  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
-    soft::GidEntry& entry = device.gids[i];
-    // An address has one index.
-    assert(entry.valid == 0 || memcmp(entry.gid, gid, sizeof entry.gid) != 0);
-    if (entry.valid != 0 || (users_ != nullptr && users_->uses_gid(device, i))) continue;
-    entry.valid = 1;
-    memcpy(entry.gid, gid, sizeof entry.gid);
-    return;
-  }
+  uint32_t index = soft::kDefaultGid + 1;
+  while (index < soft::kMaxGids && !is_free(device, index)) index++;
+  if (index < soft::kMaxGids) set_gid(device, index, gid);
+}
+
+void DeviceTable::add_default_gid(soft::DeviceInfo& device, const uint8_t* gid) const {
+  if (index_of(device.gids, gid) != soft::kMaxGids || !is_free(device, soft::kDefaultGid)) return;
+  set_gid(device, soft::kDefaultGid, gid);
 }
 
 void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
@@ -75,13 +102,19 @@ void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
   device.netdev_mtu = netdev.mtu;
   device.up = netdev.up;
   device.loopback = netdev.loopback;
+  uint8_t own[16];
+  soft::default_gid(netdev.loopback || netdev.ethernet ? netdev.mac : nullptr, own);
+  device.has_default_address = has_address(netdev, own);
   bool removed = false;
   for (soft::GidEntry& entry : device.gids) {
-    if (entry.valid == 0 || has_address(netdev, entry.gid)) continue;
-    entry = {};
+    const bool stays =
+        entry.base_index == soft::kDefaultGid ? memcmp(entry.gid, own, sizeof own) == 0 : has_address(netdev, entry.gid);
+    if (entry.valid == 0 || stays) continue;
+    clear_gid(entry);
     removed = true;
   }
   if (removed && users_ != nullptr) users_->gids_removed();
+  add_default_gid(device, own);
   for (uint32_t i = 0; i < netdev.address_count; i++) add_gid(device, netdev.addresses[i]);
   // DeviceInfo has no padding that could differ.
   if (memcmp(&before, &device, sizeof device) != 0) {
@@ -106,6 +139,7 @@ void DeviceTable::add(const Netdev& netdev, std::span<const uint32_t> freed) {
   device.index = index;
   device.netdev_index = netdev.index;
   device.guid = guid_of(netdev);
+  for (uint32_t i = 0; i < soft::kMaxGids; i++) device.gids[i].base_index = static_cast<uint8_t>(i);
   name_device(device);
   refresh(device, netdev);
 }
@@ -122,6 +156,11 @@ void DeviceTable::assert_consistent() const {
     assert(device.index >= soft::kFirstDeviceIndex && device.guid != 0 && device.netdev_index != 0);
     // Programs know a device by its index.
     assert(i == 0 || devices_[i - 1].index < device.index);
+    for (uint32_t k = 0; k < soft::kMaxGids; k++) {
+      assert(device.gids[k].base_index == k && device.gids[k].type == soft::GidType::kRoceV2);
+      // A GID has one index.
+      assert(device.gids[k].valid == 0 || index_of(device.gids, device.gids[k].gid) == k);
+    }
   }
 }
 
@@ -187,16 +226,20 @@ void DeviceTable::restore_gids(const soft::AnnounceGidsRequest& known) {
   soft::DeviceInfo& device = *found;
   soft::GidEntry before[soft::kMaxGids];
   std::copy_n(device.gids, soft::kMaxGids, before);
-  std::fill_n(device.gids, soft::kMaxGids, soft::GidEntry{});
-  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
-    const bool valid = (known.valid >> i & 1) != 0 && index_of(device.gids, known.gids[i]) == soft::kMaxGids;
-    const uint32_t now = valid ? index_of(before, known.gids[i]) : soft::kMaxGids;
-    if (now != soft::kMaxGids) device.gids[i] = before[now];
+  for (soft::GidEntry& entry : device.gids) clear_gid(entry);
+  for (const soft::GidEntry& entry : known.gids) {
+    // The announcement comes from another process.
+    if (entry.valid == 0 || entry.base_index >= soft::kMaxGids || device.gids[entry.base_index].valid != 0) continue;
+    const uint32_t now = index_of(before, entry.gid);
+    if (now == soft::kMaxGids || index_of(device.gids, entry.gid) != soft::kMaxGids) continue;
+    if (entry.base_index == soft::kDefaultGid ? now != soft::kDefaultGid : !is_address(device, before[now])) continue;
+    set_gid(device, entry.base_index, entry.gid);
   }
   if (users_ != nullptr) users_->gids_removed();
   // Addresses that have come meanwhile.
+  if (before[soft::kDefaultGid].valid != 0) add_default_gid(device, before[soft::kDefaultGid].gid);
   for (const soft::GidEntry& entry : before) {
-    if (entry.valid != 0) add_gid(device, entry.gid);
+    if (entry.valid != 0 && is_address(device, entry)) add_gid(device, entry.gid);
   }
   device.restored = known.generation;
   device.generation = std::max(device.generation, known.generation) + 1;

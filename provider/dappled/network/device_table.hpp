@@ -31,8 +31,9 @@ class DeviceTable {
   // Without `users` no GID is in use.
   explicit DeviceTable(uint64_t identity, GidUsers* users = nullptr) : identity_(identity), users_(users) {}
 
-  // An address keeps its index among the GIDs while the netdev has it; a new one takes the lowest free index. As in the
-  // kernel, the index of an address that has gone is not free as long as it has users, even if the address comes again.
+  // As in the kernel, the default GID is the first one, also if the netdev lacks this address. An address keeps its index
+  // among the GIDs while the netdev has it; a new one takes the lowest free index after the default GID's. The index of
+  // an address that has gone is not free as long as it has users, even if the address comes again.
   void update(const Netdevs& netdevs);
   // A member knew this device from the last dappled. Ignored if the device no longer exists, or contradicts another
   // one.
@@ -52,7 +53,10 @@ class DeviceTable {
   uint64_t guid_of(const Netdev& netdev) const;
   void add(const Netdev& netdev, std::span<const uint32_t> freed);
   void refresh(soft::DeviceInfo& device, const Netdev& netdev);
+  // Neither in the table nor in use.
+  bool is_free(const soft::DeviceInfo& device, uint32_t gid_index) const;
   void add_gid(soft::DeviceInfo& device, const uint8_t* gid) const;
+  void add_default_gid(soft::DeviceInfo& device, const uint8_t* gid) const;
   void sort();
   // Asserts the conditions that hold between two calls.
   void assert_consistent() const;

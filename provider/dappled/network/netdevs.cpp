@@ -109,7 +109,7 @@ void take_address(nlmsghdr* message, Netdevs& netdevs) {
   const bool tentative = (flags & IFA_F_TENTATIVE) != 0 && (flags & IFA_F_OPTIMISTIC) == 0;
   if (value == nullptr || tentative || (flags & IFA_F_DADFAILED) != 0) return;
   Netdev* netdev = find_or_add(netdevs, address->ifa_index);
-  if (netdev == nullptr || netdev->address_count == soft::kMaxGids) return;
+  if (netdev == nullptr || netdev->address_count == kMaxAddresses) return;
   uint8_t* gid = netdev->addresses[netdev->address_count++];
   if (ipv4) {
     gid[10] = gid[11] = 0xFF;

@@ -11,6 +11,9 @@
 
 namespace dapple::dappled {
 
+// More have no place in the table of GIDs.
+inline constexpr uint32_t kMaxAddresses = soft::kMaxGids - 1;
+
 struct Netdev {
   uint32_t index = 0;
   uint32_t mtu = 0;
@@ -23,7 +26,7 @@ struct Netdev {
   // A port of a bridge has no address of its own, and neither have tunnels that the kernel makes by itself.
   bool can_do_without_address() const { return loopback || (ethernet && !enslaved); }
   uint32_t address_count = 0;
-  uint8_t addresses[soft::kMaxGids][16] = {};  // IPv4 as ::ffff:a.b.c.d; IPv4 first
+  uint8_t addresses[kMaxAddresses][16] = {};  // IPv4 as ::ffff:a.b.c.d; IPv4 first
 };
 
 struct Netdevs {

@@ -15,6 +15,7 @@ GidLocation find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev
     if (scoped && device.netdev_index != netdev_index) continue;
     for (uint32_t location = 0; location < soft::kMaxGids; location++) {
       const soft::GidEntry& entry = device.gids[location];
+      if (location == soft::kDefaultGid && device.has_default_address == 0) continue;
       if (entry.valid != 0 && memcmp(entry.gid, gid.data(), gid.size()) == 0) return {&device, location};
     }
   }

@@ -8,11 +8,11 @@
 namespace dapple::dappled::rdma_cm {
 
 struct GidLocation {
-  const soft::DeviceInfo* device = nullptr;  // null: no device has the GID
+  const soft::DeviceInfo* device = nullptr;  // null: no netdev has the address
   uint32_t index = 0;
 };
 
-// The device that has this GID. The netdev's index counts for link-local addresses, which several devices may have.
+// The device whose netdev has this address. The netdev's index counts for link-local addresses, which several devices may have.
 GidLocation find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev_index);
 
 }  // namespace dapple::dappled::rdma_cm

@@ -72,8 +72,8 @@ ib_uverbs_gid_entry entry_of(const soft::DeviceInfo& device, uint32_t index) {
   memcpy(entry.gid, device.gids[index].gid, sizeof(entry.gid));
   entry.gid_index = index;
   entry.port_num = 1;
-  entry.gid_type = IB_UVERBS_GID_TYPE_ROCE_V2;
-  entry.netdev_ifindex = device.netdev_index;
+  entry.gid_type = static_cast<uint32_t>(device.gids[index].type);
+  entry.netdev_ifindex = device.gids[index].netdev_index;
   return entry;
 }
 

@@ -14,6 +14,9 @@
 namespace dapple::soft {
 namespace {
 
+// The index of another address may change while it is looked up.
+constexpr int kHoldTries = 3;
+
 bool is_ipv4(const uint8_t gid[16]) {
   static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   return memcmp(gid, kMapped, sizeof(kMapped)) == 0;
@@ -63,10 +66,9 @@ bool Context::gid(uint32_t index, uint8_t gid[16]) {
   return true;
 }
 
-bool Context::is_current(uint32_t gid_index, uint8_t gid[16]) {
+bool Context::is_current(uint32_t gid_index, GidEntry& entry) {
   const std::lock_guard lock(info_mutex_);
-  const GidEntry& entry = info_.gids[gid_index];
-  memcpy(gid, entry.gid, 16);
+  entry = info_.gids[gid_index];
   return entry.valid != 0 && known_removals_ == ports_.gid_uses.removals();
 }
 
@@ -74,13 +76,21 @@ int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
   if (index >= kMaxGids) return EINVAL;
   DeviceInfo info;
   if (const int error = look_up(info); error != 0) return error;
-  hold = ports_.gid_uses.hold(info.netdev_index, index);
-  if (!hold) return ENOMEM;
-  // After the hold, so that the entry is no other address' meanwhile.
-  if (is_current(index, gid)) return 0;
-  if (const int error = refresh(info); error != 0) return error;
-  memcpy(gid, info.gids[index].gid, 16);
-  return info.gids[index].valid != 0 ? 0 : EINVAL;
+  GidEntry entry = info.gids[index];
+  for (int i = 0; i < kHoldTries; i++) {
+    const uint8_t base_index = entry.base_index;
+    hold = ports_.gid_uses.hold(info.netdev_index, base_index);
+    if (!hold) return ENOMEM;
+    // After the hold, so that the entry is no other address' meanwhile.
+    if (!is_current(index, entry)) {
+      if (const int error = refresh(info); error != 0) return error;
+      entry = info.gids[index];
+    }
+    if (entry.valid == 0) return EINVAL;
+    memcpy(gid, entry.gid, 16);
+    if (entry.base_index == base_index) return 0;
+  }
+  return EAGAIN;
 }
 
 bool Context::resolve(const roce::AddressVector& address, Path& path) {

@@ -129,7 +129,7 @@ class Context {
   DeviceInfo told_;
   bool told_gone_ = false;
   EventCount port_events_;
-  bool is_current(uint32_t gid_index, uint8_t gid[16]);
+  bool is_current(uint32_t gid_index, GidEntry& entry);
 
   Mutex info_mutex_{LockRank::kContextInfo};
   DeviceInfo info_;

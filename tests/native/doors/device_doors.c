@@ -42,6 +42,7 @@ static int number_of_devices(void) {
 /* The addresses of lo are the GIDs of its device. */
 static void gids(struct ibv_context* context) {
   static const unsigned char loopback[16] = {[10] = 0xFF, [11] = 0xFF, [12] = 127, [15] = 1};
+  static const unsigned char link_local[16] = {0xFE, 0x80, [8] = 0x02, [11] = 0xFF, [12] = 0xFE};
   struct ibv_gid_entry entries[32];
   struct ibv_gid_entry entry;
   union ibv_gid gid;
@@ -57,12 +58,14 @@ static void gids(struct ibv_context* context) {
     found += memcmp(&entries[i].gid, loopback, 16) == 0;
   }
   CHECK(found == 1);
+  /* As on the kernel's devices, the first is the link-local GID of the MAC address. */
+  CHECK(ibv_query_gid(context, 1, 0, &gid) == 0 && memcmp(&gid, link_local, sizeof gid) == 0);
   CHECK(ibv_query_gid_table(context, entries, (size_t)count - 1, 0) == -EINVAL);
   CHECK(ibv_query_gid_table(context, entries, 32, 1) == -EINVAL);
   /* For an empty entry ibv_query_gid() returns a GID of zeros, and ibv_query_gid_ex() an error. */
-  CHECK(ibv_query_gid(context, 1, 31, &gid) == 0 && gid.global.interface_id == 0);
-  CHECK(ibv_query_gid_ex(context, 1, 31, &entry, 0) == ENODATA);
-  CHECK(ibv_query_gid_ex(context, 1, 32, &entry, 0) == EINVAL);
+  CHECK(ibv_query_gid(context, 1, 63, &gid) == 0 && gid.global.interface_id == 0);
+  CHECK(ibv_query_gid_ex(context, 1, 63, &entry, 0) == ENODATA);
+  CHECK(ibv_query_gid_ex(context, 1, 64, &entry, 0) == EINVAL);
   CHECK(ibv_query_gid_ex(context, 2, 0, &entry, 0) == EINVAL);
 }
 

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const int rank = std::atoi(argv[1]);
   size = std::atoi(argv[2]);
-  auto device = gloo::transport::ibverbs::CreateDevice({"dapple0", 1, 0});
+  auto device = gloo::transport::ibverbs::CreateDevice({"dapple0", 1, 1});  // port 1, the first address
   auto store = gloo::rendezvous::FileStore(argv[3]);
   auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
   context->connectFullMesh(store, device);

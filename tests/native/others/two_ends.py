@@ -19,6 +19,7 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 SIZE = 4096
+FIRST_ADDRESS = 1  # of the GIDs, after the link-local one
 GRH = 40
 QKEY = 0x1111
 
@@ -42,7 +43,7 @@ class End:
         self.qp = QP(self.pd, QPInitAttr(kind, scq=self.cq, rcq=self.cq, cap=QPCap(8, 8, 1, 1)))
         access = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
         self.mr = MR(self.pd, SIZE, access)
-        self.route = GlobalRoute(context.query_gid(1, 0), sgid_index=0)
+        self.route = GlobalRoute(context.query_gid(1, FIRST_ADDRESS), sgid_index=FIRST_ADDRESS)
 
     def connect(self, peer):
         address = AHAttr(port_num=1, is_global=1, gr=self.route)

@@ -26,7 +26,8 @@ static struct ibv_qp* connect_to_self(struct ibv_pd* pd, struct ibv_cq* cq) {
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   attr.ah_attr.grh.hop_limit = 64;
-  if (ibv_query_gid(pd->context, 1, 0, &attr.ah_attr.grh.dgid) != 0) return NULL;
+  attr.ah_attr.grh.sgid_index = 1; /* the first address */
+  if (ibv_query_gid(pd->context, 1, 1, &attr.ah_attr.grh.dgid) != 0) return NULL;
   const int to_receive = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   if (ibv_modify_qp(qp, &attr, to_receive) != 0) return NULL;

@@ -81,7 +81,7 @@ ibv_context* open_loopback() {
     ibv_context* context = ibv_open_device(*at);
     ibv_gid gid;
     if (context == nullptr) continue;
-    if (ibv_query_gid(context, 1, 0, &gid) == 0 && memcmp(gid.raw, kLoopback, 16) == 0) {
+    if (ibv_query_gid(context, 1, kFirstAddress, &gid) == 0 && memcmp(gid.raw, kLoopback, 16) == 0) {
       found = context;
     } else {
       ibv_close_device(context);
@@ -102,7 +102,7 @@ Pair* make_pair(const PairOptions& options) {
 
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout) {
   ibv_gid gid;
-  return ibv_query_gid(qp->context, 1, 0, &gid) == 0 && connect(qp, remote, timeout, 0, gid);
+  return ibv_query_gid(qp->context, 1, kFirstAddress, &gid) == 0 && connect(qp, remote, timeout, kFirstAddress, gid);
 }
 
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const ibv_gid& destination) {
@@ -148,7 +148,8 @@ ibv_ah* make_own_address(const Pair& pair) {
   attr.is_global = 1;
   attr.port_num = 1;
   attr.grh.hop_limit = 64;
-  if (ibv_query_gid(pair.context, 1, 0, &attr.grh.dgid) != 0) return nullptr;
+  attr.grh.sgid_index = kFirstAddress;
+  if (ibv_query_gid(pair.context, 1, kFirstAddress, &attr.grh.dgid) != 0) return nullptr;
   return ibv_create_ah(pair.pd, &attr);
 }
 

@@ -34,6 +34,9 @@ struct Pair {
   ~Pair();
 };
 
+// The index of a device's first address, after its link-local GID.
+inline constexpr uint8_t kFirstAddress = 1;
+
 // The device whose netdev is lo, open; null if there is none.
 ibv_context* open_loopback();
 

@@ -83,7 +83,7 @@ void software_device__of_dappled() {
   }
   const std::string text = soft_for_people(report, Counters::kNonzero);
   CHECK(holds(text, "dapple0  eth0    up     1500        1024  0123:4567:89ab:cdef\n"));
-  CHECK(holds(text, "dapple0  1      ::1\n"));
+  CHECK(holds(text, "dapple0  1      RoCE v2  ::1\n"));
   CHECK(holds(text, "for IPv4 and IPv6; 2 of 8 slots"));
   CHECK(holds(text, "process 77 of user 1000; 2 programs\n"));
   CHECK(holds(text, "\n\nBAD PACKETS"));

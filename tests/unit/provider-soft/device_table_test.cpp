@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;
@@ -60,8 +62,8 @@ void update__first__orders_by_use(void**) {
   assert_string_equal(table.at(2).name, "dapple2");
   assert_int_equal(table.at(0).index, soft::kFirstDeviceIndex);
   assert_true(table.at(0).guid != table.at(1).guid && table.at(0).guid != 0);
-  assert_int_equal(table.at(0).gids[0].valid, 1);
-  assert_int_equal(table.at(0).gids[1].valid, 0);
+  assert_int_equal(table.at(0).gids[1].valid, 1);
+  assert_int_equal(table.at(0).gids[2].valid, 0);
 }
 
 void update__nothing_new__changes_nothing(void**) {
@@ -122,12 +124,12 @@ void update__address_gone__leaves_others_in_place(void**) {
   table.update(netdevs);
   remove_address(eth0, 1);
   table.update(netdevs);
-  assert_int_equal(table.at(0).gids[0].gid[15], 1);
-  assert_int_equal(table.at(0).gids[1].valid, 0);
-  assert_int_equal(table.at(0).gids[2].gid[15], 3);
+  assert_int_equal(table.at(0).gids[1].gid[15], 1);
+  assert_int_equal(table.at(0).gids[2].valid, 0);
+  assert_int_equal(table.at(0).gids[3].gid[15], 3);
   add_address(eth0, 4);
   table.update(netdevs);
-  assert_int_equal(table.at(0).gids[1].gid[15], 4);
+  assert_int_equal(table.at(0).gids[2].gid[15], 4);
 }
 
 // The places that are in use, and a count of the removals.
@@ -136,7 +138,7 @@ struct Users final : GidUsers {
     return device.netdev_index == 3 && (places >> gid_index & 1) != 0;
   }
   void gids_removed() override { removals++; }
-  uint32_t places = 0;
+  uint64_t places = 0;
   int removals = 0;
 };
 
@@ -146,22 +148,22 @@ void update__address_of_a_used_place_gone__place_stays_taken(void**) {
   DeviceTable table(kHere, &users);
   add_address(eth0, 2);
   table.update(netdevs);
-  users.places = 1 << 0;
+  users.places = 1 << 1;
   remove_address(eth0, 0);
   table.update(netdevs);
   assert_int_equal(users.removals, 1);
-  assert_int_equal(table.at(0).gids[0].valid, 0);
+  assert_int_equal(table.at(0).gids[1].valid, 0);
   // Neither another address nor the same one gets the place.
   add_address(eth0, 4);
   add_address(eth0, 1);
   table.update(netdevs);
-  assert_int_equal(table.at(0).gids[0].valid, 0);
-  assert_int_equal(table.at(0).gids[2].gid[15], 4);
-  assert_int_equal(table.at(0).gids[3].gid[15], 1);
+  assert_int_equal(table.at(0).gids[1].valid, 0);
+  assert_int_equal(table.at(0).gids[3].gid[15], 4);
+  assert_int_equal(table.at(0).gids[4].gid[15], 1);
   users.places = 0;
   add_address(eth0, 5);
   table.update(netdevs);
-  assert_int_equal(table.at(0).gids[0].gid[15], 5);
+  assert_int_equal(table.at(0).gids[1].gid[15], 5);
 }
 
 // As the table of the first device has it now.
@@ -171,10 +173,7 @@ soft::AnnounceGidsRequest announced_gids(const DeviceTable& table) {
   known.guid = device.guid;
   known.index = device.index;
   known.generation = device.generation;
-  for (uint32_t i = 0; i < soft::kMaxGids; i++) {
-    if (device.gids[i].valid != 0) known.valid |= 1U << i;
-    memcpy(known.gids[i], device.gids[i].gid, 16);
-  }
+  std::copy_n(device.gids, soft::kMaxGids, known.gids);
   return known;
 }
 
@@ -189,7 +188,7 @@ void restore_gids__next_dappled__has_the_same_order(void**) {
   remove_address(eth0, 0);
   table.update(netdevs);
   const soft::AnnounceGidsRequest known = announced_gids(table);
-  users.places = 1 << 0;
+  users.places = 1 << 1;
   // Addresses that come while no dappled runs take places that are free.
   remove_address(eth0, 1);
   add_address(eth0, 4);
@@ -201,11 +200,11 @@ void restore_gids__next_dappled__has_the_same_order(void**) {
   next.restore_gids(known);
   next.restore_gids(older);
   assert_int_equal(next.at(0).generation, generation);
-  assert_int_equal(next.at(0).gids[0].valid, 0);
-  assert_int_equal(next.at(0).gids[1].gid[15], 2);
-  assert_int_equal(next.at(0).gids[2].gid[15], 4);
-  assert_int_equal(next.at(0).gids[3].gid[15], 5);
-  assert_int_equal(next.at(0).gids[4].valid, 0);
+  assert_int_equal(next.at(0).gids[1].valid, 0);
+  assert_int_equal(next.at(0).gids[2].gid[15], 2);
+  assert_int_equal(next.at(0).gids[3].gid[15], 4);
+  assert_int_equal(next.at(0).gids[4].gid[15], 5);
+  assert_int_equal(next.at(0).gids[5].valid, 0);
 }
 
 void restore_gids__older_announcement_first__newer_one_counts(void**) {
@@ -222,11 +221,11 @@ void restore_gids__older_announcement_first__newer_one_counts(void**) {
   table.update(netdevs);
   next.update(netdevs);
   next.restore_gids(older);
-  assert_int_equal(next.at(0).gids[0].gid[15], 1);
+  assert_int_equal(next.at(0).gids[1].gid[15], 1);
   next.restore_gids(announced_gids(table));
-  assert_int_equal(next.at(0).gids[0].gid[15], 3);
-  assert_int_equal(next.at(0).gids[1].gid[15], 2);
-  assert_int_equal(next.at(0).gids[2].gid[15], 1);
+  assert_int_equal(next.at(0).gids[1].gid[15], 3);
+  assert_int_equal(next.at(0).gids[2].gid[15], 2);
+  assert_int_equal(next.at(0).gids[3].gid[15], 1);
 }
 
 void restore_gids__garbage__does_no_harm(void**) {
@@ -234,16 +233,20 @@ void restore_gids__garbage__does_no_harm(void**) {
   table.update(netdevs);
   soft::AnnounceGidsRequest known = announced_gids(table);
   known.generation = 9;
-  known.valid = UINT32_MAX;
-  for (auto& gid : known.gids) memcpy(gid, known.gids[0], sizeof gid);
+  const soft::GidEntry address = known.gids[1];
+  for (soft::GidEntry& entry : known.gids) {
+    memcpy(entry.gid, address.gid, sizeof entry.gid);
+    entry.valid = 1;
+  }
+  known.gids[2].base_index = UINT8_MAX;
   table.restore_gids(known);
-  assert_int_equal(table.at(0).gids[0].gid[15], 1);
-  for (uint32_t i = 1; i < soft::kMaxGids; i++) assert_int_equal(table.at(0).gids[i].valid, 0);
+  assert_int_equal(table.at(0).gids[1].gid[15], 1);
+  for (uint32_t i = 2; i < soft::kMaxGids; i++) assert_int_equal(table.at(0).gids[i].valid, 0);
   known.guid++;
   known.generation++;
-  known.valid = 0;
+  for (soft::GidEntry& entry : known.gids) entry.valid = 0;
   table.restore_gids(known);
-  assert_int_equal(table.at(0).gids[0].valid, 1);
+  assert_int_equal(table.at(0).gids[1].valid, 1);
 }
 
 soft::AnnouncedDevice announced(uint32_t netdev_index, const char* netdev, uint32_t index, uint64_t guid) {
