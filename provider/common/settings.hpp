@@ -29,6 +29,7 @@ namespace dapple::provider {
   X(same_host_mib, "DAPPLE_SAME_HOST_MIB") \
   X(placement, "DAPPLE_PLACEMENT")         \
   X(as, "DAPPLE_AS")                       \
+  X(gids, "DAPPLE_GIDS")                   \
   X(trust_uid, "DAPPLE_TRUST_UID")         \
   X(dappled, "DAPPLE_DAPPLED")             \
   X(dappled_linger, "DAPPLED_LINGER")

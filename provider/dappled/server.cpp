@@ -37,7 +37,8 @@ Server::Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milli
       starter_(starter),
       linger_(linger),
       devices_(namespace_identity(), this),
-      cm_(devices_) {}
+      gid_orders_(devices_),
+      cm_(devices_, gid_orders_) {}
 
 void Server::watch(int fd, uint64_t key, bool on) {
   epoll_event event = {};
@@ -221,6 +222,7 @@ void Server::drop(Connection& connection) {
   if (connection.trusted && --members_ == 0) alone_since_ = now();
   leave_slot(connection);
   views_.leave(std::exchange(connection.view, Views::kDefault));
+  gid_orders_.leave(std::exchange(connection.gid_order, GidOrders::kOwn));
 }
 
 void Server::drop_malformed(Connection& connection) {
@@ -260,6 +262,7 @@ const Server::Answer Server::kAnswers[] = {
     {soft::MessageKind::kRefreshTree, kAnyone, &Server::handle<soft::RefreshTreeRequest, &Server::answer_refresh_tree>},
     {soft::MessageKind::kExportTree, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_export_tree>},
     {soft::MessageKind::kIdentity, kTrusted, &Server::handle<soft::IdentityRequest, &Server::answer_identity>},
+    {soft::MessageKind::kGids, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_gids>},
 };
 
 void Server::answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors) {
@@ -390,15 +393,6 @@ void Server::answer_announce(Connection& connection, const soft::AnnounceRequest
     slots_left_ = true;  // others may have died together with the last dappled
   }
   for (uint32_t i = 0; i < request.device_count; i++) devices_.restore(request.devices[i]);
-  soft::HeaderOnly message;
-  reply(connection, message);
-}
-
-void Server::answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request,
-                                  soft::Descriptors&) {
-  refresh_devices();
-  devices_.restore_gids(request);
-  if (devices_.generation() != told_generation_) tell_changes();
   soft::HeaderOnly message;
   reply(connection, message);
 }

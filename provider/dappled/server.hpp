@@ -13,6 +13,7 @@
 
 #include "provider/common/clock.hpp"
 #include "provider/dappled/network/device_table.hpp"
+#include "provider/dappled/network/gid_orders.hpp"
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/slots.hpp"
 #include "provider/dappled/trees/export.hpp"
@@ -58,6 +59,7 @@ class Server final : private GidUsers {
     bool trusted = false;
     uint32_t slot = 0;                // 0: none
     uint32_t view = Views::kDefault;  // of the devices
+    uint32_t gid_order = GidOrders::kOwn;
     bool told = false;                // notified of a change, and has not asked for devices since
     soft::MessageKind question = {};  // the last one
     soft::CmChannelName held;         // the channel that its last command holds
@@ -96,11 +98,13 @@ class Server final : private GidUsers {
   void answer_slot(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
   void grant_slot(Connection& connection);
   void answer_announce(Connection& connection, const soft::AnnounceRequest& request, soft::Descriptors& descriptors);
-  void answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request, soft::Descriptors&);
   void answer_status(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
   // server_identity.cpp
   void answer_identity(Connection& connection, const soft::IdentityRequest& request, soft::Descriptors& descriptors);
   void answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&);
+  // server_gids.cpp
+  void answer_gids(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
+  void answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request, soft::Descriptors&);
   // server_transports.cpp
   void answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&);
 
@@ -172,6 +176,7 @@ class Server final : private GidUsers {
   bool unread_ = true;  // the netdevs have changed since they were read
   DeviceTable devices_;
   Views views_;
+  GidOrders gid_orders_;
   Slots slots_;
   rdma_cm::ChannelServer cm_;
   bool slots_left_ = false;  // owners have left slots that may not be free yet

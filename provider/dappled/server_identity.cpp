@@ -42,6 +42,7 @@ void Server::answer_device(Connection& connection, const soft::DeviceRequest& re
   soft::DeviceReply message;
   message.device = *device;
   views_.show(connection.view, message.device);
+  gid_orders_.show(connection.gid_order, message.device);
   reply(connection, message);
 }
 

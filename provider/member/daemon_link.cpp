@@ -116,7 +116,8 @@ bool DaemonLink::connected(Problem& problem) {
       note_change();
       answer_ = Answer::kGood;
       would_yield_ = false;
-      const bool accepted = identify(problem) && ((!has_slot_ && known_count_ == 0) || announce(problem));
+      const bool accepted =
+          identify(problem) && choose_gids(problem) && ((!has_slot_ && known_count_ == 0) || announce(problem));
       if (accepted && reconnected_ != nullptr) reconnected_(*this, problem);
       if (accepted && socket_ && !would_yield_) return true;
       if (died_in_the_middle()) continue;
@@ -264,6 +265,25 @@ bool DaemonLink::identify(Problem& problem) {
   HeaderOnly reply;
   const std::span<const int> sent(&file, profile_ ? 1 : 0);
   return exchange(seal(request, kind), kind, sent, reply, nullptr, problem) == Answer::kGood;
+}
+
+bool DaemonLink::choose_gids(Problem& problem) {
+  const char* const path = provider::settings().gids;
+  if (path == nullptr) return true;
+  if (!gids_) {
+    // dappled may see other files than the program, which may also change its root folder later.
+    gids_.reset(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!gids_) {
+      problem.set(errno, "the file %.150s of DAPPLE_GIDS cannot be read: %s%s", path, strerror(errno),
+                  descriptor_remedy(errno));
+      return false;
+    }
+    gids_.hide();
+  }
+  const int file = gids_.get();
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kGids);
+  HeaderOnly request, reply;
+  return exchange(seal(request, kind), kind, {&file, 1}, reply, nullptr, problem) == Answer::kGood;
 }
 
 bool DaemonLink::announce(Problem& problem) {

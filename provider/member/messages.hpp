@@ -6,6 +6,7 @@
 // on one kernel. A receiver checks magic, version, kind and size before it looks at anything else.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -71,6 +72,9 @@ enum class MessageKind : uint16_t {
   // Before all other questions: the identity that dappled tells this connection from now on. Request: IdentityRequest
   // and, if the profile is a file of the program's, its descriptor; reply: HeaderOnly.
   kIdentity = 17,
+  // Before all other questions but kIdentity: the order in which dappled tells this connection the GIDs. Request:
+  // HeaderOnly and the descriptor of DAPPLE_GIDS' file; reply: HeaderOnly.
+  kGids = 21,
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 
@@ -213,8 +217,7 @@ struct StatusReply {
   CmStatus connection_management;
 };
 
-inline constexpr size_t kMaxMessageSize = sizeof(AnnounceRequest);  // the largest
-static_assert(sizeof(DeviceReply) <= kMaxMessageSize);
+inline constexpr size_t kMaxMessageSize = std::max({sizeof(AnnounceRequest), sizeof(DeviceReply)});  // the largest
 inline constexpr size_t kMaxMessageDescriptors = 5;
 
 static_assert(sizeof(MessageHeader) == 16);

@@ -13,10 +13,13 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "provider/face/identity/profile_file.hpp"
+#include "provider/gids/gid_plan.hpp"
+#include "provider/member/owned_fd.hpp"
 #include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/fail.hpp"
 
@@ -45,6 +48,8 @@ and needs no PROGRAM.
       --faults F  make packets get lost, or calls fail, on the software devices: F has words of DAPPLE_FAULTS, which
                   dapple-soft(7) lists, or is the name of a file with such words
       --seed N    the number that decides all random choices of the software devices
+      --gids FILE the GIDs of the software devices stand at the indexes that they have on a real machine: FILE has what
+                  show_gids printed there
       --trace N   write the calls, completions and events of the software devices to N.jsonl, and their packets to N.pcap
       --enumerate let the first and the last call of a verb from each place in PROGRAM fail, each in a run of its own, and
                   print how each run ends
@@ -149,6 +154,19 @@ void set_identity(Options& options, const char* given) {
   options.as = true;
 }
 
+// dappled reads the file, too. A program may have another working folder.
+void set_gids(Options& options, const char* given) {
+  const soft::OwnedFd file(open(given, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) fail(kWrongUse, "--gids: %s cannot be read: %s", given, strerror(errno));
+  soft::Problem problem;
+  const auto plan = std::make_unique<gids::GidPlan>();
+  if (!gids::read_gid_file(file.get(), given, *plan, problem)) fail(kWrongUse, "--gids: %s", problem.line);
+  std::error_code error;
+  const std::string path = std::filesystem::absolute(given, error).string();
+  if (error) fail(kWrongUse, "--gids: %s has no path: %s", given, error.message().c_str());
+  set_variable(options, "DAPPLE_GIDS", path.c_str());
+}
+
 void set_seed(Options& options, const char* given) {
   uint64_t number = 0;
   const char* end = given + strlen(given);
@@ -226,6 +244,8 @@ Options parse(char** argument) {
       set_identity(options, value_of(option, argument));
     } else if (option == "--seed") {
       set_seed(options, value_of(option, argument));
+    } else if (option == "--gids") {
+      set_gids(options, value_of(option, argument));
     } else if (option == "--trace") {
       set_trace(options, value_of(option, argument));
     } else if (option == "--check" || option == "--check=strict") {

@@ -82,6 +82,13 @@ bool DeviceTable::is_free(const soft::DeviceInfo& device, uint32_t index) const 
   return device.gids[index].valid == 0 && (users_ == nullptr || !users_->uses_gid(device, index));
 }
 
+uint64_t DeviceTable::free_gids(const soft::DeviceInfo& device) const {
+  static_assert(soft::kMaxGids <= 64);
+  uint64_t free = 0;
+  for (uint32_t i = 0; i < soft::kMaxGids; i++) free |= is_free(device, i) ? uint64_t{1} << i : 0;
+  return free;
+}
+
 // As in the kernel, no address gets the index of the default GID.
 void DeviceTable::add_gid(soft::DeviceInfo& device, const uint8_t* gid) const {
   if (index_of(device.gids, gid) != soft::kMaxGids) return;

@@ -48,6 +48,8 @@ class DeviceTable {
     return devices_[index];
   }
   const soft::DeviceInfo* find(uint32_t index) const;
+  // A bit for each index of a device's GIDs that the next address may get.
+  uint64_t free_gids(const soft::DeviceInfo& device) const;
 
  private:
   uint64_t guid_of(const Netdev& netdev) const;

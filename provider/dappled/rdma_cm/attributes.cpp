@@ -24,10 +24,10 @@ int init_attributes(const CmId& id, ib_uverbs_qp_attr& attributes) {
   return 0;
 }
 
-int rtr_attributes(const CmId& id, ib_uverbs_qp_attr& attributes) {
+int rtr_attributes(const CmId& id, uint32_t gid_index, ib_uverbs_qp_attr& attributes) {
   if (id.exchange == Exchange::kReqSent) return EINVAL;
   attributes.qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  write_ah(id, id.route.destination, attributes.ah_attr);
+  write_ah(id, gid_index, id.route.destination, attributes.ah_attr);
   attributes.path_mtu = id.route.mtu;
   attributes.dest_qp_num = id.remote_qpn;
   attributes.rq_psn = id.psn;
@@ -66,9 +66,9 @@ int first_attributes(CmId& id, ib_uverbs_qp_attr& attributes) {
 
 }  // namespace
 
-void write_ah(const CmId& id, const Gid& destination, ib_uverbs_ah_attr& attributes) {
+void write_ah(const CmId& id, uint32_t gid_index, const Gid& destination, ib_uverbs_ah_attr& attributes) {
   memcpy(attributes.grh.dgid, destination.data(), destination.size());
-  attributes.grh.sgid_index = static_cast<uint8_t>(id.gid_index);
+  attributes.grh.sgid_index = static_cast<uint8_t>(gid_index);
   attributes.grh.hop_limit = id.route.hop_limit;
   attributes.grh.traffic_class = id.route.traffic_class;
   attributes.sl = id.route.traffic_class >> 5;
@@ -76,7 +76,7 @@ void write_ah(const CmId& id, const Gid& destination, ib_uverbs_ah_attr& attribu
   attributes.port_num = kPort;
 }
 
-int write_qp_attributes(CmId& id, ib_uverbs_qp_attr& attributes) {
+int write_qp_attributes(CmId& id, uint32_t gid_index, ib_uverbs_qp_attr& attributes) {
   if (id.connection == cm::kNoId || id.is_datagram()) {
     const int error = first_attributes(id, attributes);
     if (error == 0 && attributes.qp_state == IBV_QPS_RTR) attributes.rq_psn = id.psn;
@@ -87,7 +87,7 @@ int write_qp_attributes(CmId& id, ib_uverbs_qp_attr& attributes) {
     case IBV_QPS_INIT:
       return init_attributes(id, attributes);
     case IBV_QPS_RTR:
-      return rtr_attributes(id, attributes);
+      return rtr_attributes(id, gid_index, attributes);
     case IBV_QPS_RTS:
       return rts_attributes(id, attributes);
     default:

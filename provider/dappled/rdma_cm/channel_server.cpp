@@ -146,7 +146,7 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
   return false;
 }
 
-int ChannelServer::add(std::unique_ptr<OpenChannel> opened) {
+int ChannelServer::add(std::unique_ptr<OpenChannel> opened, uint32_t gid_order) {
   if (!opened->end || !is_channel(opened->end.get())) return EINVAL;
   if (list_.size() == kMaxChannels) return ENFILE;
   while (open_channels_[next_] != nullptr) next_ = (next_ + 1) % kMaxChannels;
@@ -154,6 +154,8 @@ int ChannelServer::add(std::unique_ptr<OpenChannel> opened) {
   epoll_event event = {};
   event.data.u64 = opened->number;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, opened->end.get(), &event) != 0) return errno;
+  gid_orders_.use(gid_order);
+  opened->gid_order = gid_order;
   OpenChannel*& bucket = buckets_[opened->name.key % kBuckets];
   opened->same_bucket = bucket;
   bucket = opened.get();
@@ -164,7 +166,7 @@ int ChannelServer::add(std::unique_ptr<OpenChannel> opened) {
   return 0;
 }
 
-int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journal) {
+int ChannelServer::open(soft::OwnedFd end, uint32_t gid_order, soft::CmChannelName& name, int& journal) {
   if (const int error = have_service(); error != 0) return error;
   std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
   if (opened == nullptr) return ENOMEM;
@@ -173,10 +175,10 @@ int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journ
   opened->name = name;
   opened->end = std::move(end);
   journal = opened->journal.fd();
-  return add(std::move(opened));
+  return add(std::move(opened), gid_order);
 }
 
-int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmRestoreReply& reply) {
+int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t gid_order, soft::CmRestoreReply& reply) {
   soft::CmChannelName& name = reply.channel;
   if (const int error = have_service(); error != 0) return error;
   std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
@@ -194,7 +196,7 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmRes
   opened->last_ticket = opened->taken + kNewTickets;
   opened->hands_events = front.takes_events.load() != 0;
   OpenChannel& added = *opened;
-  if (const int error = add(std::move(opened)); error != 0) return error;
+  if (const int error = add(std::move(opened), gid_order); error != 0) return error;
   const Restoration outcome = read_journal(added);
   if (outcome.error != 0) {
     // Half a channel would let the program wait for what cannot come.
@@ -245,6 +247,7 @@ void ChannelServer::close(OpenChannel& opened) {
     link = &(*link)->same_bucket;
   }
   *link = opened.same_bucket;
+  gid_orders_.leave(opened.gid_order);
   open_channels_[opened.number].reset();
 }
 
@@ -444,6 +447,12 @@ void ChannelServer::hear_neighbours() {
 
 int ChannelServer::check_own(const Address& address) {
   return check_own_address(address);
+}
+
+uint32_t ChannelServer::gid_index(const CmId& id) {
+  const soft::DeviceInfo* device = devices_.find(id.device);
+  if (device == nullptr) return id.gid_index;
+  return gid_orders_.index_of(static_cast<const OpenChannel&>(*id.channel).gid_order, *device, id.gid_index);
 }
 
 bool ChannelServer::uses_gid(uint32_t device, uint32_t gid_index) const {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "provider/dappled/network/device_table.hpp"
+#include "provider/dappled/network/gid_orders.hpp"
 #include "provider/dappled/network/port_group.hpp"
 #include "provider/dappled/rdma_cm/captures.hpp"
 #include "provider/dappled/rdma_cm/journal_file.hpp"
@@ -25,7 +26,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   static constexpr uint32_t kMaxChannels = 8192;
 
   // `devices` is up to date at each call.
-  explicit ChannelServer(const DeviceTable& devices) : devices_(devices) {}
+  ChannelServer(const DeviceTable& devices, GidOrders& gid_orders) : devices_(devices), gid_orders_(gid_orders) {}
   ~ChannelServer();
 
   // 0, or an errno.
@@ -56,11 +57,11 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   void drop_wire() { wire_.reset(); }
 
   // `end` is dappled's end of the program's pair. `journal` becomes the descriptor of the channel's journal; the
-  // channel keeps owning it. 0, or an errno.
-  int open(soft::OwnedFd end, soft::CmChannelName& name, int& journal);
+  // channel keeps owning it. `gid_order` is the program's, and the channel uses it, too. 0, or an errno.
+  int open(soft::OwnedFd end, uint32_t gid_order, soft::CmChannelName& name, int& journal);
   // The same for a channel of a dappled that has died, with its journal, from which the reply's name comes. Does
   // nothing if the channel is already here: a child of fork() restores it, too.
-  int restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmRestoreReply& reply);
+  int restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t gid_order, soft::CmRestoreReply& reply);
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
@@ -84,6 +85,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
     soft::OwnedFd end;
     JournalFile journal;
     uint32_t epoch = 0;    // of its events' messages
+    uint32_t gid_order = GidOrders::kOwn;
     bool watched = false;  // until its socket has room
     bool held = false;     // nothing is sent until resume()
     bool due = false;      // it is in the list due_
@@ -93,7 +95,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   OpenChannel* find(const soft::CmChannelName& name) const;
   // The service begins with the first channel: most programs have none.
   int have_service();
-  int add(std::unique_ptr<OpenChannel> opened);
+  int add(std::unique_ptr<OpenChannel> opened, uint32_t gid_order);
   Restoration read_journal(OpenChannel& opened);
   void close(OpenChannel& opened);
   void take(OpenChannel& opened);
@@ -111,6 +113,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   void send(const cm::Path& path, const cm::Mad& mad) override;
   uint64_t random() override;
   const DeviceTable& devices() override { return devices_; }
+  uint32_t gid_index(const CmId& id) override;
   int route(const Address& destination, Address& source) override;
   int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   int check_own(const Address& address) override;
@@ -125,6 +128,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
              std::span<const std::byte> transport) override;
 
   const DeviceTable& devices_;
+  GidOrders& gid_orders_;
   mutable Time turn_ = 0;
   soft::OwnedFd epoll_;
   Captures captures_;

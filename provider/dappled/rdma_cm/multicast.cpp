@@ -66,7 +66,7 @@ void Service::report_join(Membership& membership) {
   event->response.id = membership.number;
   event->response.param.ud.qp_num = kMulticastQpn;
   event->response.param.ud.qkey = id.qkey;
-  write_ah(id, membership.group.gid, event->response.param.ud.ah_attr);
+  write_ah(id, world_.gid_index(id), membership.group.gid, event->response.param.ud.ah_attr);
 }
 
 Service::Removed Service::leave(Membership& membership) {

@@ -87,7 +87,7 @@ int Service::init_qp_attr(Call& call) {
   ib_uverbs_qp_attr attributes = {};
   attributes.qp_state = command.qp_state;
   const uint32_t qkey = id->qkey;
-  if (const int error = write_qp_attributes(*id, attributes); error != 0) return error;
+  if (const int error = write_qp_attributes(*id, world_.gid_index(*id), attributes); error != 0) return error;
   if (id->qkey != qkey) note(*id);
   return write(call, attributes);
 }

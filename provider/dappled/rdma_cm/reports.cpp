@@ -123,7 +123,7 @@ void Service::report_reply(CmId& id, const cm::Event& event) {
   if (!valid) return;
   parameters.qp_num = reply.qpn;
   parameters.qkey = reply.qkey;
-  write_ah(id, id.destination.gid, parameters.ah_attr);
+  write_ah(id, world_.gid_index(id), id.destination.gid, parameters.ah_attr);
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -15,6 +15,8 @@ class World {
   virtual void send(const cm::Path& path, const cm::Mad& mad) = 0;
   virtual uint64_t random() = 0;
   virtual const DeviceTable& devices() = 0;
+  // The index of the id's GID in the order of the channel's program.
+  virtual uint32_t gid_index(const CmId& id) = 0;
   // `source`: the address that the caller is bound to, or the wildcard of the family; becomes the address from which
   // packets to `destination` go. 0 or an errno.
   virtual int route(const Address& destination, Address& source) = 0;

@@ -72,6 +72,11 @@ bool Context::is_current(uint32_t gid_index, GidEntry& entry) {
   return entry.valid != 0 && known_removals_ == ports_.gid_uses.removals();
 }
 
+bool Context::is_roce_v1(uint32_t gid_index) {
+  const std::lock_guard lock(info_mutex_);
+  return gid_index < kMaxGids && info_.gids[gid_index].valid != 0 && info_.gids[gid_index].type == GidType::kRoceV1;
+}
+
 int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
   if (index >= kMaxGids) return EINVAL;
   DeviceInfo info;
@@ -87,6 +92,8 @@ int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
       entry = info.gids[index];
     }
     if (entry.valid == 0) return EINVAL;
+    // RoCE v1 has Ethernet frames of its own, which no UDP socket sends. As rxe, which has no such entries itself.
+    if (entry.type != GidType::kRoceV2) return EINVAL;
     memcpy(gid, entry.gid, 16);
     if (entry.base_index == base_index) return 0;
   }

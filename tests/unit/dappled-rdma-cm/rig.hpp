@@ -36,6 +36,7 @@ class Host final : public World {
   const DeviceTable& devices() override { return table; }
   int route(const Address& destination, Address& source) override;
   int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
+  uint32_t gid_index(const CmId& id) override { return id.gid_index; }
   int check_own(const Address&) override { return own_error; }
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The order of GIDs that a program has chosen.
+#include <errno.h>
+
+#include "provider/dappled/server.hpp"
+
+namespace dapple::dappled {
+
+void Server::answer_gids(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
+  soft::Problem problem;
+  if (!descriptors.fds[0]) {
+    problem.set(EINVAL, "the question lacks the descriptor of DAPPLE_GIDS' file");
+    return refuse(connection, problem);
+  }
+  const uint32_t order = gid_orders_.take(descriptors.fds[0].get(), problem);
+  if (order == GidOrders::kOwn) return refuse(connection, problem);
+  gid_orders_.leave(connection.gid_order);
+  connection.gid_order = order;
+  soft::HeaderOnly message;
+  reply(connection, message);
+}
+
+void Server::answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request,
+                                  soft::Descriptors&) {
+  refresh_devices();
+  devices_.restore_gids(request);
+  gid_orders_.restore(connection.gid_order, request);
+  if (devices_.generation() != told_generation_) tell_changes();
+  soft::HeaderOnly message;
+  reply(connection, message);
+}
+
+}  // namespace dapple::dappled
