@@ -221,7 +221,8 @@ class VerbsLink : public Link {
     attr.is_global = 1;
     attr.port_num = 1;
     attr.grh.hop_limit = 64;
-    must(ibv_query_gid(context_, 1, 0, &attr.grh.dgid) == 0, "ibv_query_gid");
+    attr.grh.sgid_index = 1;  // the first address
+    must(ibv_query_gid(context_, 1, 1, &attr.grh.dgid) == 0, "ibv_query_gid");
     ibv_ah* handle = ibv_create_ah(pd_, &attr);
     must(handle != nullptr, "ibv_create_ah");
     if (ibv_destroy_ah(handle) != 0) wrong("ibv_destroy_ah: %s", strerror(errno));

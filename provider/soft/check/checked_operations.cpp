@@ -227,7 +227,7 @@ void report_roce_v1(ibv_context* context, const ibv_ah_attr& attr, const char* v
                       "device does not send.",
                       verb, index, context->device->name),
        .remedy = "Use a GID of the type RoCE v2, as ibv_query_gid_ex() tells it: usually the index after this one.",
-       .places = {{format("called by %s", verb), Stack::here()}}});
+       .places = {{"the call", Stack::here()}}});
 }
 
 // In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.

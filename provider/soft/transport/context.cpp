@@ -91,7 +91,7 @@ int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
       if (const int error = refresh(info); error != 0) return error;
       entry = info.gids[index];
     }
-    if (entry.valid == 0) return EINVAL;
+    if (entry.valid == 0) return ENODATA;  // as the kernel
     // RoCE v1 has Ethernet frames of its own, which no UDP socket sends. As rxe, which has no such entries itself.
     if (entry.type != GidType::kRoceV2) return EINVAL;
     memcpy(gid, entry.gid, 16);
@@ -112,13 +112,21 @@ bool Context::resolve(const roce::AddressVector& address, Path& path) {
   return true;
 }
 
+bool Context::has_address(uint32_t gid_index) {
+  const std::lock_guard lock(info_mutex_);
+  return info_.gids[gid_index].base_index != kDefaultGid || info_.has_default_address != 0;
+}
+
 // RoCEv2 has only global addresses (IBTA A17.4.5).
-int Context::check_address(const ibv_ah_attr& attr, roce::AddressVector& address, GidHold& hold) {
+int Context::check_address(const ibv_ah_attr& attr, Peer peer, roce::AddressVector& address, GidHold& hold) {
   if (attr.is_global == 0 || attr.port_num != 1) return EINVAL;
   uint8_t source[16];
   const int error = hold_gid(attr.grh.sgid_index, source, hold);
   if (error != 0) return error;
   if (is_ipv4(source) != is_ipv4(attr.grh.dgid.raw)) return EINVAL;
+  // The kernel has no route for the default GID then, as for rxe. Shared memory needs none.
+  const bool same_host = peer == Peer::kQueuePair && memcmp(source, attr.grh.dgid.raw, sizeof source) == 0;
+  if (!same_host && !has_address(attr.grh.sgid_index)) return ENETUNREACH;
   memcpy(address.destination_gid, attr.grh.dgid.raw, 16);
   address.flow_label = attr.grh.flow_label & 0xFFFFF;
   address.source_gid_index = attr.grh.sgid_index;

@@ -64,14 +64,15 @@ class Context {
   // A source address by its index, as of the last refresh. False if there is none.
   bool gid(uint32_t index, uint8_t gid[16]);
   // A source address that keeps its index as long as `hold`. Asks dappled if the last refresh may be outdated. 0,
-  // EINVAL if there is none or if it is one of RoCE v1, or an errno.
+  // ENODATA if there is none, EINVAL if it is one of RoCE v1, or an errno.
   int hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold);
   // The program has chosen RoCE v1, which the device refuses.
   bool is_roce_v1(uint32_t gid_index);
   // The path that an address describes. False if the source does not exist or the families differ.
   bool resolve(const roce::AddressVector& address, Path& path);
   // The same for a program's attributes; `hold` keeps the source. 0 or an errno.
-  int check_address(const ibv_ah_attr& attr, roce::AddressVector& address, GidHold& hold);
+  enum class Peer { kQueuePair, kAny };  // kAny: of datagrams
+  int check_address(const ibv_ah_attr& attr, Peer peer, roce::AddressVector& address, GidHold& hold);
 
   // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
   // background thread.
@@ -132,6 +133,8 @@ class Context {
   bool told_gone_ = false;
   EventCount port_events_;
   bool is_current(uint32_t gid_index, GidEntry& entry);
+  // The netdev has the address of this GID.
+  bool has_address(uint32_t gid_index);
 
   Mutex info_mutex_{LockRank::kContextInfo};
   DeviceInfo info_;

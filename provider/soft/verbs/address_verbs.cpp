@@ -19,7 +19,7 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   if (!usable(ibv->context)) return failed(ENODEV);
   roce::AddressVector address;
   GidHold hold;
-  const int error = context_of(ibv->context)->check_address(*attr, address, hold);
+  const int error = context_of(ibv->context)->check_address(*attr, Context::Peer::kAny, address, hold);
   if (error != 0) return failed(error);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kAddressHandle);
   Ah* ah = place ? new (std::nothrow) Ah : nullptr;

@@ -41,7 +41,7 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& s
   if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > most.max_qp_rd_atom) return EINVAL;
   if ((mask & roce::kAddress) != 0) {
     roce::AddressVector address;
-    const int error = qp.context->check_address(attr.ah_attr, address, source);
+    const int error = qp.context->check_address(attr.ah_attr, Context::Peer::kQueuePair, address, source);
     if (error != 0) return error;
     if (!qp.context->resolve(address, path)) return EINVAL;
   }

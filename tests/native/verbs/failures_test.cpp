@@ -128,7 +128,15 @@ void refusals__have_the_documented_errors(void**) {
   address.port_num = 1;
   address.grh.sgid_index = 31;
   assert_null(ibv_create_ah(pair->pd, &address));
+  assert_int_equal(errno, ENODATA);
+  address.grh.sgid_index = 64;
+  assert_null(ibv_create_ah(pair->pd, &address));
   assert_int_equal(errno, EINVAL);
+  // lo lacks the address of its default GID.
+  address.grh.sgid_index = 0;
+  assert_int_equal(ibv_query_gid(pair->context, 1, 0, &address.grh.dgid), 0);
+  assert_null(ibv_create_ah(pair->pd, &address));
+  assert_int_equal(errno, ENETUNREACH);
   // A queue pair in RESET takes no receives, and no RC queue pair joins a group.
   ibv_qp* qp = ibv_create_qp(pair->pd, &(init.cap.max_send_sge = 1, init));
   assert_non_null(qp);

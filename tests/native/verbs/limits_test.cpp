@@ -50,7 +50,8 @@ void* make_ah() {
   ibv_ah_attr attr = {};
   attr.is_global = 1;
   attr.port_num = 1;
-  ibv_query_gid(context, 1, 0, &attr.grh.dgid);
+  attr.grh.sgid_index = kFirstAddress;
+  ibv_query_gid(context, 1, kFirstAddress, &attr.grh.dgid);
   return ibv_create_ah(pd, &attr);
 }
 void* make_qp() {
