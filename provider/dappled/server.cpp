@@ -221,8 +221,12 @@ void Server::drop(Connection& connection) {
   connection_count_--;
   if (connection.trusted && --members_ == 0) alone_since_ = now();
   leave_slot(connection);
-  views_.leave(std::exchange(connection.view, Views::kDefault));
-  gid_orders_.leave(std::exchange(connection.gid_order, GidOrders::kOwn));
+  const Sight sight = sight_of(connection);
+  connection.view = Views::kDefault;
+  connection.gid_order = GidOrders::kOwn;
+  leave_sight(sight);
+  views_.leave(sight.first);
+  gid_orders_.leave(sight.second);
 }
 
 void Server::drop_malformed(Connection& connection) {

@@ -7,8 +7,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "provider/common/clock.hpp"
@@ -112,7 +114,15 @@ class Server final : private GidUsers {
   void answer_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
   void answer_refresh_tree(Connection& connection, const soft::RefreshTreeRequest& request, soft::Descriptors&);
   void answer_export_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
-  std::vector<face::ShownDevice> shown_devices() const;
+  using Sight = std::pair<uint32_t, uint32_t>;  // a view and an order of GIDs: how a program sees the devices
+  static Sight sight_of(const Connection& connection) { return {connection.view, connection.gid_order}; }
+  struct ShownDevices {
+    std::vector<soft::DeviceInfo> infos;
+    std::vector<face::ShownDevice> list;  // points into infos
+  };
+  ShownDevices shown_devices(Sight sight);
+  // The devices that the connection's program sees are others now, or it has gone.
+  void leave_sight(Sight sight);
   face::DeviceCounts counts_of(const soft::DeviceInfo& device) const;
   void tell_trees();  // devices have changed
   void write_exports();
@@ -185,10 +195,10 @@ class Server final : private GidUsers {
   uint32_t told_generation_ = 0;     // of the devices
   uint32_t connection_count_ = 0;
   uint32_t members_ = 0;
-  uint32_t waiting_ = 0;  // connections that wait for the port
-  ViewTree tree_;
-  uint32_t exports_ = 0;        // connections with an exported tree
-  uint32_t tree_watchers_ = 0;  // connections that watch the tree
+  uint32_t waiting_ = 0;             // connections that wait for the port
+  std::map<Sight, ViewTree> trees_;  // of the sights that programs have, and of that without identity
+  uint32_t exports_ = 0;             // connections with an exported tree
+  uint32_t tree_watchers_ = 0;       // connections that watch a tree
   Milliseconds next_export_ = 0;
   uint64_t refused_requests_ = 0;
   uint64_t malformed_ = 0;

@@ -16,8 +16,12 @@ void Server::answer_gids(Connection& connection, const soft::HeaderOnly&, soft::
   }
   const uint32_t order = gid_orders_.take(descriptors.fds[0].get(), problem);
   if (order == GidOrders::kOwn) return refuse(connection, problem);
-  gid_orders_.leave(connection.gid_order);
+  // A tree that this connection has asked for shows other devices.
+  end_export(connection);
+  const Sight before = sight_of(connection);
   connection.gid_order = order;
+  leave_sight(before);
+  gid_orders_.leave(before.second);
   soft::HeaderOnly message;
   reply(connection, message);
 }

@@ -24,8 +24,15 @@ void Server::answer_identity(Connection& connection, const soft::IdentityRequest
     problem.set(reason.error, "DAPPLE_AS: %.200s", reason.line);
     return refuse(connection, problem);
   }
-  views_.leave(connection.view);
+  // A tree that this connection has asked for shows other devices.
+  end_export(connection);
+  const Sight before = sight_of(connection);
   connection.view = view;
+  if (views_.attributes(view).gid_twins != 0 && connection.gid_order == GidOrders::kOwn) {
+    connection.gid_order = GidOrders::kTwins;
+  }
+  leave_sight(before);
+  views_.leave(before.first);
   soft::HeaderOnly message;
   reply(connection, message);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <new>
 #include <string_view>
@@ -50,14 +51,18 @@ face::DeviceCounts Server::counts_of(const soft::DeviceInfo& device) const {
   return counts;
 }
 
-std::vector<face::ShownDevice> Server::shown_devices() const {
-  static constexpr soft::DeviceAttributes kDefault;
-  std::vector<face::ShownDevice> shown(devices_.count());
-  for (uint32_t i = 0; i < devices_.count(); i++) {
-    shown[i].info = &devices_.at(i);
-    shown[i].attributes = &kDefault;
-    shown[i].counts = counts_of(devices_.at(i));
-    find_netdev_entries(shown[i]);
+Server::ShownDevices Server::shown_devices(Sight sight) {
+  const uint32_t count = devices_.count();
+  ShownDevices shown = {std::vector<soft::DeviceInfo>(count), std::vector<face::ShownDevice>(count)};
+  for (uint32_t i = 0; i < count; i++) {
+    soft::DeviceInfo& info = shown.infos[i];
+    info = devices_.at(i);
+    views_.show(sight.first, info);
+    gid_orders_.show(sight.second, info);
+    shown.list[i].info = &info;
+    shown.list[i].attributes = &info.attributes;
+    shown.list[i].counts = counts_of(info);
+    find_netdev_entries(shown.list[i]);
   }
   return shown;
 }
@@ -65,14 +70,16 @@ std::vector<face::ShownDevice> Server::shown_devices() const {
 void Server::answer_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&) {
   if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, error);
   soft::Problem problem;
-  if (!tree_.bring_up_to_date(shown_devices(), problem)) return refuse(connection, problem);
-  const soft::OwnedFd folder = tree_.folder().reopen();
+  const Sight sight = sight_of(connection);
+  ViewTree& tree = trees_[sight];
+  if (!tree.bring_up_to_date(shown_devices(sight).list, problem)) return refuse(connection, problem);
+  const soft::OwnedFd folder = tree.folder().reopen();
   if (!folder) {
-    problem.set(errno, "dappled cannot open %s: %s", tree_.folder().path().c_str(), strerror(errno));
+    problem.set(errno, "dappled cannot open %s: %s", tree.folder().path().c_str(), strerror(errno));
     return refuse(connection, problem);
   }
   soft::TreeReply message;
-  const std::string& path = tree_.folder().path();
+  const std::string& path = tree.folder().path();
   assert(path.size() < sizeof message.path);
   memcpy(message.path, path.c_str(), path.size() + 1);
   const int descriptor = folder.get();
@@ -83,11 +90,13 @@ void Server::answer_refresh_tree(Connection& connection, const soft::RefreshTree
   if (memchr(request.path, '\0', sizeof request.path) == nullptr) return drop_malformed(connection);
   soft::Problem problem;
   int error = refresh_devices();
-  if (!tree_.exists()) {
+  const Sight sight = sight_of(connection);
+  ViewTree& tree = trees_[sight];
+  if (!tree.exists()) {
     error = ESTALE;
   } else if (is_counter(request.path)) {
-    error = tree_.write_counters(shown_devices());
-  } else if (is_class(request.path) && !tree_.bring_up_to_date(shown_devices(), problem)) {
+    error = tree.write_counters(shown_devices(sight).list);
+  } else if (is_class(request.path) && !tree.bring_up_to_date(shown_devices(sight).list, problem)) {
     return refuse(connection, problem);
   }
   if (error != 0) {
@@ -95,7 +104,7 @@ void Server::answer_refresh_tree(Connection& connection, const soft::RefreshTree
     return refuse(connection, problem);
   }
   soft::RefreshTreeReply message;
-  message.unreadable = tree_.is_unreadable(request.path) ? 1 : 0;
+  message.unreadable = tree.is_unreadable(request.path) ? 1 : 0;
   reply(connection, message);
 }
 
@@ -118,7 +127,7 @@ void Server::answer_export_tree(Connection& connection, const soft::HeaderOnly&,
   connection.exported.reset(new (std::nothrow) Export(std::move(descriptors.fds[0])));
   if (connection.exported != nullptr) exports_++;
   int error = connection.exported != nullptr ? connection.exported->take_over() : ENOMEM;
-  if (error == 0) error = connection.exported->bring_up_to_date(shown_devices());
+  if (error == 0) error = connection.exported->bring_up_to_date(shown_devices(sight_of(connection)).list);
   if (error != 0) {
     end_export(connection);
     problem.set(error, "dappled cannot write the folder: %s", strerror(error));
@@ -141,8 +150,10 @@ void Server::end_export(Connection& connection) {
 
 void Server::tell_trees() {
   soft::Problem problem;
-  // A program that asks later gets the reason of a failure.
-  if (tree_.exists()) tree_.bring_up_to_date(shown_devices(), problem);
+  for (auto& [sight, tree] : trees_) {
+    // A program that asks later gets the reason of a failure.
+    if (tree.exists()) tree.bring_up_to_date(shown_devices(sight).list, problem);
+  }
   next_export_ = 0;
 }
 
@@ -150,15 +161,28 @@ void Server::write_exports() {
   if (!writes_regularly() || now() < next_export_) return;
   next_export_ = now() + kExportPeriod;
   refresh_devices();
-  const std::vector<face::ShownDevice> shown = shown_devices();
-  if (tree_watchers_ > 0 && tree_.exists()) tree_.write_counters(shown);
   for (Connection& connection : connections_) {
-    if (connection.exported != nullptr) connection.exported->bring_up_to_date(shown);
+    const Sight sight = sight_of(connection);
+    if (connection.exported != nullptr) connection.exported->bring_up_to_date(shown_devices(sight).list);
+    if (!connection.watches_tree) continue;
+    ViewTree& tree = trees_[sight];
+    if (tree.exists()) tree.write_counters(shown_devices(sight).list);
   }
 }
 
+void Server::leave_sight(Sight sight) {
+  // Programs without an identity come and go all the time.
+  if (sight == Sight{Views::kDefault, GidOrders::kOwn}) return;
+  const auto has_it = [&](const Connection& connection) { return connection.socket && sight_of(connection) == sight; };
+  if (std::any_of(std::begin(connections_), std::end(connections_), has_it)) return;
+  const auto found = trees_.find(sight);
+  if (found == trees_.end()) return;
+  found->second.remove();
+  trees_.erase(found);
+}
+
 void Server::remove_trees() {
-  tree_.remove();
+  for (auto& [sight, tree] : trees_) tree.remove();
   for (Connection& connection : connections_) end_export(connection);
 }
 

@@ -28,6 +28,7 @@ class Views {
   // Turns a device of the table into what this view's programs are told.
   void show(uint32_t view, soft::DeviceInfo& device) const;
 
+  const soft::DeviceAttributes& attributes(uint32_t view) const { return views_[view].identity.attributes; }
   uint32_t users(uint32_t view) const { return views_[view].users; }
 
  private:

@@ -174,7 +174,7 @@ class DaemonLink {
   std::unique_ptr<AnnounceGidsRequest> known_gids_[kMaxDevices];  // of the same devices; null without memory
   Reconnected reconnected_ = nullptr;
   OwnedFd profile_;  // the file that DAPPLE_AS names; open from the first connection on
-  OwnedFd gids_;  // the file of DAPPLE_GIDS; open from the first connection on
+  OwnedFd gids_;     // the file of DAPPLE_GIDS; open from the first connection on
 };
 
 }  // namespace dapple::soft

@@ -128,7 +128,7 @@ struct DeviceInfo {
   uint8_t mac[6] = {};
   uint8_t up = 0;
   uint8_t loopback = 0;
-  uint32_t restored = 0;    // the generation of the members' announcement that this dappled has taken over
+  uint32_t restored = 0;  // the generation of the members' announcement that this dappled has taken over
   // Programs of one host can use the default GID even if the netdev lacks that address.
   uint8_t has_default_address = 0;
   uint8_t reserved[3] = {};
