@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdlib.h>
+#include <string.h>
 
 namespace dapple::provider {
 
@@ -53,17 +54,35 @@ struct Settings {
   }
 };
 
+// Copies, because a program may replace its environment and free it, as bash does. Those that are replaced in a test
+// stay valid.
+struct KeptSettings {
+  Settings texts;
+  const KeptSettings* before;
+
+  explicit KeptSettings(const KeptSettings* earlier) : texts(Settings::of_environment()), before(earlier) {
+#define DAPPLE_SETTING(member, variable) \
+  if (texts.member != nullptr) texts.member = strdup(texts.member);
+    DAPPLE_SETTINGS(DAPPLE_SETTING)
+#undef DAPPLE_SETTING
+  }
+};
+
 // Safe from any thread.
+inline KeptSettings*& kept_settings() {
+  static KeptSettings first(nullptr);
+  static KeptSettings* kept = &first;
+  return kept;
+}
 inline Settings& changeable_settings() {
-  static Settings read = Settings::of_environment();
-  return read;
+  return kept_settings()->texts;
 }
 inline const Settings& settings() {
   return changeable_settings();
 }
 // For tests, while no other thread asks.
 inline void read_settings_again() {
-  changeable_settings() = Settings::of_environment();
+  kept_settings() = new KeptSettings(kept_settings());
 }
 
 // True for a text that begins with 1, as for DAPPLE_EMULATE and DAPPLE_VERBOSE.

@@ -29,7 +29,8 @@ Machine this_machine() {
 
 void describe(const Machine& machine, const Path& ibdev, const Overrides& overrides, const DeviceAnswers& answers,
               dappledv_device_attr& attr) {
-  const DeviceLocation location = find_device(ibdev);
+  // A software device has no place in the machine. Under dapple-run a look at its files would have dappled render them.
+  const DeviceLocation location = answers.software_driver ? DeviceLocation() : find_device(ibdev);
   Facts facts;
   facts.environment = overrides.environment;
   facts.parameter = overrides.parameter;

@@ -110,7 +110,8 @@ void mark_own_memory() {
   own_memory.store(own, std::memory_order_release);
 }
 
-void own_table() {
+// At the start, because a child of vfork() could not know later that it shares this memory.
+[[gnu::constructor(102)]] void own_table() {
   if (owner.load(std::memory_order_acquire) != 0) return;
   pid_t none = 0;
   if (owner.compare_exchange_strong(none, getpid())) {

@@ -16,7 +16,8 @@
 
 namespace dapple::doors {
 
-enum class Kind : uint8_t { kNetlink, kUverbs, kChannel, kRdmaCm, kHidden };
+// kTreeFile, kEmptyEntry: an open file of the rendered tree, and one whose read() fails with EINVAL.
+enum class Kind : uint8_t { kNetlink, kUverbs, kChannel, kRdmaCm, kTreeFile, kEmptyEntry, kHidden };
 
 inline constexpr int kMaxDescriptor = 65536;
 

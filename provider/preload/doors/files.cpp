@@ -49,18 +49,18 @@ File look_up_uverbs(const char* digits) {
   return {.target = Target::kUverbs, .device = index};
 }
 
-// `name` begins with the device's name.
+// libibverbs reads this file of each device. An answer without the rendered tree saves its rendering. `name` begins
+// with the device's name.
 File look_up_class(const char* name) {
+  constexpr char kPkeys[] = "/ports/1/pkeys/";
   const char* slash = strchr(name, '/');
-  if (slash == nullptr) return {};
+  if (slash == nullptr || strncmp(slash, kPkeys, sizeof kPkeys - 1) != 0 || number_of(slash + sizeof kPkeys - 1) != 0) {
+    return {};
+  }
   soft::DeviceInfo device;
   if (!get_device_named(name, static_cast<size_t>(slash - name), device)) return {};
-  File file = {.target = Target::kMissing};
-  constexpr char kPkeys[] = "/ports/1/pkeys/";
-  if (strncmp(slash, kPkeys, sizeof kPkeys - 1) == 0 && number_of(slash + sizeof kPkeys - 1) == 0) {
-    file.target = Target::kText;
-    strcpy(file.text, "0xffff\n");
-  }
+  File file = {.target = Target::kText};
+  strcpy(file.text, "0xffff\n");
   return file;
 }
 

@@ -29,6 +29,8 @@ constinit pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 // Never destroyed: programs ask from their last destructors, too.
 constinit std::atomic<soft::DaemonLink*> opened = nullptr;
 
+constinit std::atomic<unsigned> connections = 1;
+
 enum class Watch : uint8_t { kNone, kRunning, kImpossible };
 constinit std::atomic<Watch> watch = Watch::kNone;
 constinit std::atomic<int> wake = -1;  // an eventfd: there is another connection to look at
@@ -74,6 +76,7 @@ bool hand_over(const Door& door, void* argument) {
 
 // Another dappled has replaced this one, or this is a child of fork().
 void reconnected(soft::DaemonLink& link, soft::Problem& problem) {
+  connections++;
   const bool connected = resume_capture(link);
   drop_all_answers();
   Handing handing = {link, problem};
@@ -133,6 +136,10 @@ soft::DaemonLink* connection(soft::Problem& problem) {
   pthread_mutex_unlock(&opening);
   if (first) pthread_atfork(fork_prepare, fork_parent, fork_child);
   return link;
+}
+
+unsigned connection_number() {
+  return connections.load();
 }
 
 void watch_connection() {

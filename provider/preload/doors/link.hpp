@@ -12,6 +12,9 @@ namespace dapple::doors {
 // `problem` has the reason.
 soft::DaemonLink* connection(soft::Problem& problem);
 
+// Counts the connections of this process. What dappled has told over an earlier one may not be true any more.
+unsigned connection_number();
+
 // From now on a thread of this process connects again whenever dappled has died. A child of fork() makes its own
 // connection.
 void watch_connection();

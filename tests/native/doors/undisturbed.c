@@ -77,7 +77,6 @@ static void files(const char* folder) {
   show("temporary", openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR, 0600));
   show("missing", open("/no/such/file", O_RDONLY));
   show("missing uverbs", open("/dev/infiniband/uverbs77", O_RDWR));
-  show("missing class", open("/sys/class/infiniband/dapple", O_RDONLY));
   show("stat missing", stat("/dev/infiniband/uverbs77", &status));
   file = fopen(path, "r");
   show("fopen", file != NULL && fgets(bytes, sizeof bytes, file) != NULL ? (long)strlen(bytes) : -1);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-//
-// libibverbs' folder of names of drivers. A system without the kernel's drivers, such as a small container, lacks it,
-// and libibverbs prints a warning in every program.
-#include <dirent.h>
+#include "provider/preload/doors/paths/driver_folder.hpp"
+
 #include <errno.h>
 #include <string.h>
 
 #include "provider/preload/doors/real.hpp"
-#include "provider/preload/doors/wrapper.hpp"
 
-using namespace dapple::doors;
-
+namespace dapple::doors {
 namespace {
 
 constexpr char kDriverFolder[] = "/etc/libibverbs.d";
@@ -35,10 +31,10 @@ DIR* read_to_its_end(const char* path) {
 
 }  // namespace
 
-DAPPLE_WRAPPER(opendir, DIR* wrapped_opendir(const char* path)) {
-  DIR* const folder = real.opendir(path);
-  if (folder != nullptr || errno != ENOENT || strcmp(path, kDriverFolder) != 0) return folder;
-  DIR* const empty = has_kernel_devices() ? nullptr : read_to_its_end("/");
+DIR* driver_folder(const char* path) {
+  DIR* const empty = strcmp(path, kDriverFolder) != 0 || has_kernel_devices() ? nullptr : read_to_its_end("/");
   if (empty == nullptr) errno = ENOENT;
   return empty;
 }
+
+}  // namespace dapple::doors

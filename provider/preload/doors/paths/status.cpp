@@ -12,6 +12,7 @@
 
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/files.hpp"
+#include "provider/preload/doors/paths/tree_file.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
@@ -42,7 +43,9 @@ struct stat status_of(const File& file) {
 // 0 or -1 for a path of ours; 1 if it is not.
 [[gnu::noinline]] int status_of_ours(const char* path, struct stat* status) {
   const File file = look_up(path);
-  if (file.target == Target::kOther) return 1;
+  // The tree has the status of a device's file.
+  const bool is_of_tree = file.target == Target::kText && strcmp(path, kRdmaCmAbiPath) != 0;
+  if (file.target == Target::kOther || is_of_tree) return 1;
   if (file.target == Target::kMissing) {
     errno = ENOENT;
     return -1;
@@ -51,18 +54,64 @@ struct stat status_of(const File& file) {
   return 0;
 }
 
-// Gives a door's descriptor the status of an open character device.
+// Gives a door's descriptor the status of an open character device, or of a file of sysfs.
 [[gnu::noinline]] void disguise(int fd, struct stat* status) {
   Door door;
-  if (!find(fd, door) || (door.kind != Kind::kUverbs && door.kind != Kind::kRdmaCm)) return;
-  status->st_mode = S_IFCHR | 0666;
-  status->st_rdev = door.kind == Kind::kUverbs ? device_number(door.device) : rdma_cm_number();
-  status->st_size = 0;
+  if (!find(fd, door)) return;
+  switch (door.kind) {
+    case Kind::kUverbs:
+    case Kind::kRdmaCm:
+      status->st_mode = S_IFCHR | 0666;
+      status->st_rdev = door.kind == Kind::kUverbs ? device_number(door.device) : rdma_cm_number();
+      status->st_size = 0;
+      return;
+    case Kind::kEmptyEntry:
+      status->st_mode = S_IFREG | 0444;
+      [[fallthrough]];
+    case Kind::kTreeFile:
+      present(*status);
+      return;
+    default:
+      return;
+  }
 }
 
 int fstat_of(int fd, struct stat* status, int result) {
   if (result == 0 && maybe_ours(fd)) disguise(fd, status);
   return result;
+}
+
+// The status of any place but kOther.
+int status_of_place(const Place& place, struct stat* status, bool follow) {
+  switch (place.where) {
+    case Place::Where::kDoor:
+      if (place.file.target == Target::kMissing) break;
+      *status = status_of(place.file);
+      return 0;
+    case Place::Where::kTree:
+      if (real.fstatat(place.root, place.walked.below(), status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+      present(*status);
+      return 0;
+    case Place::Where::kKernel:
+      return real.fstatat(AT_FDCWD, place.walked.path, status, follow ? 0 : AT_SYMLINK_NOFOLLOW);
+    default:
+      return -1;
+  }
+  errno = ENOENT;
+  return -1;
+}
+
+template <class Kernel>
+int status_by_path(int folder, const char* path, struct stat* status, bool follow, Kernel kernel) {
+  if (maybe_ours(path)) {
+    if (const int result = status_of_ours(path, status); result <= 0) return result;
+  }
+  return call_by_path(folder, path, follow, kernel,
+                      [&](const Place& place) { return status_of_place(place, status, follow); });
+}
+
+bool follows(int flags) {
+  return (flags & AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 void fill(struct statx* to, const struct stat& from) {
@@ -77,20 +126,55 @@ void fill(struct statx* to, const struct stat& from) {
   to->stx_rdev_minor = minor(from.st_rdev);
 }
 
+void present_statx(struct statx& status) {
+  struct stat plain = {};
+  plain.st_mode = status.stx_mode;
+  plain.st_size = static_cast<off_t>(status.stx_size);
+  present(plain);
+  status.stx_uid = plain.st_uid;
+  status.stx_gid = plain.st_gid;
+  status.stx_blocks = 0;
+  status.stx_size = static_cast<uint64_t>(plain.st_size);
+}
+
+void disguise_statx(int fd, struct statx* status) {
+  Door door;
+  if (!find(fd, door)) return;
+  if (door.kind == Kind::kEmptyEntry) status->stx_mode = S_IFREG | 0444;
+  if (door.kind == Kind::kTreeFile || door.kind == Kind::kEmptyEntry) return present_statx(*status);
+  struct stat plain = {};
+  disguise(fd, &plain);
+  if (plain.st_mode != 0) fill(status, plain);
+}
+
+// The status of any place but kOther.
+int statx_of_place(const Place& place, int flags, unsigned mask, struct statx* status) {
+  struct stat plain;
+  switch (place.where) {
+    case Place::Where::kTree:
+      if (real.statx(place.root, place.walked.below(), (flags & AT_STATX_SYNC_TYPE) | AT_SYMLINK_NOFOLLOW, mask,
+                     status) != 0) {
+        return -1;
+      }
+      present_statx(*status);
+      return 0;
+    case Place::Where::kKernel:
+      return real.statx(AT_FDCWD, place.walked.path, flags, mask, status);
+    default:
+      if (status_of_place(place, &plain, true) != 0) return -1;
+      fill(status, plain);
+      return 0;
+  }
+}
+
 }  // namespace
 
 DAPPLE_WRAPPER(stat, int wrapped_stat(const char* path, struct stat* status)) {
-  if (maybe_ours(path)) {
-    if (const int result = status_of_ours(path, status); result <= 0) return result;
-  }
-  return real.stat(path, status);
+  return status_by_path(AT_FDCWD, path, status, true, [&] { return real.stat(path, status); });
 }
 
 DAPPLE_WRAPPER(lstat, int wrapped_lstat(const char* path, struct stat* status)) {
-  if (maybe_ours(path)) {
-    if (const int result = status_of_ours(path, status); result <= 0) return result;
-  }
-  return real.lstat(path, status);
+  return status_by_path(AT_FDCWD, path, status, false, [&] { return real.lstat(path, status); });
 }
 
 DAPPLE_WRAPPER(fstat, int wrapped_fstat(int fd, struct stat* status)) {
@@ -98,10 +182,8 @@ DAPPLE_WRAPPER(fstat, int wrapped_fstat(int fd, struct stat* status)) {
 }
 
 DAPPLE_WRAPPER(fstatat, int wrapped_fstatat(int folder, const char* path, struct stat* status, int flags)) {
-  if (maybe_ours(path)) {
-    if (const int result = status_of_ours(path, status); result <= 0) return result;
-  }
-  const int result = real.fstatat(folder, path, status, flags);
+  const int result =
+      status_by_path(folder, path, status, follows(flags), [&] { return real.fstatat(folder, path, status, flags); });
   if ((flags & AT_EMPTY_PATH) != 0 && (path == nullptr || path[0] == '\0')) return fstat_of(folder, status, result);
   return result;
 }
@@ -114,17 +196,11 @@ DAPPLE_WRAPPER_ALIAS(fstatat64, fstatat,
 
 // Programs that were built before glibc 2.33 call these.
 DAPPLE_WRAPPER(__xstat, int wrapped_xstat(int version, const char* path, struct stat* status)) {
-  if (maybe_ours(path)) {
-    if (const int result = status_of_ours(path, status); result <= 0) return result;
-  }
-  return real.xstat(version, path, status);
+  return status_by_path(AT_FDCWD, path, status, true, [&] { return real.xstat(version, path, status); });
 }
 
 DAPPLE_WRAPPER(__lxstat, int wrapped_lxstat(int version, const char* path, struct stat* status)) {
-  if (maybe_ours(path)) {
-    if (const int result = status_of_ours(path, status); result <= 0) return result;
-  }
-  return real.lxstat(version, path, status);
+  return status_by_path(AT_FDCWD, path, status, false, [&] { return real.lxstat(version, path, status); });
 }
 
 DAPPLE_WRAPPER(__fxstat, int wrapped_fxstat(int version, int fd, struct stat* status)) {
@@ -133,10 +209,8 @@ DAPPLE_WRAPPER(__fxstat, int wrapped_fxstat(int version, int fd, struct stat* st
 
 DAPPLE_WRAPPER(__fxstatat,
                int wrapped_fxstatat(int version, int folder, const char* path, struct stat* status, int flags)) {
-  if (maybe_ours(path)) {
-    if (const int result = status_of_ours(path, status); result <= 0) return result;
-  }
-  return real.fxstatat(version, folder, path, status, flags);
+  return status_by_path(folder, path, status, follows(flags),
+                        [&] { return real.fxstatat(version, folder, path, status, flags); });
 }
 
 DAPPLE_WRAPPER_ALIAS(__xstat64, __xstat, int wrapped_xstat64(int version, const char* path, struct stat* status));
@@ -152,29 +226,11 @@ DAPPLE_WRAPPER(statx, int wrapped_statx(int folder, const char* path, int flags,
     if (result == 0) fill(status, plain);
     if (result <= 0) return result;
   }
-  const int result = real.statx(folder, path, flags, mask, status);
+  const int result = call_by_path(
+      folder, path, follows(flags), [&] { return real.statx(folder, path, flags, mask, status); },
+      [&](const Place& place) { return statx_of_place(place, flags, mask, status); });
   if (result == 0 && (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || path[0] == '\0') && maybe_ours(folder)) {
-    plain = {};
-    disguise(folder, &plain);
-    if (plain.st_mode != 0) fill(status, plain);
+    disguise_statx(folder, status);
   }
   return result;
-}
-
-DAPPLE_WRAPPER(access, int wrapped_access(const char* path, int mode)) {
-  struct stat status;
-  if (maybe_ours(path)) {
-    const int result = status_of_ours(path, &status);
-    if (result == 0 && (mode & X_OK) != 0) {
-      errno = EACCES;
-      return -1;
-    }
-    if (result <= 0) return result;
-  }
-  return real.access(path, mode);
-}
-
-DAPPLE_WRAPPER(faccessat, int wrapped_faccessat(int folder, const char* path, int mode, int flags)) {
-  if (maybe_ours(path) && look_up(path).target != Target::kOther) return wrapped_access(path, mode);
-  return real.faccessat(folder, path, mode, flags);
 }

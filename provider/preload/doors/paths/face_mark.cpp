@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/paths/face_mark.hpp"
+
+#include <string.h>
+
+namespace dapple::doors {
+namespace {
+
+constexpr char kMark[] = "/dapple-face-";
+
+bool is_top(const char* path, const char* name) {
+  const size_t size = strlen(name);
+  return strncmp(path, name, size) == 0 && (path[size] == '/' || path[size] == '\0');
+}
+
+}  // namespace
+
+const char* shown_path(const char* path) {
+  for (const char* mark = strstr(path, kMark); mark != nullptr; mark = strstr(mark + 1, kMark)) {
+    const char* digits = mark + sizeof kMark - 1;
+    const size_t count = strspn(digits, "0123456789abcdef");
+    const char* rest = digits + count;
+    if (count == 0) continue;
+    if (*rest == '\0') return "/";
+    if (is_top(rest, "/sys") || is_top(rest, "/dev")) return rest;
+  }
+  return nullptr;
+}
+
+ssize_t show(char* path, ssize_t size) {
+  const char* shown = shown_path(path);
+  if (shown == nullptr) return size;
+  const size_t left = strlen(shown);
+  memmove(path, shown, left + 1);
+  return static_cast<ssize_t>(left);
+}
+
+}  // namespace dapple::doors

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The functions that list a folder.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "provider/preload/doors/paths/driver_folder.hpp"
+#include "provider/preload/doors/paths/libc_names.hpp"
+#include "provider/preload/doors/paths/tree_file.hpp"
+#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/wrapper.hpp"
+
+using namespace dapple::doors;
+
+extern "C" {
+DIR* wrapped_opendir(const char* path) __asm__("opendir");
+int wrapped_stat(const char* path, struct stat* status) __asm__("stat");
+int wrapped_lstat(const char* path, struct stat* status) __asm__("lstat");
+}
+
+namespace {
+
+static_assert(sizeof(dirent) == sizeof(dirent64) && sizeof(glob_t) == sizeof(glob64_t));
+
+DIR* open_folder(const Place& place) {
+  const int fd = open_place(place, O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) return nullptr;
+  DIR* const folder = fdopendir(fd);
+  if (folder == nullptr) real.close(fd);
+  return folder;
+}
+
+using Filter = int (*)(const dirent*);
+using Order = int (*)(const dirent**, const dirent**);
+
+// As scandirat().
+template <class Kernel>
+int list(int folder, const char* path, dirent*** names, Filter filter, Order order, Kernel kernel) {
+  return call_by_path(folder, path, true, kernel, [&](const Place& place) {
+    if (place.where == Place::Where::kKernel) {
+      return NEXT(scandirat)(AT_FDCWD, place.walked.path, names, filter, order);
+    }
+    const int fd = open_place(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    const int count = NEXT(scandirat)(fd, ".", names, filter, order);
+    const int error = errno;
+    real.close(fd);
+    errno = error;
+    return count;
+  });
+}
+
+// glob() with the functions of this library, which find the tree.
+int glob_in_tree(const char* pattern, int flags, int (*error)(const char*, int), glob_t* found) {
+  const auto before = *found;
+  found->gl_opendir = [](const char* path) -> void* { return wrapped_opendir(path); };
+  found->gl_readdir = [](void* folder) { return readdir(static_cast<DIR*>(folder)); };
+  found->gl_closedir = [](void* folder) { closedir(static_cast<DIR*>(folder)); };
+  found->gl_stat = wrapped_stat;
+  found->gl_lstat = wrapped_lstat;
+  const int result = NEXT(glob)(pattern, flags | GLOB_ALTDIRFUNC, error, found);
+  found->gl_opendir = before.gl_opendir;
+  found->gl_readdir = before.gl_readdir;
+  found->gl_closedir = before.gl_closedir;
+  found->gl_stat = before.gl_stat;
+  found->gl_lstat = before.gl_lstat;
+  found->gl_flags &= ~GLOB_ALTDIRFUNC;
+  return result;
+}
+
+}  // namespace
+
+DAPPLE_WRAPPER(opendir, DIR* wrapped_opendir(const char* path)) {
+  DIR* const folder = call_by_path(
+      AT_FDCWD, path, true, [&] { return real.opendir(path); }, open_folder);
+  return folder != nullptr || errno != ENOENT ? folder : driver_folder(path);
+}
+
+DAPPLE_WRAPPER(scandir, int wrapped_scandir(const char* path, dirent*** names, Filter filter, Order order)) {
+  return list(AT_FDCWD, path, names, filter, order, [&] { return NEXT(scandir)(path, names, filter, order); });
+}
+DAPPLE_WRAPPER(scandirat,
+               int wrapped_scandirat(int folder, const char* path, dirent*** names, Filter filter, Order order)) {
+  return list(folder, path, names, filter, order, [&] { return NEXT(scandirat)(folder, path, names, filter, order); });
+}
+DAPPLE_WRAPPER_ALIAS(scandir64, scandir,
+                     int wrapped_scandir64(const char* path, dirent*** names, Filter filter, Order order));
+DAPPLE_WRAPPER_ALIAS(scandirat64, scandirat,
+                     int wrapped_scandirat64(int folder, const char* path, dirent*** names, Filter filter,
+                                             Order order));
+
+// A pattern may contain wildcards before the name of a folder of ours, so the first characters decide.
+DAPPLE_WRAPPER(glob, int wrapped_glob(const char* pattern, int flags, int (*error)(const char*, int), glob_t* found)) {
+  const bool may_match =
+      pattern != nullptr && (strncmp(pattern, "/sys/", 5) == 0 || strncmp(pattern, "/dev/", 5) == 0 ||
+                             pattern[0] == '{' || may_lead_to_tree(AT_FDCWD, pattern));
+  if (may_match && (flags & GLOB_ALTDIRFUNC) == 0) return glob_in_tree(pattern, flags, error, found);
+  return NEXT(glob)(pattern, flags, error, found);
+}
+DAPPLE_WRAPPER_ALIAS(glob64, glob,
+                     int wrapped_glob64(const char* pattern, int flags, int (*error)(const char*, int), glob_t* found));

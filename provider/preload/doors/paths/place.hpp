@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Which file a path of the program means: one of the kernel's doors, a file of the tree, or the kernel's.
+#pragma once
+
+#include <errno.h>
+#include <string.h>
+
+#include "provider/preload/doors/files.hpp"
+#include "provider/preload/doors/paths/root.hpp"
+#include "provider/preload/doors/paths/walk.hpp"
+
+namespace dapple::doors {
+
+struct Place {
+  enum class Where : uint8_t {
+    kOther,   // the call goes on unchanged
+    kDoor,    // `file`
+    kTree,    // walked.below() from `root`
+    kKernel,  // walked.path, which is not the program's path
+    kFailed,  // errno is set
+  };
+  Where where = Where::kOther;
+  int root = -1;
+  File file;
+  Walked walked;
+
+  // A relative path begins at `folder`, as for openat(). `after_all`: the kernel has found no such file.
+  Place(int folder, const char* path, bool follow_last, bool after_all);
+  // False if dappled cannot be reached, or for another folder than one in the tree.
+  bool is_found() const { return where != Where::kOther; }
+};
+
+namespace detail {
+
+extern bool has_functions;  // the program has chosen an identity, which may have a PCI function
+extern std::atomic<bool> began_elsewhere[2];
+
+// The working directory, or the open folders, with which the process began. Asks the kernel once.
+bool began_in_tree(int folder);
+
+inline bool may_be_below_sys(const char* path) {
+  return strstr(path, "infiniband") != nullptr ||
+         (has_functions && (strncmp(path, "class/net/", 10) == 0 || strncmp(path, "devices/pci", 11) == 0 ||
+                            strncmp(path, "bus/pci/", 8) == 0));
+}
+
+}  // namespace detail
+
+// The first test of each function with a path: true if the path may lead into the tree.
+inline bool may_lead_to_tree(int folder, const char* path) {
+  if (path == nullptr) return false;
+  if (path[0] != '/') return path[0] != '\0' && (is_tree_in_use() || detail::began_in_tree(folder));
+  switch (path[1]) {
+    case 's':
+      return strncmp(path + 2, "ys/", 3) == 0 && detail::may_be_below_sys(path + 5);
+    case 'd':
+      // The number in a device file's name tells whether the file is the kernel's.
+      return strncmp(path + 2, "ev/infiniband", 13) == 0 && strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) != 0;
+    case '/':
+    case '.':
+      return strstr(path, "infiniband") != nullptr;
+    case 'p':
+      return strncmp(path + 2, "roc/", 4) == 0 && strstr(path + 6, "/sys/") != nullptr;
+    default:
+      return false;
+  }
+}
+
+// The second test, after the kernel has found no such file: links, and names such as "x/../sys", lead into the tree.
+// Keeps errno.
+bool leads_to_tree_after_all(int folder, const char* path);
+
+namespace detail {
+inline bool is_failure(long result) {
+  return result < 0;
+}
+inline bool is_failure(const void* result) {
+  return result == nullptr;
+}
+}  // namespace detail
+
+// Calls kernel(), which passes the program's call on. If the path leads elsewhere it calls ours(place) instead, with
+// any place but kOther.
+template <class Kernel, class Ours>
+auto call_by_path(int folder, const char* path, bool follow_last, Kernel kernel, Ours ours) {
+  using Result = decltype(kernel());
+  const auto locate = [&](bool after_all, Result& result) __attribute__((noinline)) {
+    const Place place(folder, path, follow_last, after_all);
+    if (place.is_found()) result = ours(place);
+    return place.is_found();
+  };
+  Result result;
+  const bool expected = may_lead_to_tree(folder, path);
+  if (expected && locate(false, result)) return result;
+  result = kernel();
+  if (!detail::is_failure(result) || errno != ENOENT || path == nullptr || path[0] == '\0') return result;
+  if (expected && path[0] == '/') return result;
+  if (leads_to_tree_after_all(folder, path) && !locate(true, result)) errno = ENOENT;
+  return result;
+}
+
+}  // namespace dapple::doors

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/paths/tree_file.hpp"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+#include <cassert>
+
+#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/real.hpp"
+
+namespace dapple::doors {
+namespace {
+
+constexpr off_t kSysfsSize = 4096;
+
+int refuse(int error) {
+  errno = error;
+  return -1;
+}
+
+// The files that dappled writes when somebody asks.
+bool is_live(const char* path) {
+  return strstr(path, "/ports/") != nullptr || strstr(path, "/hw_counters/") != nullptr;
+}
+
+int tracked(int fd, Kind kind) {
+  // In a child of vfork() the table is the parent's. A file without an entry only shows its real owner and size.
+  if (fd >= 0 && owns_table()) track(fd, {.kind = kind});
+  return fd;
+}
+
+}  // namespace
+
+int open_in_tree(const Place& place, int flags) {
+  assert(place.where == Place::Where::kTree && place.root >= 0);
+  const bool there = place.walked.type != 0;
+  const bool is_folder = place.walked.type == S_IFDIR;
+  if ((flags & O_PATH) != 0) return real.openat(place.root, place.walked.below(), flags);
+  if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0 && there) return refuse(EEXIST);
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  if (!there) return refuse((flags & O_CREAT) != 0 ? EACCES : ENOENT);
+  if (is_folder && (writes || (flags & O_CREAT) != 0)) return refuse(EISDIR);
+  if (writes) return refuse(EACCES);
+  flags &= ~O_CREAT;
+  if (place.walked.type != S_IFREG) return real.openat(place.root, place.walked.below(), flags);
+  if (is_live(place.walked.path) && (flags & O_DIRECTORY) == 0 && refresh(place.walked.below())) {
+    return tracked(epoll_create1((flags & O_CLOEXEC) != 0 ? EPOLL_CLOEXEC : 0), Kind::kEmptyEntry);
+  }
+  return tracked(real.openat(place.root, place.walked.below(), flags), Kind::kTreeFile);
+}
+
+int open_place(const Place& place, int flags, mode_t mode) {
+  switch (place.where) {
+    case Place::Where::kDoor:
+      return open_file(place.file, flags);
+    case Place::Where::kTree:
+      return open_in_tree(place, flags);
+    case Place::Where::kKernel:
+      return real.open(place.walked.path, flags, mode);
+    default:
+      return -1;
+  }
+}
+
+void present(struct stat& status) {
+  status.st_uid = 0;
+  status.st_gid = 0;
+  status.st_blocks = 0;
+  if (S_ISREG(status.st_mode)) status.st_size = kSysfsSize;
+  if (S_ISDIR(status.st_mode)) status.st_size = 0;
+}
+
+}  // namespace dapple::doors
