@@ -10,6 +10,8 @@
 
 #include <charconv>
 
+#include "provider/common/loaded_object.hpp"
+
 namespace dapple::provider {
 namespace {
 
@@ -66,7 +68,7 @@ Registration try_registration(ibv_context* context, std::string_view release) {
   // A context without a device file does not come from the kernel, and its answer says nothing about DMA.
   struct stat status;
   if (fstat(context->cmd_fd, &status) != 0 || !S_ISCHR(status.st_mode)) return Registration::kNotAsked;
-  void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* library = open_verbs_of(context);
   const Verbs verbs(library);
   const Registration answer = verbs.complete() ? register_page(verbs, context) : Registration::kNotAsked;
   if (library != nullptr) dlclose(library);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "provider/common/clock.hpp"
+#include "provider/common/loaded_object.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -17,9 +18,9 @@ constexpr int kMaxGids = 16;
 constexpr uint64_t kPatienceNs = 10'000'000'000;
 constexpr unsigned char kPattern = 0xa7;
 
-// Functions of the loaded libibverbs. This library is not linked with libibverbs.
+// Functions of the libibverbs that a context came from. This library is not linked with libibverbs.
 struct Verbs {
-  void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* library;
   decltype(&ibv_query_port) query_port = get<decltype(&ibv_query_port)>("ibv_query_port");
   decltype(&ibv_query_gid) query_gid = get<decltype(&ibv_query_gid)>("ibv_query_gid");
   decltype(&ibv_alloc_pd) alloc_pd = get<decltype(&ibv_alloc_pd)>("ibv_alloc_pd");
@@ -33,7 +34,7 @@ struct Verbs {
   ibv_mr* (*reg_mr_iova)(ibv_pd*, void*, size_t, uint64_t,
                          int) = get<ibv_mr* (*)(ibv_pd*, void*, size_t, uint64_t, int)>("ibv_reg_mr_iova");
 
-  Verbs() = default;
+  explicit Verbs(ibv_context* context) : library(open_verbs_of(context)) {}
   ~Verbs() {
     if (library != nullptr) dlclose(library);
   }
@@ -200,7 +201,7 @@ const char* fails_iova_test(ibv_context* context) {
     // test.
     return "the emulator needs a device that honours the IOVA of a region, and iWARP devices may ignore it";
   }
-  const Verbs verbs;
+  const Verbs verbs(context);
   if (!verbs.complete()) return "the emulator needs libibverbs' ibv_reg_mr_iova";
   IovaTest test(verbs);
   if (!test.prepare(context)) return "the emulator cannot test the device: memory cannot be registered with an IOVA";

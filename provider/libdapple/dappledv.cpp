@@ -100,7 +100,7 @@ int dappledv_attach(ibv_context* context, uint64_t flags) noexcept {
 }
 
 const char* dappledv_attach_obstacle(ibv_context* context) noexcept {
-  return dapple::provider::attach_obstacle(dapple::provider::loaded_verbs_library(), context);
+  return dapple::provider::attach_obstacle(dapple::provider::verbs_library_of(context), context);
 }
 
 int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments,

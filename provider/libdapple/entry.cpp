@@ -49,7 +49,7 @@ int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   }
   if (error == 0) {
     const char* why = nullptr;
-    request.library = loaded_verbs_library();
+    request.library = verbs_library_of(context);
     if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) error = prepare_emulator(request, &why);
     if (error == 0) error = attach(request, &why);
     if (error == EOPNOTSUPP) error = refuse(*context, why);

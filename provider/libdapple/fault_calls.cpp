@@ -5,6 +5,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/libdapple/plugin.hpp"
@@ -12,9 +16,22 @@
 namespace dapple::provider {
 namespace {
 
+// A copy of libibverbs that the program has loaded, or null. A wheel's copy is called libibverbs-HASH.so.1.
+void* open_verbs() {
+  if (void* verbs = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD)) return verbs;
+  char path[PATH_MAX];
+  const auto find = [](dl_phdr_info* object, size_t, void* found) {
+    const char* slash = strrchr(object->dlpi_name, '/');
+    if (slash == nullptr || strncmp(slash, "/libibverbs", 11) != 0) return 0;
+    snprintf(static_cast<char*>(found), PATH_MAX, "%s", object->dlpi_name);
+    return 1;
+  };
+  return dl_iterate_phdr(find, path) == 0 ? nullptr : dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+}
+
 // libibverbs loads its drivers when a program asks for devices.
 void load_drivers() {
-  void* verbs = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* verbs = open_verbs();
   if (verbs == nullptr) return;
   const auto get = reinterpret_cast<decltype(&ibv_get_device_list)>(dlsym(verbs, "ibv_get_device_list"));
   const auto release = reinterpret_cast<decltype(&ibv_free_device_list)>(dlsym(verbs, "ibv_free_device_list"));

@@ -9,7 +9,7 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kDoorsVersion = 1;
+inline constexpr uint32_t kDoorsVersion = 2;
 inline constexpr char kDoorsSymbol[] = "dapple_doors";
 
 struct Doors {
@@ -22,6 +22,9 @@ struct Doors {
   int (*hide)(int fd);
   // Closes a hidden descriptor, or any other.
   void (*close_hidden)(int fd);
+  // From now on the function is called whenever a libibverbs is about to list devices, and before it looks for their
+  // drivers. It gets an address in that libibverbs, and runs in the thread that asks.
+  void (*when_listing)(void (*function)(const void* in_verbs_library));
 };
 
 // Null if the preload library is missing, or has another version.

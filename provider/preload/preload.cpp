@@ -13,8 +13,11 @@
 
 #include <atomic>
 
+#include "provider/common/loaded_object.hpp"
 #include "provider/common/settings.hpp"
+#include "provider/preload/fronts.hpp"
 #include "provider/preload/real_dlsym.hpp"
+#include "provider/preload/real_function.hpp"
 
 using namespace dapple::preload;
 
@@ -22,20 +25,16 @@ namespace {
 
 constexpr const char* kVerbs = "libibverbs.so.1";
 
-// The library's own function. The look-up uses the library's name instead of the next library in order, because a
-// program may have loaded libibverbs for its own plug-in only. The library is loaded, because the program has called
-// the function that we interpose.
-template <typename Function>
-Function real(const char* soname, const char* name, const char* version) {
-  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return nullptr;
-  auto function = reinterpret_cast<Function>(real_dlvsym()(library, name, version));
-  dlclose(library);
-  return function;
-}
-
 // A function of libibverbs has been called through this library.
 std::atomic<bool> called = false;
+
+void close_device(ibv_context* context) {
+  void* library = dapple::provider::open_verbs_of(context);
+  if (library == nullptr) return;
+  const auto close = reinterpret_cast<int (*)(ibv_context*)>(real_dlvsym()(library, "ibv_close_device", "IBVERBS_1.1"));
+  if (close != nullptr) close(context);
+  dlclose(library);
+}
 
 ibv_context* attached(ibv_context* context) {
   if (context == nullptr) return nullptr;
@@ -47,12 +46,42 @@ ibv_context* attached(ibv_context* context) {
   }
   if (error != 0 && emulate) {
     // Without the emulator a wrong program would look right.
-    if (const auto close = real<int (*)(ibv_context*)>(kVerbs, "ibv_close_device", "IBVERBS_1.1")) close(context);
+    close_device(context);
     errno = error;
     return nullptr;
   }
   errno = saved_errno;
   return context;
+}
+
+template <typename Result>
+Result* lacks_function() {
+  errno = ENOSYS;
+  return nullptr;
+}
+
+using ListDevices = ibv_device** (*)(int* num_devices);
+using OpenDevice = ibv_context* (*)(ibv_device * device);
+using ImportDevice = ibv_context* (*)(int cmd_fd);
+using OpenVendorsDevice = ibv_context* (*)(ibv_device * device, void* attributes);
+
+ibv_device** list_devices(ListDevices list, int* num_devices) {
+  called.store(true, std::memory_order_relaxed);
+  return list == nullptr ? lacks_function<ibv_device*>() : list(num_devices);
+}
+
+ibv_context* open_device(OpenDevice open, ibv_device* device) {
+  called.store(true, std::memory_order_relaxed);
+  return open == nullptr ? lacks_function<ibv_context>() : attached(open(device));
+}
+
+ibv_context* import_device(ImportDevice import, int cmd_fd) {
+  called.store(true, std::memory_order_relaxed);
+  return import == nullptr ? lacks_function<ibv_context>() : attached(import(cmd_fd));
+}
+
+ibv_context* open_vendors_device(OpenVendorsDevice open, ibv_device* device, void* attributes) {
+  return open == nullptr ? lacks_function<ibv_context>() : attached(open(device, attributes));
 }
 
 // libibverbs loads a driver's library when a program asks for the devices of this machine.
@@ -73,47 +102,27 @@ bool has_driver() {
 
 }  // namespace
 
+#define DAPPLE_REAL(function, soname, version) \
+  reinterpret_cast<decltype(&(function))>(real_function(soname, #function, version, __builtin_return_address(0)))
+
 #pragma GCC visibility push(default)
 extern "C" {
 
 ibv_device** ibv_get_device_list(int* num_devices) {
-  called.store(true, std::memory_order_relaxed);
-  const auto list = real<ibv_device** (*)(int*)>(kVerbs, "ibv_get_device_list", "IBVERBS_1.1");
-  if (list == nullptr) {
-    errno = ENOSYS;
-    return nullptr;
-  }
-  return list(num_devices);
+  return list_devices(DAPPLE_REAL(ibv_get_device_list, kVerbs, "IBVERBS_1.1"), num_devices);
 }
 
 ibv_context* ibv_open_device(ibv_device* device) {
-  called.store(true, std::memory_order_relaxed);
-  const auto open = real<ibv_context* (*)(ibv_device*)>(kVerbs, "ibv_open_device", "IBVERBS_1.1");
-  if (open == nullptr) {
-    errno = ENOSYS;
-    return nullptr;
-  }
-  return attached(open(device));
+  return open_device(DAPPLE_REAL(ibv_open_device, kVerbs, "IBVERBS_1.1"), device);
 }
 
 ibv_context* ibv_import_device(int cmd_fd) {
-  called.store(true, std::memory_order_relaxed);
-  const auto import = real<ibv_context* (*)(int)>(kVerbs, "ibv_import_device", "IBVERBS_1.10");
-  if (import == nullptr) {
-    errno = ENOSYS;
-    return nullptr;
-  }
-  return attached(import(cmd_fd));
+  return import_device(DAPPLE_REAL(ibv_import_device, kVerbs, "IBVERBS_1.10"), cmd_fd);
 }
 
 // The only vendor's library that opens devices by itself. Its attributes are passed on unchanged.
 ibv_context* mlx5dv_open_device(ibv_device* device, void* attributes) {
-  const auto open = real<ibv_context* (*)(ibv_device*, void*)>("libmlx5.so.1", "mlx5dv_open_device", "MLX5_1.7");
-  if (open == nullptr) {
-    errno = ENOSYS;
-    return nullptr;
-  }
-  return attached(open(device, attributes));
+  return open_vendors_device(DAPPLE_REAL(mlx5dv_open_device, "libmlx5.so.1", "MLX5_1.7"), device, attributes);
 }
 
 }  // extern "C"
@@ -124,23 +133,38 @@ namespace {
 struct Detour {
   const char* name;
   const char* version;
-  void* ours;
+  void* (*front_of)(void* function);
 };
+
+template <auto kCall>
+void* front_of(void* function) {
+  using Function = typename Fronts<kCall>::Function;
+  return reinterpret_cast<void*>(Fronts<kCall>::get(reinterpret_cast<Function>(function)));
+}
+
+constexpr Detour kDetours[] = {
+    {"ibv_get_device_list", "IBVERBS_1.1", front_of<list_devices>},
+    {"ibv_open_device", "IBVERBS_1.1", front_of<open_device>},
+    {"ibv_import_device", "IBVERBS_1.10", front_of<import_device>},
+    {"mlx5dv_open_device", "MLX5_1.7", front_of<open_vendors_device>},
+};
+
+// Tells whether a function is one of those that this library exports.
+bool is_ours(void* function) {
+  Dl_info found, own;
+  return dladdr(function, &found) != 0 && dladdr(reinterpret_cast<const void*>(&is_ours), &own) != 0 &&
+         found.dli_fbase == own.dli_fbase;
+}
 
 // Our function in place of the one that a program looks up in a library's handle, or null to leave that to the C
 // library. Without a version the name means its newest version, which we interpose.
 [[gnu::noinline]] void* ours_for(void* handle, const char* name, const char* version) {
   // RTLD_DEFAULT finds our function anyway, and RTLD_NEXT asks for the function behind ours.
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) return nullptr;
-  static const Detour kDetours[] = {
-      {"ibv_get_device_list", "IBVERBS_1.1", reinterpret_cast<void*>(&ibv_get_device_list)},
-      {"ibv_open_device", "IBVERBS_1.1", reinterpret_cast<void*>(&ibv_open_device)},
-      {"ibv_import_device", "IBVERBS_1.10", reinterpret_cast<void*>(&ibv_import_device)},
-      {"mlx5dv_open_device", "MLX5_1.7", reinterpret_cast<void*>(&mlx5dv_open_device)},
-  };
   for (const Detour& detour : kDetours) {
     if (strcmp(detour.name, name) != 0 || (version != nullptr && strcmp(detour.version, version) != 0)) continue;
-    return real_dlvsym()(handle, name, detour.version) != nullptr ? detour.ours : nullptr;
+    void* function = real_dlvsym()(handle, name, detour.version);
+    return function == nullptr || is_ours(function) ? nullptr : detour.front_of(function);
   }
   return nullptr;
 }

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
+#include "provider/common/loaded_object.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -16,20 +16,6 @@ PublicSymbols public_symbols_of(void* handle) {
       .alloc_buf = dlsym(handle, "ibv_alloc_buf") != nullptr,
       .create_comp_cntr = dlsym(handle, "ibv_create_comp_cntr") != nullptr,
   };
-}
-
-// No lock: the caller may hold the loader's lock, and a child of fork() would find our lock held. Threads that look at
-// the same time see the same library, and store the same.
-constinit std::atomic<bool> examined = false;
-constinit std::atomic<const Layout*> kept_layout = nullptr;
-constinit std::atomic<SetOperations> kept_set_operations = nullptr;
-constinit std::atomic<const char*> kept_why = nullptr;
-
-void keep(const VerbsLibrary& library) {
-  kept_layout.store(library.layout, std::memory_order_relaxed);
-  kept_set_operations.store(library.set_operations, std::memory_order_relaxed);
-  kept_why.store(library.why, std::memory_order_relaxed);
-  examined.store(true, std::memory_order_release);
 }
 
 }  // namespace
@@ -50,16 +36,9 @@ VerbsLibrary examine_verbs_library(void* handle) {
   return {nullptr, nullptr, "its libibverbs has an unknown private interface (known: rdma-core 36 to 65)"};
 }
 
-VerbsLibrary loaded_verbs_library() {
-  if (examined.load(std::memory_order_acquire)) {
-    return {kept_layout.load(std::memory_order_relaxed), kept_set_operations.load(std::memory_order_relaxed),
-            kept_why.load(std::memory_order_relaxed)};
-  }
-  // Not loaded by us: a context that is to be attached belongs to a libibverbs that is there already.
-  void* handle = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  const VerbsLibrary library = examine_verbs_library(handle);
-  if (handle != nullptr) keep(library);
-  return library;
+VerbsLibrary verbs_library_of(ibv_context* context) {
+  // Our tables will have functions of it.
+  return examine_verbs_library(open_verbs_of(context));
 }
 
 }  // namespace dapple::provider

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The libibverbs that this process has loaded.
+// A libibverbs that this process has loaded. It may have several copies.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -21,11 +21,10 @@ struct VerbsLibrary {
   const char* why = nullptr;
 };
 
-// The first call after the library was loaded examines it. From then on the answer does not change, and the library
-// stays loaded. From any thread.
-VerbsLibrary loaded_verbs_library();
-
-// The same for a library that dlopen() has given, or null for none.
+// For a library that dlopen() has given, or null for none. From any thread.
 VerbsLibrary examine_verbs_library(void* handle);
+
+// The copy of libibverbs that a context came from, which stays loaded.
+VerbsLibrary verbs_library_of(ibv_context* context);
 
 }  // namespace dapple::provider

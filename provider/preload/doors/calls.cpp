@@ -17,6 +17,7 @@
 
 #include "provider/member/doors.hpp"
 #include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/listing.hpp"
 #include "provider/preload/doors/netlink.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/real.hpp"
@@ -204,5 +205,6 @@ const dapple::soft::Doors dapple_doors = {
     .channel_writer = channel_writer,
     .hide = hide,
     .close_hidden = close_hidden,
+    .when_listing = when_listing,
 };
 }

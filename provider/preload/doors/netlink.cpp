@@ -21,6 +21,7 @@
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/link.hpp"
+#include "provider/preload/doors/listing.hpp"
 #include "provider/preload/doors/netlink_request.hpp"
 #include "provider/preload/doors/real.hpp"
 
@@ -162,6 +163,7 @@ int answer_chardev(Answers& answers, const NetlinkRequest& request) {
   if (request.door[0] == '\0') return EINVAL;
   if (strcmp(request.door, request.has_index ? "uverbs" : "rdma_cm") != 0) return EOPNOTSUPP;
   if (request.has_index) {
+    device_file_asked();
     put_door(answers, request, request.index);
   } else {
     put_rdma_cm(answers, request);
@@ -265,6 +267,7 @@ int tell_no_socket() {
 }  // namespace
 
 int netlink_socket(int type) {
+  listing_begins();
   const int fd = real.socket(AF_NETLINK, type, NETLINK_USERSOCK);
   if (fd < 0) return tell_no_socket();
   if (track(fd, {.kind = Kind::kNetlink})) return fd;

@@ -5,32 +5,18 @@
 #include <dlfcn.h>
 
 namespace dapple::soft::abi {
-namespace {
 
 // No symbol distinguishes these releases. ibv_qp_to_qp_ex() reads only comp_mask, so it shows the place of comp_mask.
-bool find_wr_flush() {
-  void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return false;
+bool has_wr_flush(void* library) {
   const auto convert = reinterpret_cast<ibv_qp_ex* (*)(ibv_qp*)>(dlsym(library, "ibv_qp_to_qp_ex"));
-  bool found = false;
-  if (convert != nullptr) {
-    Qp probe = {};
-    probe.tail()[1] = kQpEx;
-    found = convert(&probe.qp) != nullptr;
-  }
-  dlclose(library);
-  return found;
+  if (convert == nullptr) return false;
+  Qp probe = {};
+  probe.tail()[1] = kQpEx;
+  return convert(&probe.qp) != nullptr;
 }
 
-}  // namespace
-
-bool has_wr_flush() {
-  static const bool found = find_wr_flush();
-  return found;
-}
-
-void publish_qp_ex(Qp& qp, WrFlush flush) {
-  if (has_wr_flush()) {
+void publish_qp_ex(Qp& qp, WrFlush flush, bool has_wr_flush) {
+  if (has_wr_flush) {
     qp.tail()[0] = reinterpret_cast<uintptr_t>(flush);
     qp.tail()[1] = kQpEx;
   } else {

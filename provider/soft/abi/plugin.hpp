@@ -36,6 +36,7 @@ struct ContextInit {
   uint64_t node_guid;       // in network byte order, as ibv_get_device_guid() returns it
   uint32_t device_index;    // the one of NETLINK_RDMA
   int async_writer;         // non-blocking; free_context() closes it
+  bool has_wr_flush;        // the context's libibverbs has ibv_wr_flush()
 };
 
 // Sets num_comp_vectors. Null with errno if the device cannot be opened.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Registers the software device's driver with the libibverbs that loads this plug-in.
-#include <dlfcn.h>
+// The software device's driver, and its registration with each libibverbs that loads this plug-in.
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,30 +13,21 @@
 #include "provider/member/doors.hpp"
 #include "provider/member/identity.hpp"
 #include "provider/member/problem.hpp"
+#include "provider/member/verbs_caller.hpp"
 #include "provider/private_api/context_view.hpp"
-#include "provider/private_api/library.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
+#include "provider/soft/plugin/copies.hpp"
 
 namespace dapple::soft::abi {
 namespace {
-
-// libibverbs' private functions, besides verbs_set_ops().
-struct PrivateFunctions {
-  void (*register_driver)(const DeviceOperations* operations);
-  void* (*init_and_alloc_context)(ibv_device* device, int cmd_fd, size_t size, verbs_context* offset, uint32_t driver);
-  void (*uninit_context)(verbs_context* context);
-};
-
-// Written by the constructor, before libibverbs knows of the driver.
-constinit provider::VerbsLibrary library;
-constinit PrivateFunctions private_functions = {};
 
 // An open device. verbs_context grows at its front with each release. It ends where `context` begins. So `front` has
 // room for the structure of any release, and `context` stays at the place where context_of() looks for it.
 struct OpenDevice {
   alignas(16) unsigned char front[2048];
   Context* context;
+  const VerbsCopy* copy;
   int async_writer;
   // A libibverbs whose structures are not those of its version may write here before this is detected.
   unsigned char behind[1024];
@@ -52,13 +42,14 @@ ibv_context* ibv_of(OpenDevice* open) {
 }
 
 verbs_context* extended_of(OpenDevice* open) {
-  return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front) - library.layout->context_size);
+  return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front) -
+                                          open->copy->library.layout->context_size);
 }
 
 void close_context(ibv_context* context) {
   OpenDevice* open = open_device_of(context);
   free_context(open->context);
-  private_functions.uninit_context(extended_of(open));
+  open->copy->functions.uninit_context(extended_of(open));
   free(open);
 }
 
@@ -138,6 +129,7 @@ bool open_async_events(OpenDevice* open) {
 }
 
 bool complete(OpenDevice* open, ibv_device* device) {
+  const provider::VerbsLibrary& library = open->copy->library;
   ibv_context* context = ibv_of(open);
   const verbs_context* extended = verbs_get_ctx(context);
   if (extended == nullptr || extended->sz != library.layout->context_size) {
@@ -156,21 +148,24 @@ bool complete(OpenDevice* open, ibv_device* device) {
       .node_guid = htobe64(found->node_guid),
       .device_index = static_cast<uint32_t>(found->ibdev_idx),
       .async_writer = open->async_writer,
+      .has_wr_flush = open->copy->has_wr_flush,
   };
   open->context = make_context(init);
   return open->context != nullptr;
 }
 
 verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
-  const size_t offset = sizeof(OpenDevice::front) - library.layout->context_size;
-  auto* open = static_cast<OpenDevice*>(private_functions.init_and_alloc_context(
+  const VerbsCopy& copy = copy_of(device);
+  const size_t offset = sizeof(OpenDevice::front) - copy.library.layout->context_size;
+  auto* open = static_cast<OpenDevice*>(copy.functions.init_and_alloc_context(
       device, cmd_fd, sizeof(OpenDevice), reinterpret_cast<verbs_context*>(offset), kDriverId));
   if (open == nullptr) return nullptr;
+  open->copy = &copy;
   open->async_writer = -1;
   if (complete(open, device)) return extended_of(open);
   const int error = errno;
   if (open->async_writer >= 0) close_own(open->async_writer);
-  private_functions.uninit_context(extended_of(open));
+  copy.functions.uninit_context(extended_of(open));
   free(open);
   errno = error;
   return nullptr;
@@ -205,34 +200,15 @@ const DeviceOperations kDriver = {
     .uninit_device = uninit_device,
 };
 
-template <typename Function>
-bool find(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlvsym(handle, name, library.layout->symbol_version));
-  return function != nullptr;
+void register_copy(const void* in_verbs_library) {
+  register_with(in_verbs_library, kDriver);
 }
 
-// Null, or the reason why the driver cannot be registered.
-const char* register_driver() {
-  library = provider::loaded_verbs_library();
-  if (library.layout == nullptr) return library.why;
-  void* handle = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  // verbs_register_driver_34 has the version IBVERBS_PRIVATE_34.
-  char name[64];
-  snprintf(name, sizeof name, "verbs_register_driver_%s", strrchr(library.layout->symbol_version, '_') + 1);
-  if (!find(handle, name, private_functions.register_driver) ||
-      !find(handle, "_verbs_init_and_alloc_context", private_functions.init_and_alloc_context) ||
-      !find(handle, "verbs_uninit_context", private_functions.uninit_context)) {
-    return "its libibverbs lacks a private function of its release";
-  }
-  private_functions.register_driver(&kDriver);
-  return nullptr;
-}
-
+// A libibverbs, or the doors for it, load this library, and the constructor runs. Another copy would load it again,
+// which does nothing. So the doors tell when a copy lists devices.
 [[gnu::constructor]] void on_load() {
-  const char* why = register_driver();
-  if (why != nullptr) {
-    fprintf(stderr, "dapple: %s has no software device: %s\n", program_invocation_short_name, why);
-  }
+  register_copy(calling_verbs_library());
+  if (doors() != nullptr) doors()->when_listing(register_copy);
 }
 
 }  // namespace

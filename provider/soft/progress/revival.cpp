@@ -77,7 +77,8 @@ bool revive(const ibv_context* ibv) {
                                .device_name = ibv->device->name,
                                .node_guid = parents->node_guid,
                                .device_index = parents->device_index,
-                               .async_writer = writer});
+                               .async_writer = writer,
+                               .has_wr_flush = parents->has_wr_flush});
   if (own == nullptr) return false;
   set_context_of(parents->ibv, own);
   return true;

@@ -53,6 +53,7 @@ class Context {
         device_index(init.device_index),
         node_guid(init.node_guid),
         async_writer(init.async_writer),
+        has_wr_flush(init.has_wr_flush),
         runtime(process),
         memory(random),
         ports_(ports) {}
@@ -96,6 +97,7 @@ class Context {
   const uint32_t device_index;
   const uint64_t node_guid;  // in network byte order
   int async_writer;          // changes before anybody else has it, in revive(), and under the lock of `pipes`
+  const bool has_wr_flush;   // its libibverbs has ibv_wr_flush()
   Runtime& runtime;
   MemoryTable memory;
   // For queue pairs: the table, or the layers around it.

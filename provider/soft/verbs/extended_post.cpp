@@ -280,7 +280,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
                             : qp.init.qp_type == IBV_QPT_UC ? kUcOperations
                                                             : kDatagramOperations;
   if ((send_operations & ~(possible & device_operations(qp.context->attributes()))) != 0) return EOPNOTSUPP;
-  if ((send_operations & kWithFlush) != 0 && !abi::has_wr_flush()) return EOPNOTSUPP;
+  if ((send_operations & kWithFlush) != 0 && !qp.context->has_wr_flush) return EOPNOTSUPP;
   qp.extended.reset(new (std::nothrow) ExtendedPost);
   if (qp.extended == nullptr) return ENOMEM;
   qp.extended->room = std::max<uint32_t>(1, qp.init.cap.max_send_wr);
@@ -307,7 +307,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   ex.wr_complete = Sanitizer::of_program() != nullptr ? choose_wr_complete<true>() : choose_wr_complete<false>();
   ex.wr_abort = wr_abort;
   ex.wr_atomic_write = wr_atomic_write;
-  abi::publish_qp_ex(qp.abi, wr_flush);
+  abi::publish_qp_ex(qp.abi, wr_flush, qp.context->has_wr_flush);
   return 0;
 }
 

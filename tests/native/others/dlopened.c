@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dlopened: loads libibverbs and librdmacm at run time, as NCCL and others do, and uses the software device through
- * them. Then it closes them and does so again.
+ * dlopened [LIBIBVERBS LIBRDMACM]...: loads libibverbs and librdmacm at run time, as NCCL and others do, and uses the
+ * software device through them. Then it closes them and does so again. Without names it loads the system's.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -93,10 +93,11 @@ static void load_and_use(const char* name, void (*use)(void* library)) {
   CHECK(dlclose(library) == 0);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   for (int round = 0; round < 2; round++) {
-    load_and_use("libibverbs.so.1", use_verbs);
-    load_and_use("librdmacm.so.1", use_rdma_cm);
+    if (argc == 1) load_and_use("libibverbs.so.1", use_verbs);
+    if (argc == 1) load_and_use("librdmacm.so.1", use_rdma_cm);
+    for (int i = 1; i < argc; i++) load_and_use(argv[i], strstr(argv[i], "rdmacm") == NULL ? use_verbs : use_rdma_cm);
   }
   printf("%d failed\n", failures);
   return failures != 0;

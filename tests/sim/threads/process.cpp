@@ -133,7 +133,8 @@ ibv_context* device() {
                                 .device_name = made->device.name,
                                 .node_guid = uint64_t{1} << 56,
                                 .device_index = kFirstDeviceIndex,
-                                .async_writer = ends[1]});
+                                .async_writer = ends[1],
+                                .has_wr_flush = false});
   if (made->context == nullptr) sim_host()->fail("the device cannot be opened");
   open_device = made;
   return &made->ibv;

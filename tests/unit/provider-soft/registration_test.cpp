@@ -82,6 +82,7 @@ void open__context_of_another_size_is_refused(void**) {
     expect(library != nullptr && load_plugin() && registered(library) != nullptr, 1);
     abi::SysfsDevice found = {};
     abi::Device device = {};
+    device.ops = registered(library);
     device.sysfs = &found;
     strcpy(device.device.name, "dapple7");
     errno = 0;

@@ -6,6 +6,8 @@
 
 SHOWN void verbs_set_ops(void);
 void verbs_set_ops(void) {}
+SHOWN void ibv_query_device(void);
+void ibv_query_device(void) {}
 
 #if FAKE_LEVEL >= 36
 SHOWN void ibv_query_qp_data_in_order(void);

@@ -12,6 +12,7 @@
 
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/files.hpp"
+#include "provider/preload/doors/listing.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
@@ -50,6 +51,7 @@ struct stat status_of(const File& file) {
     errno = ENOENT;
     return -1;
   }
+  if (file.target == Target::kUverbs) device_file_seen();
   *status = status_of(file);
   return 0;
 }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Which libibverbs lists devices. It does so over a netlink socket, before it looks for drivers.
+#pragma once
+
+namespace dapple::doors {
+
+// As in Doors (provider/member/doors.hpp).
+void when_listing(void (*function)(const void* in_verbs_library));
+
+// A program opens a netlink socket for RDMA. If a libibverbs.so does so, it gets the plug-in's driver.
+void listing_begins();
+
+// A program asks over such a socket for the file of a device of ours, and looks at the file. Any program may do one or
+// the other. If the same code does one after the other, and belongs to no libibverbs.so, it is a libibverbs inside the
+// program, which never loads our driver: the second function prints a line.
+void device_file_asked();
+void device_file_seen();
+
+}  // namespace dapple::doors
