@@ -63,7 +63,7 @@ void add_gids(Tree& tree, const std::string& port, const soft::DeviceInfo& info,
     tree.add_file(port + "/gids/" + number, gid_text(entry.gid));
     const std::string type = port + "/gid_attrs/types/" + number, netdev = port + "/gid_attrs/ndevs/" + number;
     if (entry.valid != 0) {
-      tree.add_file(type, "RoCE v2\n");
+      tree.add_file(type, entry.type == soft::GidType::kRoceV1 ? "IB/RoCE v1\n" : "RoCE v2\n");
       tree.add_file(netdev, line(info.netdev));
     } else {
       add_unreadable(tree, type, unreadable);

@@ -35,8 +35,8 @@ struct GidPlan {
 static_assert(std::has_unique_object_representations_v<GidPlan>);
 static_assert(soft::kMaxGids <= UINT8_MAX && soft::kMaxDevices <= UINT8_MAX);
 
-// Reads what show_gids prints: the columns DEV, PORT, INDEX, GID, IPv4 (which may be missing), VER and DEV. Each port is
-// a device. False at the first wrong line; `problem` has its number and the reason.
+// Reads what show_gids prints: the columns DEV, PORT, INDEX, GID, IPv4 (which may be missing), VER and DEV. Each port
+// is a device. False at the first wrong line; `problem` has its number and the reason.
 bool read_show_gids(std::string_view text, GidPlan& plan, soft::Problem& problem);
 
 // The same for an open file, from its begin. `name` is for `problem`.

@@ -101,8 +101,7 @@ class Reader {
       return refuse("the port %.*s is no number from 1 on", shown(words[1]), words[1].data());
     if (!read_number(words[2], index) || index >= soft::kMaxGids)
       return refuse("the index %.*s is no number from 0 to %u", shown(words[2]), words[2].data(), soft::kMaxGids - 1);
-    if (!read_address(AF_INET6, words[3], row.gid))
-      return refuse("%.*s is no GID", shown(words[3]), words[3].data());
+    if (!read_address(AF_INET6, words[3], row.gid)) return refuse("%.*s is no GID", shown(words[3]), words[3].data());
     size_t next = 4;
     uint8_t ipv4[4];
     if (read_address(AF_INET, words[next], ipv4)) {

@@ -61,9 +61,9 @@ Result* lacks_function() {
 }
 
 using ListDevices = ibv_device** (*)(int* num_devices);
-using OpenDevice = ibv_context* (*)(ibv_device * device);
+using OpenDevice = ibv_context* (*)(ibv_device* device);
 using ImportDevice = ibv_context* (*)(int cmd_fd);
-using OpenVendorsDevice = ibv_context* (*)(ibv_device * device, void* attributes);
+using OpenVendorsDevice = ibv_context* (*)(ibv_device* device, void* attributes);
 
 ibv_device** list_devices(ListDevices list, int* num_devices) {
   called.store(true, std::memory_order_relaxed);

@@ -114,8 +114,8 @@ void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
   device.has_default_address = has_address(netdev, own);
   bool removed = false;
   for (soft::GidEntry& entry : device.gids) {
-    const bool stays =
-        entry.base_index == soft::kDefaultGid ? memcmp(entry.gid, own, sizeof own) == 0 : has_address(netdev, entry.gid);
+    const bool stays = entry.base_index == soft::kDefaultGid ? memcmp(entry.gid, own, sizeof own) == 0
+                                                             : has_address(netdev, entry.gid);
     if (entry.valid == 0 || stays) continue;
     clear_gid(entry);
     removed = true;

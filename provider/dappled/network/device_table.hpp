@@ -31,9 +31,9 @@ class DeviceTable {
   // Without `users` no GID is in use.
   explicit DeviceTable(uint64_t identity, GidUsers* users = nullptr) : identity_(identity), users_(users) {}
 
-  // As in the kernel, the default GID is the first one, also if the netdev lacks this address. An address keeps its index
-  // among the GIDs while the netdev has it; a new one takes the lowest free index after the default GID's. The index of
-  // an address that has gone is not free as long as it has users, even if the address comes again.
+  // As in the kernel, the default GID is the first one, also if the netdev lacks this address. An address keeps its
+  // index among the GIDs while the netdev has it; a new one takes the lowest free index after the default GID's. The
+  // index of an address that has gone is not free as long as it has users, even if the address comes again.
   void update(const Netdevs& netdevs);
   // A member knew this device from the last dappled. Ignored if the device no longer exists, or contradicts another
   // one.

@@ -6,7 +6,8 @@
 
 namespace dapple::dappled::rdma_cm {
 
-// Fills in the way from the id's address to `destination`, a peer or a multicast group. `gid_index`: World::gid_index().
+// Fills in the way from the id's address to `destination`, a peer or a multicast group. `gid_index`:
+// World::gid_index().
 void write_ah(const CmId& id, uint32_t gid_index, const Gid& destination, ib_uverbs_ah_attr& attributes);
 
 // The attributes and their mask for attributes.qp_state, as the kernel's cma and ib_cm give them. 0 or an errno.

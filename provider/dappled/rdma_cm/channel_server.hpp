@@ -84,7 +84,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
     OpenChannel* same_bucket = nullptr;
     soft::OwnedFd end;
     JournalFile journal;
-    uint32_t epoch = 0;    // of its events' messages
+    uint32_t epoch = 0;  // of its events' messages
     uint32_t gid_order = GidOrders::kOwn;
     bool watched = false;  // until its socket has room
     bool held = false;     // nothing is sent until resume()

@@ -12,7 +12,8 @@ struct GidLocation {
   uint32_t index = 0;
 };
 
-// The device whose netdev has this address. The netdev's index counts for link-local addresses, which several devices may have.
+// The device whose netdev has this address. The netdev's index counts for link-local addresses, which several devices
+// may have.
 GidLocation find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev_index);
 
 }  // namespace dapple::dappled::rdma_cm

@@ -42,8 +42,7 @@ ibv_context* ibv_of(OpenDevice* open) {
 }
 
 verbs_context* extended_of(OpenDevice* open) {
-  return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front) -
-                                          open->copy->library.layout->context_size);
+  return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front) - open->copy->library.layout->context_size);
 }
 
 void close_context(ibv_context* context) {

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <time.h>
 
-#define CHECK(condition)                                                          \
-  do {                                                                            \
-    if (!(condition)) {                                                           \
-      printf("FAILED line %d: %s (errno %d)\n", __LINE__, #condition, errno);     \
-      return 1;                                                                   \
-    }                                                                             \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      printf("FAILED line %d: %s (errno %d)\n", __LINE__, #condition, errno); \
+      return 1;                                                               \
+    }                                                                         \
   } while (0)
 
 enum { kRounds = 100, kSize = 64 };
@@ -68,8 +68,8 @@ static int connect_to(struct Side* side, const struct Side* other, const union i
   CHECK(ibv_modify_qp(side->qp, &attr,
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
-  attr = (struct ibv_qp_attr){
-      .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+  attr =
+      (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
   CHECK(ibv_modify_qp(side->qp, &attr,
                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                           IBV_QP_MAX_QP_RD_ATOMIC) == 0);
@@ -96,11 +96,11 @@ static int send_to(struct Side* from, struct Side* to, int round) {
 
 static int exchange(struct ibv_context* context) {
   union ibv_gid gid;
-  const union ibv_gid none = {{0}};
+  static const unsigned char ipv4[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   int index = 0;
   do {
     CHECK(ibv_query_gid(context, 1, index, &gid) == 0);
-  } while (memcmp(&gid, &none, sizeof gid) == 0 && ++index < 16);
+  } while (memcmp(&gid, ipv4, sizeof ipv4) != 0 && ++index < 16);
   struct ibv_pd* pd = ibv_alloc_pd(context);
   CHECK(pd != NULL);
   region = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);

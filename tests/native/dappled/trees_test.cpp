@@ -68,7 +68,7 @@ void dappled__asked_for_the_tree__hands_over_its_folder(void**) {
   assert_memory_equal(path, place, strlen(place));
   assert_string_equal(text_at(folder.get(), "sys/class/infiniband/dapple0/node_type").c_str(), "1: CA\n");
   assert_string_equal(text_at(folder.get(), std::string(kPort) + "/state").c_str(), "4: ACTIVE\n");
-  assert_string_equal(text_at(folder.get(), std::string(kPort) + "/gids/0").c_str(),
+  assert_string_equal(text_at(folder.get(), std::string(kPort) + "/gids/1").c_str(),
                       "0000:0000:0000:0000:0000:ffff:7f00:0001\n");
   struct stat status;
   assert_int_equal(fstatat(folder.get(), "dev/infiniband/uverbs4096", &status, 0), 0);
@@ -90,7 +90,7 @@ void dappled__address_comes__is_in_the_tree(void**) {
   char path[kTreePathSize];
   bool unreadable = false;
   assert_true(link->tree(folder, path, problem));
-  const std::string type = std::string(kPort) + "/gid_attrs/types/2", gid = std::string(kPort) + "/gids/2";
+  const std::string type = std::string(kPort) + "/gid_attrs/types/3", gid = std::string(kPort) + "/gids/3";
   assert_true(link->refresh_tree(type.c_str(), unreadable, problem));
   assert_true(unreadable);
   if (!tests::run("ip addr add 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo"))

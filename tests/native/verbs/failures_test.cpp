@@ -361,8 +361,8 @@ ibv_qp_attr attributes_for_rtr(const ibv_qp* qp) {
   attr.max_dest_rd_atomic = 1;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
-  attr.ah_attr.grh.sgid_index = kFirstAddress;
-  ibv_query_gid(qp->context, 1, kFirstAddress, &attr.ah_attr.grh.dgid);
+  attr.ah_attr.grh.sgid_index = index_of_loopback(qp->context);
+  ibv_query_gid(qp->context, 1, attr.ah_attr.grh.sgid_index, &attr.ah_attr.grh.dgid);
   return attr;
 }
 

@@ -350,7 +350,8 @@ void objects__beyond_the_limit__enomem(void**) {
     ibv_ah_attr attr = {};
     attr.is_global = 1;
     attr.port_num = 1;
-    ibv_query_gid(context, 1, 0, &attr.grh.dgid);
+    attr.grh.sgid_index = index_of_loopback(context);
+    ibv_query_gid(context, 1, attr.grh.sgid_index, &attr.grh.dgid);
     return ibv_create_ah(pd, &attr);
   };
   reach<ibv_ah>(expected.max_ah, 0, make_ah, ibv_destroy_ah);

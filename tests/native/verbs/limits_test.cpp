@@ -50,8 +50,8 @@ void* make_ah() {
   ibv_ah_attr attr = {};
   attr.is_global = 1;
   attr.port_num = 1;
-  attr.grh.sgid_index = kFirstAddress;
-  ibv_query_gid(context, 1, kFirstAddress, &attr.grh.dgid);
+  attr.grh.sgid_index = index_of_loopback(context);
+  ibv_query_gid(context, 1, attr.grh.sgid_index, &attr.grh.dgid);
   return ibv_create_ah(pd, &attr);
 }
 void* make_qp() {

@@ -73,15 +73,24 @@ Pair::~Pair() {
   if (context != nullptr) ibv_close_device(context);
 }
 
-ibv_context* open_loopback() {
+uint8_t index_of_loopback(ibv_context* context) {
   static constexpr unsigned char kLoopback[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
+  for (uint8_t i = 0; i < 64; ++i) {
+    ibv_gid_entry entry;
+    if (ibv_query_gid_ex(context, 1, i, &entry, 0) == 0 && entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
+        memcmp(entry.gid.raw, kLoopback, sizeof kLoopback) == 0)
+      return i;
+  }
+  return 255;
+}
+
+ibv_context* open_loopback() {
   ibv_device** list = ibv_get_device_list(nullptr);
   ibv_context* found = nullptr;
   for (ibv_device** at = list; list != nullptr && *at != nullptr && found == nullptr; ++at) {
     ibv_context* context = ibv_open_device(*at);
-    ibv_gid gid;
     if (context == nullptr) continue;
-    if (ibv_query_gid(context, 1, kFirstAddress, &gid) == 0 && memcmp(gid.raw, kLoopback, 16) == 0) {
+    if (index_of_loopback(context) != 255) {
       found = context;
     } else {
       ibv_close_device(context);
@@ -102,7 +111,8 @@ Pair* make_pair(const PairOptions& options) {
 
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout) {
   ibv_gid gid;
-  return ibv_query_gid(qp->context, 1, kFirstAddress, &gid) == 0 && connect(qp, remote, timeout, kFirstAddress, gid);
+  const uint8_t index = index_of_loopback(qp->context);
+  return ibv_query_gid(qp->context, 1, index, &gid) == 0 && connect(qp, remote, timeout, index, gid);
 }
 
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const ibv_gid& destination) {
@@ -148,8 +158,8 @@ ibv_ah* make_own_address(const Pair& pair) {
   attr.is_global = 1;
   attr.port_num = 1;
   attr.grh.hop_limit = 64;
-  attr.grh.sgid_index = kFirstAddress;
-  if (ibv_query_gid(pair.context, 1, kFirstAddress, &attr.grh.dgid) != 0) return nullptr;
+  attr.grh.sgid_index = index_of_loopback(pair.context);
+  if (ibv_query_gid(pair.context, 1, attr.grh.sgid_index, &attr.grh.dgid) != 0) return nullptr;
   return ibv_create_ah(pair.pd, &attr);
 }
 

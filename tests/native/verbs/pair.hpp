@@ -34,8 +34,8 @@ struct Pair {
   ~Pair();
 };
 
-// The index of a device's first address, after its link-local GID.
-inline constexpr uint8_t kFirstAddress = 1;
+// The index of ::ffff:127.0.0.1 as RoCE v2; 255 if the device lacks it. Identities with RoCE v1 have other indexes.
+uint8_t index_of_loopback(ibv_context* context);
 
 // The device whose netdev is lo, open; null if there is none.
 ibv_context* open_loopback();

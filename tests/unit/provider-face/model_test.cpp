@@ -26,6 +26,8 @@ int start(void**) {
   const uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 9, 0, 1};
   memcpy(info.gids[1].gid, gid, sizeof gid);
   info.gids[1].valid = 1;
+  info.gids[2] = info.gids[1];
+  info.gids[2].type = soft::GidType::kRoceV1;
   attributes = {};
   device = {};
   device.info = &info;
@@ -112,6 +114,7 @@ void tree_of__gids__empty_entries_cannot_be_read(void**) {
   assert_true(tree.find(port + "/gid_attrs/types/0")->kind == NodeKind::kEmpty);
   assert_true(tree.find(port + "/gid_attrs/ndevs/0")->kind == NodeKind::kEmpty);
   assert_string_equal(text_at(tree, port + "/gid_attrs/types/1"), "RoCE v2\n");
+  assert_string_equal(text_at(tree, port + "/gid_attrs/types/2"), "IB/RoCE v1\n");
   assert_string_equal(text_at(tree, port + "/gid_attrs/ndevs/1"), "eth0\n");
 }
 

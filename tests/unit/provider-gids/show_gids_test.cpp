@@ -80,8 +80,7 @@ void read__wrong_line__its_number_and_reason(void**) {
   expect_refused("a 1 0 ::1 v2\na 0 1 ::2 v2", "line 2: the port 0 is no number from 1 on");
   expect_refused("a 1 64 ::1 v2", "line 1: the index 64 is no number from 0 to 63");
   expect_refused("a 1 -1 ::1 v2", "line 1: the index -1 is no number from 0 to 63");
-  expect_refused("a 1 99999999999999999999 ::1 v2",
-                 "line 1: the index 99999999999999999999 is no number from 0 to 63");
+  expect_refused("a 1 99999999999999999999 ::1 v2", "line 1: the index 99999999999999999999 is no number from 0 to 63");
   expect_refused("a 1 0 10.0.0.1 v2", "line 1: 10.0.0.1 is no GID");
   expect_refused("a 1 0 ::ffff:10.0.0.1 10.0.0.2 v2", "line 1: 10.0.0.2 is not the address of the GID");
   expect_refused("a 1 0 ::ffff:10.0.0.1 10.0.0.1",

@@ -76,8 +76,7 @@ void take__same_table_twice__one_order(void**) {
 
 void take__wrong_file__line(void**) {
   assert_int_equal(take("a 1 0 ::1\n"), GidOrders::kOwn);
-  assert_string_equal(problem.line,
-                      "the file of DAPPLE_GIDS: line 1: only 4 columns of DEV, PORT, INDEX, GID and VER");
+  assert_string_equal(problem.line, "the file of DAPPLE_GIDS: line 1: only 4 columns of DEV, PORT, INDEX, GID and VER");
   assert_int_equal(take(std::string(300'000, '\n')), GidOrders::kOwn);
   assert_int_equal(problem.error, EFBIG);
   int ends[2];

@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,14 +33,18 @@ namespace {
   detail::has_functions = identity != nullptr && identity[0] != '\0';
 }
 
-// The absolute path of the working directory, or of an open folder, as the kernel knows it. False if it has none.
+// The absolute path of the working directory, or of an open folder, as the kernel knows it. False if it has none. A
+// folder that the next dappled has removed keeps its path.
 bool path_of(int folder, char (&path)[kPathSize]) {
-  if (folder == AT_FDCWD) return syscall(SYS_getcwd, path, sizeof path) > 0;
-  char link[32];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+  if (folder == AT_FDCWD && syscall(SYS_getcwd, path, sizeof path) > 0) return true;
+  char link[32] = "/proc/self/cwd";
+  if (folder != AT_FDCWD) snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
   const long size = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
   if (size < 0) return false;
   path[size] = '\0';
+  constexpr char kDeleted[] = " (deleted)";
+  const size_t kept = strlen(path) > strlen(kDeleted) ? strlen(path) - strlen(kDeleted) : 0;
+  if (strcmp(path + kept, kDeleted) == 0) path[kept] = '\0';
   return true;
 }
 
