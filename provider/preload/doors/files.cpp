@@ -93,6 +93,12 @@ int sealed_file(const char* name, const char* text, unsigned flags) {
 
 }  // namespace
 
+bool names_kernel_device(const char* path) {
+  if (strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) != 0) return false;
+  const int64_t number = number_of(path + sizeof kUverbsPath - 1);
+  return number >= 0 && number < soft::kFirstUverbs;
+}
+
 File look_up(const char* path) {
   char usual[128];
   if (detail::maybe_in_sysfs(path)) {

@@ -40,6 +40,9 @@ inline bool maybe_ours(const char* path) {
                                                 strcmp(path, kRdmaCmAbiPath) == 0)));
 }
 
+// True for a file of a device of the kernel, whose devices have smaller numbers than ours: /dev/infiniband/uverbs0.
+bool names_kernel_device(const char* path);
+
 // The object behind such a path.
 enum class Target : uint8_t {
   kOther,    // not ours: the kernel answers

@@ -47,9 +47,21 @@ void shown_path__real_path_of_the_tree_is_replaced(void**) {
   }
 }
 
+void show__gone_file_loses_the_kernels_word(void**) {
+  char path[] = "/somewhere/dapple-face-12/sys/class (deleted)";
+  assert_int_equal(show(path, sizeof path - 1), strlen("/sys/class"));
+  assert_string_equal(path, "/sys/class");
+  char other[] = "/somewhere/else (deleted)";
+  assert_int_equal(show(other, sizeof other - 1), sizeof other - 1);
+  assert_string_equal(other, "/somewhere/else (deleted)");
+}
+
 }  // namespace
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(shown_path__real_path_of_the_tree_is_replaced)};
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(shown_path__real_path_of_the_tree_is_replaced),
+      cmocka_unit_test(show__gone_file_loses_the_kernels_word),
+  };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -8,6 +8,7 @@ namespace dapple::doors {
 namespace {
 
 constexpr char kMark[] = "/dapple-face-";
+constexpr char kGone[] = " (deleted)";
 
 bool is_top(const char* path, const char* name) {
   const size_t size = strlen(name);
@@ -31,8 +32,11 @@ const char* shown_path(const char* path) {
 ssize_t show(char* path, ssize_t size) {
   const char* shown = shown_path(path);
   if (shown == nullptr) return size;
-  const size_t left = strlen(shown);
-  memmove(path, shown, left + 1);
+  size_t left = strlen(shown);
+  constexpr size_t kGoneSize = sizeof kGone - 1;
+  if (left > kGoneSize && strcmp(shown + left - kGoneSize, kGone) == 0) left -= kGoneSize;
+  memmove(path, shown, left);
+  path[left] = '\0';
   return static_cast<ssize_t>(left);
 }
 

@@ -15,7 +15,8 @@ namespace dapple::doors {
 const char* shown_path(const char* path);
 
 // Replaces the real path of a file of the tree, of `size` bytes and a NUL, by the path that the program knows. Returns
-// the new size.
+// the new size. The kernel adds a word to the path of a file that is gone; the program finds the file of the next
+// dappled at the path without it.
 ssize_t show(char* path, ssize_t size);
 
 }  // namespace dapple::doors

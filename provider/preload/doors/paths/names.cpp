@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,11 +107,7 @@ int change_to_place(const Place& place) {
 
 // The C library's getcwd() looks for the folder in all folders above it if the kernel reports that it lies outside of
 // the program's root.
-char* folder_in_tree(char* buffer, size_t size) {
-  char path[kPathSize];
-  const long real_size = syscall(SYS_getcwd, path, sizeof path);
-  const char* shown = real_size > 0 ? shown_path(path) : nullptr;
-  if (shown == nullptr) return nullptr;
+char* folder_in_tree(const char* shown, char* buffer, size_t size) {
   const size_t needed = strlen(shown) + 1;
   if (buffer == nullptr && size == 0) return strdup(shown);
   if (size < needed) {
@@ -124,13 +119,8 @@ char* folder_in_tree(char* buffer, size_t size) {
   return buffer;
 }
 
-bool began_or_is_in_tree() {
-  return is_tree_in_use() || detail::began_in_tree(AT_FDCWD);
-}
-
-bool is_in_tree() {
-  char path[kPathSize];
-  return began_or_is_in_tree() && syscall(SYS_getcwd, path, sizeof path) > 0 && shown_path(path) != nullptr;
+bool is_in_tree(char (&path)[kPathSize]) {
+  return (is_tree_in_use() || detail::began_in_tree(AT_FDCWD)) && shown_path_of(AT_FDCWD, path);
 }
 
 }  // namespace
@@ -172,7 +162,8 @@ DAPPLE_WRAPPER(chdir, int wrapped_chdir(const char* path)) {
 }
 
 DAPPLE_WRAPPER(getcwd, char* wrapped_getcwd(char* buffer, size_t size)) {
-  return is_in_tree() ? folder_in_tree(buffer, size) : NEXT(getcwd)(buffer, size);
+  char path[kPathSize];
+  return is_in_tree(path) ? folder_in_tree(path, buffer, size) : NEXT(getcwd)(buffer, size);
 }
 DAPPLE_WRAPPER(__getcwd_chk, char* wrapped_getcwd_chk(char* buffer, size_t size, size_t room)) {
   if (size > room) stop_overflow();
@@ -181,7 +172,8 @@ DAPPLE_WRAPPER(__getcwd_chk, char* wrapped_getcwd_chk(char* buffer, size_t size,
 
 // The C library prefers PWD, but it compares PWD with the real folder.
 DAPPLE_WRAPPER(get_current_dir_name, char* wrapped_get_current_dir_name()) {
-  if (!is_in_tree()) return NEXT(get_current_dir_name)();
+  char path[kPathSize];
+  if (!is_in_tree(path)) return NEXT(get_current_dir_name)();
   struct stat here;
   struct stat named;
   const char* pwd = getenv("PWD");
@@ -189,7 +181,7 @@ DAPPLE_WRAPPER(get_current_dir_name, char* wrapped_get_current_dir_name()) {
       here.st_dev == named.st_dev && here.st_ino == named.st_ino) {
     return strdup(pwd);
   }
-  return folder_in_tree(nullptr, 0);
+  return strdup(path);
 }
 
 DAPPLE_WRAPPER(getwd, char* wrapped_getwd(char* buffer)) {

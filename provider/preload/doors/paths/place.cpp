@@ -19,19 +19,10 @@
 #include "provider/preload/doors/real.hpp"
 
 namespace dapple::doors {
-namespace detail {
-
-constinit bool has_functions = false;
-constinit std::atomic<bool> began_elsewhere[2] = {false, false};
-
-}  // namespace detail
-
 namespace {
 
-[[gnu::constructor(102)]] void look_for_identity() {
-  const char* identity = secure_getenv("DAPPLE_AS");
-  detail::has_functions = identity != nullptr && identity[0] != '\0';
-}
+// The process did not begin in the tree: its working directory, and its open folders.
+constinit std::atomic<bool> began_elsewhere[2] = {false, false};
 
 // The absolute path of the working directory, or of an open folder, as the kernel knows it. False if it has none. A
 // folder that the next dappled has removed keeps its path.
@@ -42,24 +33,7 @@ bool path_of(int folder, char (&path)[kPathSize]) {
   const long size = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
   if (size < 0) return false;
   path[size] = '\0';
-  constexpr char kDeleted[] = " (deleted)";
-  const size_t kept = strlen(path) > strlen(kDeleted) ? strlen(path) - strlen(kDeleted) : 0;
-  if (strcmp(path + kept, kDeleted) == 0) path[kept] = '\0';
   return true;
-}
-
-// False if the folder does not lie in the tree.
-bool shown_path_of(int folder, char (&path)[kPathSize]) {
-  if (folder != AT_FDCWD) {
-    // Most folders have another file system.
-    struct stat status;
-    if (syscall(SYS_fstat, folder, &status) != 0) return false;
-    if (tree_device() != 0 && status.st_dev != tree_device()) return false;
-  }
-  if (!path_of(folder, path)) return false;
-  const char* shown = shown_path(path);
-  if (shown != nullptr) memmove(path, shown, strlen(shown) + 1);
-  return shown != nullptr;
 }
 
 bool has_folder_in_tree() {
@@ -83,6 +57,19 @@ bool has_folder_in_tree() {
 }
 
 }  // namespace
+
+bool shown_path_of(int folder, char (&path)[kPathSize]) {
+  if (folder != AT_FDCWD) {
+    // Most folders have another file system.
+    struct stat status;
+    if (syscall(SYS_fstat, folder, &status) != 0) return false;
+    if (tree_device() != 0 && status.st_dev != tree_device()) return false;
+  }
+  if (!path_of(folder, path)) return false;
+  if (shown_path(path) == nullptr) return false;
+  show(path, static_cast<ssize_t>(strlen(path)));
+  return true;
+}
 
 namespace detail {
 

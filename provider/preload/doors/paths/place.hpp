@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "provider/common/settings.hpp"
 #include "provider/preload/doors/files.hpp"
 #include "provider/preload/doors/paths/root.hpp"
 #include "provider/preload/doors/paths/walk.hpp"
@@ -34,16 +35,15 @@ struct Place {
 
 namespace detail {
 
-extern bool has_functions;  // the program has chosen an identity, which may have a PCI function
-extern std::atomic<bool> began_elsewhere[2];
-
 // The working directory, or the open folders, with which the process began. Asks the kernel once.
 bool began_in_tree(int folder);
 
 inline bool may_be_below_sys(const char* path) {
-  return strstr(path, "infiniband") != nullptr ||
-         (has_functions && (strncmp(path, "class/net/", 10) == 0 || strncmp(path, "devices/pci", 11) == 0 ||
-                            strncmp(path, "bus/pci/", 8) == 0));
+  if (strstr(path, "infiniband") != nullptr) return true;
+  const bool may_be_of_function = strncmp(path, "class/net/", 10) == 0 || strncmp(path, "devices/pci", 11) == 0 ||
+                                  strncmp(path, "bus/pci/", 8) == 0;
+  // Only a chosen identity may have a PCI function.
+  return may_be_of_function && provider::settings().as != nullptr;
 }
 
 }  // namespace detail
@@ -56,8 +56,7 @@ inline bool may_lead_to_tree(int folder, const char* path) {
     case 's':
       return strncmp(path + 2, "ys/", 3) == 0 && detail::may_be_below_sys(path + 5);
     case 'd':
-      // The number in a device file's name tells whether the file is the kernel's.
-      return strncmp(path + 2, "ev/infiniband", 13) == 0 && strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) != 0;
+      return strncmp(path + 2, "ev/infiniband", 13) == 0 && !names_kernel_device(path);
     case '/':
     case '.':
       return strstr(path, "infiniband") != nullptr;
@@ -67,6 +66,10 @@ inline bool may_lead_to_tree(int folder, const char* path) {
       return false;
   }
 }
+
+// The path, as the program knows it, of the working directory (AT_FDCWD) or of an open folder. False if it does not lie
+// in a tree, of this dappled or of a dead one.
+bool shown_path_of(int folder, char (&path)[kPathSize]);
 
 // The second test, after the kernel has found no such file: links, and names such as "x/../sys", lead into the tree.
 // Keeps errno.

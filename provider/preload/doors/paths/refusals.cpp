@@ -45,14 +45,11 @@ int refuse_by_paths(int folder, const char* path, int other_folder, const char* 
 
 template <class Kernel>
 ssize_t attributes_by_path(const char* path, bool follow, ssize_t in_tree, Kernel kernel) {
-  const auto none = [&] {
+  return call_by_path(AT_FDCWD, path, follow, kernel, [&](const Place& place) -> ssize_t {
+    if (place.where == Place::Where::kFailed) return -1;
+    if (place.file.target == Target::kMissing) return refuse(ENOENT);
     if (in_tree < 0) errno = ENOTSUP;
     return in_tree;
-  };
-  // The path of a device file leads to no place in the tree.
-  if (path != nullptr && maybe_ours(path) && look_up(path).target == Target::kUverbs) return none();
-  return call_by_path(AT_FDCWD, path, follow, kernel, [&](const Place& place) -> ssize_t {
-    return place.where == Place::Where::kFailed ? -1 : none();
   });
 }
 

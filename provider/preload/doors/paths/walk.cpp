@@ -220,7 +220,7 @@ class Walk {
       case Found::kLink:
         if (!follow_it) return;
         // Links of /proc lead to files that may have another path, or none.
-        if (const char* shown = shown_path(target); shown != nullptr) return follow(shown, before);
+        show(target, static_cast<ssize_t>(strlen(target)));
         if (target[0] != '/' && strstr(target, ":[") != nullptr) return;
         return follow(target, before);
       case Found::kThere:
