@@ -19,7 +19,7 @@ declare -A contents=(
   [libdapple-dev]='usr/include/infiniband/dappledv\.h|usr/lib/T/(libdapple\.so|pkgconfig/dapple\.pc)
     usr/lib/T/cmake/dapple/dapple-(config|config-version|dapple|dapple-none)\.cmake
     usr/share/man/man3/dappledv_[a-z_]+\.3\.gz|D/examples/.*'
-  [dapple-provider]='usr/bin/dapple-run|C/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/libexec/dapple/dappled|usr/share/man/man(1/dapple-(run|check)\.1|7/dapple-soft\.7)\.gz
+  [dapple-provider]='usr/bin/dapple-run|C/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/libexec/dapple/dappled|usr/share/man/man(1/dapple-(run|check)\.1|7/dapple-soft\.7)\.gz|usr/share/dapple/profiles/[a-z0-9_]+\.profile
     D/examples/(ci|containers|dapple-check)/[A-Za-z.-]+|usr/share/lintian/overrides/dapple-provider'
   [dapple-utils]='usr/bin/dapple-[a-z]+|C/dapple-[a-z]+|usr/share/man/man1/dapple-[a-z]+\.1\.gz|usr/share/man/man7/dapple\.7\.gz
     usr/share/lintian/overrides/dapple-utils'
