@@ -75,9 +75,9 @@ const RingReference* reference_behind(RingReader& reader, const RingPacket& foun
 
 }  // namespace
 
-void RingTo::published(uint32_t packets) {
+void RingTo::published(uint32_t packets, Counter& sent_packets) {
   assert(packets > 0);
-  counters_.sent_packets.add_and_fence(packets);
+  sent_packets.add_and_fence(packets);
   if (!writer_.must_wake()) return;
   const CancelGuard whole;
   const char byte = 0;
@@ -186,7 +186,7 @@ void SameHostLinks::put(RingTo* ring) {
 
 RingTo* SameHostLinks::connect(uint32_t slot, Transport& transport) {
   assert_held(to_mutex_);
-  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1, *counters_));
+  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1));
   OwnedFd file;
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto none = [&transport](Transport why) {

@@ -44,7 +44,7 @@ struct RingHello {
 // To one other process, for as long as it lives. Threads write under the lock.
 class RingTo {
  public:
-  RingTo(uint32_t number, SameHostCounters& counters) : counters_(counters), writer_(memory_), number_(number) {}
+  explicit RingTo(uint32_t number) : writer_(memory_), number_(number) {}
 
   // The peer is gone: nothing reads the ring.
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
@@ -53,7 +53,7 @@ class RingTo {
   // The reason, once the ring is broken.
   Transport end() const { return end_.load(std::memory_order_relaxed); }
   // After the writer has published these packets, without the lock: counts them, and wakes the peer if it sleeps.
-  void published(uint32_t packets);
+  void published(uint32_t packets, Counter& sent_packets);
 
   RingWriter& writer() { return writer_; }
   PeerMemory& peer_memory() { return peer_memory_; }
@@ -68,7 +68,6 @@ class RingTo {
  private:
   friend class SameHostLinks;
 
-  SameHostCounters& counters_;
   RingMemory memory_;
   RingWriter writer_;
   PeerMemory peer_memory_;

@@ -31,10 +31,12 @@ class RingPost {
   std::byte* reserve(size_t size) {
     std::byte* room = ring_.writer().reserve(size, addresses_, EntryKind::kPacket, acknowledgement_);
     if (room == nullptr) ring_.full.store(true, std::memory_order_relaxed);
+    reserved_ = size;
     return room;
   }
   void commit([[maybe_unused]] const roce::AddressVector* to) {
     assert(to == nullptr);
+    bytes_ += reserved_;
     acknowledgement_ = nullptr;
     if (is_alone_) {
       ring_.writer().publish_one();
@@ -42,12 +44,16 @@ class RingPost {
       ring_.writer().commit();
     }
   }
+  // Of the committed packets.
+  uint64_t bytes() const { return bytes_; }
 
  private:
   const Addresses& addresses_;
   RingTo& ring_;
   const bool is_alone_;
   const BiasedLock lock_;
+  size_t reserved_ = 0;
+  uint64_t bytes_ = 0;
   const roce::Acknowledgement* acknowledgement_ = nullptr;
 };
 

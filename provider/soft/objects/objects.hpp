@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "provider/common/mutex.hpp"
+#include "provider/member/device_rows.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/links/links.hpp"
@@ -156,6 +157,7 @@ struct Qp {
   abi::Qp abi = {};
   Context* context = nullptr;
   Runtime* runtime = nullptr;
+  DeviceTraffic* traffic = &no_device;
   Pd* pd = nullptr;
   Cq* send_cq = nullptr;
   Cq* recv_cq = nullptr;

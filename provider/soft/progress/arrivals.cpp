@@ -35,6 +35,13 @@ inline void Arrivals::touch(Qp& qp) {
   if (touched_count_ == kMaxTouched) finish_all();
 }
 
+// Only the thread that receives counts arrivals.
+inline void Arrivals::count(const Qp& qp, const Arrival& arrival) {
+  const size_t referred = arrival.reference != nullptr ? arrival.reference->length : 0;
+  qp.traffic->received_packets.add_alone();
+  qp.traffic->received_bytes.add_alone(arrival.transport.size() + referred);
+}
+
 inline bool Arrivals::take_plain(const Arrival& arrival) {
   roce::PlainPacket packet;
   if (arrival.reference != nullptr || !roce::parse_plain(arrival.headers, arrival.transport, packet)) return false;
@@ -50,6 +57,7 @@ inline bool Arrivals::take_plain(const Arrival& arrival) {
       return false;
     finished = is_finished(*qp);
   }
+  count(*qp, arrival);
   if (!finished) touch(*qp);
   return true;
 }
@@ -75,6 +83,7 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
     counters_.node.wrong_address.add();
     return;
   }
+  count(qp, arrival);
   if (arrival.reference != nullptr) return take_reference(qp, arrival);
   if (!is_datagram) return qp.engine->receive(clock_, packet_);
   const FaultTolerantStores tolerant(engines_.held.worker() != Worker::kPoller);

@@ -45,6 +45,7 @@ class Arrivals final : public ArrivalSink {
   // A packet that needs nothing but its execution. False: arrived() goes on with it.
   bool take_plain(const Arrival& arrival);
   bool is_finished(Qp& qp);
+  void count(const Qp& qp, const Arrival& arrival);
   void take(Qp& qp, const Arrival& arrival);
   void take_for_group(const Arrival& arrival);
   void take_reference(Qp& qp, const Arrival& arrival);

@@ -9,6 +9,16 @@
 #include "provider/soft/transport/network_turn.hpp"
 
 namespace dapple::soft {
+namespace {
+
+// Adds what a number has grown by.
+void grow(Counter& sum, Counter& of_device, uint64_t now, uint64_t before) {
+  if (now == before) return;
+  sum.add(now - before);
+  of_device.add(now - before);
+}
+
+}  // namespace
 
 bool Engines::send_packets(Qp& qp, roce::Now now) {
   assert_held(qp.mutex);
@@ -27,7 +37,7 @@ bool Engines::send_to_ring(Qp& qp, roce::Now now) {
   turn.end();
   const RingTurn::Placements& placed = turn.placements();
   qp.scheduling.stuck = more && turn.packets() == 0 && placed.bytes == 0;
-  if (placed.bytes > 0) count(placed);
+  if (placed.bytes > 0) count(qp, placed);
   return more;
 }
 
@@ -48,23 +58,27 @@ void Engines::take_state(Qp& qp, bool more) {
   take_deadline(qp, qp.engine->deadline());
 }
 
-void Engines::count(const RingTurn::Placements& placed) {
+void Engines::count(Qp& qp, const RingTurn::Placements& placed) {
   PlacementCounters& all = counters_.placement;
   if (placed.writes > 0) all.writes.add(placed.writes);
   if (placed.reads > 0) all.reads.add(placed.reads);
   all.bytes.add(placed.bytes);
+  qp.traffic->sent_bytes.add(placed.bytes - placed.read_bytes);
+  qp.traffic->received_bytes.add(placed.read_bytes);
 }
 
 // Adds the engine's counts since the last call to the slot's counters.
 void Engines::count(Qp& qp) {
   const roce::QpCounters& now = qp.engine->counters();
   EngineCounters& all = counters_.engine;
-  all.sequence_naks_sent.add(now.sequence_naks_sent - qp.counted.sequence_naks_sent);
-  all.rnr_naks_sent.add(now.rnr_naks_sent - qp.counted.rnr_naks_sent);
-  all.duplicates.add(now.duplicates - qp.counted.duplicates);
-  all.timeouts.add(now.timeouts - qp.counted.timeouts);
-  all.retransmitted_packets.add(now.retransmitted_packets - qp.counted.retransmitted_packets);
-  all.dropped_packets.add(now.dropped_packets - qp.counted.dropped_packets);
+  DeviceTraffic& device = *qp.traffic;
+  grow(all.sequence_naks_sent, device.sequence_naks_sent, now.sequence_naks_sent, qp.counted.sequence_naks_sent);
+  grow(all.rnr_naks_sent, device.rnr_naks_sent, now.rnr_naks_sent, qp.counted.rnr_naks_sent);
+  grow(all.duplicates, device.duplicates, now.duplicates, qp.counted.duplicates);
+  grow(all.timeouts, device.timeouts, now.timeouts, qp.counted.timeouts);
+  grow(all.retransmitted_packets, device.retransmitted_packets, now.retransmitted_packets,
+       qp.counted.retransmitted_packets);
+  grow(all.dropped_packets, device.dropped_packets, now.dropped_packets, qp.counted.dropped_packets);
   qp.counted = now;
 }
 

@@ -62,7 +62,7 @@ class Engines {
  private:
   bool send_to_ring(Qp& qp, roce::Now now);
   void count(Qp& qp);
-  void count(const RingTurn::Placements& placed);
+  void count(Qp& qp, const RingTurn::Placements& placed);
 
   BatchPool batches_;
   Publication& publication_;

@@ -20,6 +20,7 @@ namespace dapple::soft {
   engines.held.note_answer(qp.held);
   TurnClock clock;
   uint32_t sent = 0;
+  uint64_t bytes = 0;
   {
     RingPost sink(qp.transport.path, *ring, requests->next == nullptr);
     while (sent < kPacketsOfATurn && qp.bare_connection->send_at_once(clock, request, sink, qp.context->memory)) {
@@ -27,9 +28,11 @@ namespace dapple::soft {
       requests = requests->next;
       if (requests == nullptr || !is_plain_send(*requests, request)) break;
     }
+    bytes = sink.bytes();
   }
   if (sent == 0) return requests;
-  ring->published(sent);
+  ring->published(sent, qp.traffic->same_host_sent_packets);
+  qp.traffic->sent_bytes.add(bytes);
   engines.take_deadline(qp, qp.bare_connection->deadline());
   return requests;
 }

@@ -43,6 +43,7 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
       qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
       multicast_(*wire_),
       gid_uses_(*slot.gid_uses, ForkGeneration::counter()),
+      devices_(*slot.devices),
       watch_(std::move(link), wakeup_),
       progress_(qps_, multicast_, *wire_, transports_, *slot.counters, wakeup_),
       background_({progress_, wakeup_, watch_, transports_.links(), *wire_, planned_.outages()}) {

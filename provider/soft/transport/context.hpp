@@ -4,6 +4,7 @@
 // An open device: the data that all of its verbs objects share.
 #pragma once
 
+#include <endian.h>
 #include <stdint.h>
 
 #include <atomic>
@@ -43,6 +44,7 @@ struct ContextPorts {
   GidUses& gid_uses;
   const Outages* outages;  // null without a plan of them
   ChangeWatch& watch;
+  SlotDevices& devices;  // of the slot
 };
 
 // Internally locked.
@@ -54,6 +56,7 @@ class Context {
         node_guid(init.node_guid),
         async_writer(init.async_writer),
         has_wr_flush(init.has_wr_flush),
+        traffic(traffic_of(ports.devices, be64toh(init.node_guid))),
         runtime(process),
         memory(random),
         ports_(ports) {}
@@ -98,6 +101,7 @@ class Context {
   const uint64_t node_guid;  // in network byte order
   int async_writer;          // changes before anybody else has it, in revive(), and under the lock of `pipes`
   const bool has_wr_flush;   // its libibverbs has ibv_wr_flush()
+  DeviceTraffic& traffic;    // of this device, shared with dappled
   Runtime& runtime;
   MemoryTable memory;
   // For queue pairs: the table, or the layers around it.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "provider/soft/transport/context.hpp"
+#include "roce/packet.hpp"
 
 namespace dapple::soft {
 
@@ -17,6 +18,9 @@ void NetworkTurn::end() {
   if (batch_ == nullptr) return;
   batch_->flush();
   pool_.give(std::move(batch_));
+  if (packets_ == 0) return;
+  qp_.traffic->sent_packets.add(packets_);
+  qp_.traffic->sent_bytes.add(bytes_);
 }
 
 std::byte* NetworkTurn::reserve(size_t size) {
@@ -27,11 +31,13 @@ std::byte* NetworkTurn::reserve(size_t size) {
     if (path_ != nullptr) batch_->set_path(*path_);
   }
   room_ = batch_->reserve(size);
+  reserved_ = size + roce::kIcrcSize;
   return room_;
 }
 
 void NetworkTurn::commit(const roce::AddressVector* to) {
   ++packets_;
+  bytes_ += reserved_;
   if (path_ == nullptr) {
     Path path;
     // A datagram to an address that is gone is lost.

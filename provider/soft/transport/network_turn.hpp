@@ -39,6 +39,8 @@ class NetworkTurn final : public roce::PacketSink {
   std::unique_ptr<SendBatch> batch_;
   std::byte* room_ = nullptr;
   uint32_t packets_ = 0;
+  size_t reserved_ = 0;  // bytes of the packet that is not committed yet
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace dapple::soft

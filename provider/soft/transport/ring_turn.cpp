@@ -32,7 +32,9 @@ void RingTurn::end() {
   is_locked_ = false;
   ring_.writer().publish();
   ring_.mutex.unlock();
-  if (packets_ > 0) ring_.published(packets_);
+  if (packets_ == 0) return;
+  ring_.published(packets_, qp_.traffic->same_host_sent_packets);
+  qp_.traffic->sent_bytes.add(bytes_);
 }
 
 inline std::byte* RingTurn::reserve(size_t size, EntryKind kind) {
@@ -44,6 +46,7 @@ inline std::byte* RingTurn::reserve(size_t size, EntryKind kind) {
   if (size > kShort) ring_.writer().publish();
   std::byte* room = ring_.writer().reserve(size, qp_.transport.path, kind);
   if (room == nullptr) ring_.full.store(true, std::memory_order_relaxed);
+  reserved_ = size;
   return room;
 }
 
@@ -55,6 +58,7 @@ void RingTurn::commit(const roce::AddressVector*) {
   // reserve() has locked the ring.
   assert(is_locked_ && packets_ < kPacketsOfATurn);
   ++packets_;
+  bytes_ += reserved_;
   ring_.writer().commit();
 }
 
@@ -90,6 +94,7 @@ std::byte* RingTurn::refer(const roce::Reference& reference, size_t headers) {
   std::byte* room = reserve(kReferringPacket, EntryKind::kReference);
   if (room == nullptr) return nullptr;
   made.headers = static_cast<uint32_t>(headers);
+  reserved_ = headers + reference.length;
   memcpy(room + kReferenceOffset, &made, sizeof made);
   return room;
 }
@@ -113,6 +118,7 @@ roce::Placed RingTurn::place(const roce::Transfer& transfer, uint64_t& done) {
       soft::place(ring_.peer_memory(), qp_.context->memory, qp_.transport.path, qp_.qpn, transfer, most, done);
   assert(done >= before && done - before <= most);
   placements_.bytes += done - before;
+  if (transfer.is_read) placements_.read_bytes += done - before;
   if (placed == roce::Placed::kWhole) ++(transfer.is_read ? placements_.reads : placements_.writes);
   return placed;
 }

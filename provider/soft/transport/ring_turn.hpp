@@ -35,7 +35,8 @@ class RingTurn final : public roce::PacketSink {
   struct Placements {
     uint32_t writes = 0;
     uint32_t reads = 0;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0;       // both ways
+    uint64_t read_bytes = 0;  // from there
   };
   const Placements& placements() const { return placements_; }
 
@@ -50,6 +51,8 @@ class RingTurn final : public roce::PacketSink {
   const Publication& publication_;  // of this process
   bool is_locked_ = false;          // the ring, by this turn
   uint32_t packets_ = 0;
+  size_t reserved_ = 0;  // bytes of the packet that is not committed yet
+  uint64_t bytes_ = 0;
   Placements placements_;
 };
 

@@ -164,6 +164,7 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   qp->init = attr;
   qp->context = context_of(pd->context);
   qp->runtime = &qp->context->runtime;
+  qp->traffic = &qp->context->traffic;
   qp->pd = ours<Pd>(pd);
   qp->send_cq = ours<Cq>(attr.send_cq);
   qp->recv_cq = ours<Cq>(attr.recv_cq);

@@ -39,6 +39,7 @@ bool DaemonLink::slot(Slot& slot, Problem&) {
   bind(slot.lease, reinterpret_cast<const sockaddr*>(&address), size);
   auto* pages = new SlotPages();
   slot.counters = &pages->counters;
+  slot.devices = &pages->devices;
   slot.transports = &pages->transports;
   slot.gid_uses = &pages->gid_uses;
   return true;

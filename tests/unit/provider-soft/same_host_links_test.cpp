@@ -209,7 +209,7 @@ void published__reader_sleeps__has_an_event(void**) {
   assert_int_equal(other.receive(), 0);
   other.links.stay_awake();
   assert_true(write(ring, 8, 1));
-  ring->published(1);
+  ring->published(1, one.counters.sent_packets);
   assert_false(other.has_event());
   other.links.sleep();
   assert_false(other.links.empty());
@@ -217,7 +217,7 @@ void published__reader_sleeps__has_an_event(void**) {
   other.links.sleep();
   assert_true(other.links.empty());
   assert_true(write(ring, 8, 2));
-  ring->published(1);
+  ring->published(1, one.counters.sent_packets);
   assert_true(other.has_event());
   assert_int_equal(other.receive(), 1);
   assert_false(other.has_event());
@@ -288,7 +288,7 @@ void attend__greeting_after_sleep__peer_wakes(void**) {
   assert_int_equal(other.receive(), 0);
   assert_false(other.has_event());
   assert_true(write(ring, 8, 1));
-  ring->published(1);
+  ring->published(1, one.counters.sent_packets);
   assert_true(other.has_event());
   assert_int_equal(other.receive(), 1);
   one.links.put(ring);
@@ -303,7 +303,7 @@ void attend__after_a_wake__peer_wakes_only_if_asked_again(void**) {
     const bool asked = i % 2 == 0;
     if (asked) other.links.sleep();
     assert_true(write(ring, 8, i));
-    ring->published(1);
+    ring->published(1, one.counters.sent_packets);
     assert_int_equal(other.has_event(), asked);
     assert_int_equal(other.receive(), 1);
   }
@@ -488,7 +488,7 @@ void reader_ends_with_packets_unread__next_owner_gets_none(void**) {
   // The writer has not seen the end yet.
   assert_false(ring->broken());
   assert_true(write(ring, 8, 2));
-  ring->published(1);
+  ring->published(1, one.counters.sent_packets);
   assert_int_equal(next.receive(), 0);
   assert_false(next.has_event());
   while (one.has_event()) one.links.attend();
@@ -523,7 +523,7 @@ void reader_executes_another_program__ring_ends(void**) {
   RingTo* ring = one.get(kOtherSlot);
   assert_non_null(ring);
   assert_true(write(ring, 8, 1));
-  ring->published(1);
+  ring->published(1, one.counters.sent_packets);
   assert_true(one.has_event(kPatience));
   one.links.attend();
   assert_true(ring->broken());
