@@ -16,6 +16,7 @@
 #include "tools/dapple-info/rpma.hpp"
 #include "tools/dapple-info/settings.hpp"
 #include "tools/dapple-info/soft.hpp"
+#include "tools/dapple-info/tree.hpp"
 #include "tools/report/command_line.hpp"
 
 namespace {
@@ -36,6 +37,7 @@ struct Options {
   std::string rpma_address;
   std::string librpma = "librpma.so.0";
   std::string peer;
+  std::string tree;
   unsigned int count = 3;
 };
 
@@ -119,11 +121,18 @@ int run(int argc, char** argv) {
       ->option_text("N")
       ->check(CLI::Range(1, 1000).description(""))
       ->needs(peer);
+  app.add_option(
+         "--tree", options.tree,
+         "Keep a folder with the contents of\n/sys/class/infiniband up to date, for containers\nand static programs")
+      ->option_text("FOLDER")
+      ->excludes(peer);
   app.footer(
-      "Exit status: 0, 1 if there is no RDMA device, 2 for wrong options.\nWith --ping: 0 if RoCE works, 3 if the name "
+      "Exit status: 0, 1 if there is no RDMA device, or --tree cannot write the\nfolder, 2 for wrong options.\nWith "
+      "--ping: 0 if RoCE works, 3 if the name "
       "cannot be resolved, 4 if the\nhost cannot be reached, 5 if it has no RoCE, 6 if no answer came,\n7 if packets "
       "are changed on the way, 8 if large packets do not pass, 9 if\nthis side cannot test.");
   if (const auto code = dapple::parse_command_line(app, argc, argv)) return *code;
+  if (!options.tree.empty()) return keep_tree(options.tree);
   return options.peer.empty() ? report(options) : ping_peer(options);
 }
 

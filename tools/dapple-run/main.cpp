@@ -18,6 +18,7 @@
 #include "tools/dapple-run/enumerate.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
+#include "tools/dapple-run/mounts.hpp"
 #include "tools/dapple-run/options.hpp"
 #include "tools/dapple-run/program.hpp"
 #include "tools/dapple-run/shell.hpp"
@@ -54,6 +55,19 @@ void set_environment(const Options& options, const Libraries& libraries) {
   setenv("DAPPLE_EMULATE", options.emulate.c_str(), 1);
 }
 
+// Mounts the devices' files for the programs that need it.
+void show_device_files(const Options& options, const Program& program) {
+  if (program.obstacle.empty() && !options.mount) return;
+  const char* obstacle = program.obstacle.c_str();
+  // Without a library, only the files of the devices can be had.
+  if (!program.obstacle.empty() && (!options.device || options.check || options.enumerate || options.emulate != "0"))
+    fail(kCannotRun, "%s", obstacle);
+  std::string reason;
+  if (mount_device_files(reason)) return;
+  fail(kCannotRun, "%s%sits view of /sys cannot have the devices (%s); dapple-info --tree FOLDER writes their files",
+       obstacle, program.obstacle.empty() ? "" : "; ", reason.c_str());
+}
+
 int main(char** arguments) {
   const Options options = parse(arguments + 1);
   Libraries libraries = find_libraries();
@@ -66,6 +80,7 @@ int main(char** arguments) {
   const Program program = find_program(options.command, libraries.overlay.file);
   if (!program.has_usual_loader) name_by_file(libraries);
   Command command = {.path = program.path, .arguments = options.command};
+  show_device_files(options, program);
   const bool emulate = options.emulate != "0";
   const int findings = emulate ? check_exit_code() : 0;
 

@@ -55,6 +55,8 @@ and needs no PROGRAM.
                   print how each run ends
       --in NAME   with --faults or --enumerate: planned failures occur only in programs of this name; faults of packets and
                   order=random occur in all programs
+      --mount     mount the files of the software devices over /sys and /dev, for programs that PROGRAM starts and into which no
+                  library can be loaded; without this option only if PROGRAM itself is such a program
       --timeout S with --enumerate: seconds after which a run is a hang
   -v, --verbose   report on standard error which devices got the overlay
   -h, --help      print this
@@ -206,6 +208,8 @@ void check_combinations(const Options& options) {
   if (options.check && (options.print_environment || !options.device || options.enumerate))
     fail(kWrongUse, "--check cannot be combined with --env, --no-device or --enumerate");
   if (options.as && !options.device) fail(kWrongUse, "--as cannot be combined with --no-device");
+  if (options.mount && (options.print_environment || !options.device || options.enumerate))
+    fail(kWrongUse, "--mount cannot be combined with --env, --no-device or --enumerate");
   if (options.runs.timeout != 0 && !options.enumerate) fail(kWrongUse, "--timeout needs --enumerate");
   if (!options.runs.program.empty() && !options.enumerate && environment_or("DAPPLE_FAULTS", "").empty()) {
     fail(kWrongUse, "--in needs the faults that it confines: --enumerate, or --faults ibv_post_send@1=ENOMEM --in %s",
@@ -254,6 +258,8 @@ Options parse(char** argument) {
     } else if (std::string* file = report_file(options.reports, option); file != nullptr) {
       options.check = true;
       set_report(*file, option, value_of(option, argument));
+    } else if (option == "--mount") {
+      options.mount = true;
     } else if (option == "--enumerate") {
       options.enumerate = true;
     } else if (option == "--in") {

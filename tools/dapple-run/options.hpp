@@ -20,6 +20,7 @@ struct Options {
   bool enumerate = false;
   bool check = false;
   bool as = false;
+  bool mount = false;
   std::vector<const char*> variables;  // set by options, for --env
   ReportFiles reports;
   EnumerateOptions runs;

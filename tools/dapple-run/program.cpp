@@ -103,12 +103,11 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
     fail(kCannotRun, "%s is built for another architecture than dapple", path.c_str());
   }
   const std::string_view loader = file.loader();
-  if (loader.empty()) {
-    fail(kCannotRun, "%s is statically linked: no library can be loaded into it", path.c_str());
-  }
+  if (loader.empty()) program.obstacle = path + " is statically linked: no library can be loaded into it";
   if (loader.find("musl") != loader.npos) {
-    fail(kCannotRun, "%s is built for the C library musl, and dapple for the GNU C library", path.c_str());
+    program.obstacle = path + " is built for the C library musl, and dapple for the GNU C library";
   }
+  if (!program.obstacle.empty()) return;
   program.has_usual_loader = has_loader_of(ElfFile("/proc/self/exe"), loader);
   program.has_address_sanitizer = file.names("libasan.so.") || file.names("__asan_init");
   program.has_thread_sanitizer = file.names("libtsan.so.") || file.names("__tsan_init");

@@ -64,3 +64,18 @@ for pod in pods:
     only(container, ["name", "image", "command", "securityContext"], "a container")
     only(container["securityContext"], ["runAsUser", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "capabilities"], "its rights")
     write(f"pod-{pod['metadata']['name'].removeprefix('rdma-')}", [shlex.join(container["command"])])
+
+(pod,) = documents("containers/exporter-pod.yaml")
+need((pod["apiVersion"], pod["kind"]) == ("v1", "Pod"), "the exporter's pod")
+only(pod["spec"], ["volumes", "containers"], "the exporter's pod's specification")
+for container in pod["spec"]["containers"]:
+    only(container, ["name", "image", "command", "args", "volumeMounts", "securityContext"], "a container of the exporter's pod")
+    need({mount["name"] for mount in container["volumeMounts"]} <= {volume["name"] for volume in pod["spec"]["volumes"]}, "a volume of the pod")
+    write(f"exporter-pod-{container['name']}", [shlex.join(container.get("command", []) + container.get("args", []))])
+
+(compose,) = documents("containers/exporter-compose.yaml")
+only(compose, ["services", "volumes"], "the exporter's compose file")
+for name, service in compose["services"].items():
+    only(service, ["image", "command", "volumes", "network_mode", "read_only", "cap_drop", "depends_on"], f"the service {name}")
+    need({volume.split(":")[0] for volume in service["volumes"]} <= set(compose["volumes"]), f"{name} has another volume")
+    write(f"exporter-compose-{name}", [shlex.join(service["command"])])

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/mounts.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "provider/member/daemon_link.hpp"
+#include "tools/dapple-run/covered_folder.hpp"
+
+namespace dapple::run {
+namespace {
+
+// The program inherits the connection to dappled under a number that it does not expect in use.
+constexpr int kConnectionNumber = 900;
+
+bool write_text(const char* path, const std::string& text) {
+  const soft::OwnedFd file(open(path, O_WRONLY | O_CLOEXEC));
+  return file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// The same user and group, so that files keep their owner.
+bool enter_user_namespace() {
+  const std::string uid = std::to_string(geteuid()), gid = std::to_string(getegid());
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  write_text("/proc/self/setgroups", "deny");
+  return write_text("/proc/self/gid_map", gid + ' ' + gid + " 1") &&
+         write_text("/proc/self/uid_map", uid + ' ' + uid + " 1");
+}
+
+bool enter_mount_namespace() {
+  if (unshare(CLONE_NEWNS) != 0 && !enter_user_namespace()) return false;
+  // Other mounts still come in, and none of these goes out.
+  return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
+}
+
+// The kernel refuses to read a file of this kind, as it refuses to read an entry of a GID table that is empty. dappled
+// replaces the entry when it is not empty any more, and the mount goes then.
+void make_unreadable(const char* pattern) {
+  glob_t found;
+  if (glob(pattern, 0, nullptr, &found) != 0) return;
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    struct stat status;
+    const char* path = found.gl_pathv[i];
+    if (stat(path, &status) == 0 && status.st_size == 0) mount("/proc/self/ns/net", path, nullptr, MS_BIND, nullptr);
+  }
+  globfree(&found);
+}
+
+bool stay_connected(const soft::DaemonLink& link) {
+  return fcntl(link.fd(), F_DUPFD, kConnectionNumber) >= 0 || fcntl(link.fd(), F_DUPFD, 3) >= 0;
+}
+
+}  // namespace
+
+bool mount_device_files(std::string& reason) {
+  soft::Problem problem;
+  const auto link = soft::DaemonLink::open(problem);
+  soft::OwnedFd folder;
+  char path[soft::kTreePathSize];
+  if (link == nullptr || !link->tree(folder, path, problem) || !link->watch_tree(problem)) {
+    reason = problem.line;
+    return false;
+  }
+  if (!stay_connected(*link)) {
+    reason = strerror(errno);
+    return false;
+  }
+  if (!enter_mount_namespace()) {
+    reason = std::string("a mount namespace of its own is not allowed here: ") + strerror(errno);
+    return false;
+  }
+  if (!cover("/sys", std::string(path) + "/sys")) {
+    reason = std::string("the files of ") + path + " cannot be mounted over /sys: " + strerror(errno);
+    return false;
+  }
+  for (const char* kind : {"types", "ndevs"}) {
+    make_unreadable((std::string("/sys/class/infiniband/*/ports/1/gid_attrs/") + kind + "/*").c_str());
+  }
+  // A container's /dev may forbid it. Such a program then does not see that the device could be opened, which no
+  // program without a library can do.
+  if (access("/dev/infiniband", F_OK) != 0) cover("/dev", std::string(path) + "/dev");
+  return true;
+}
+
+}  // namespace dapple::run
