@@ -91,8 +91,10 @@ void add_device_files(Tree& tree, const std::string& folder, const ShownDevice& 
   tree.add_file(folder + "/sys_image_guid", guid_text(info.guid));
   tree.add_file(folder + "/node_desc", line(attributes.node_desc));
   tree.add_file(folder + "/fw_ver", line(attributes.fw_ver));
-  if (attributes.hca_type[0] != '\0') tree.add_file(folder + "/hca_type", line(attributes.hca_type));
-  if (attributes.board_id[0] != '\0') tree.add_file(folder + "/board_id", line(attributes.board_id));
+  // rxe lacks these two. Without them node_exporter finds no device, so the default identity has them, without a text.
+  const bool is_default = attributes.profile[0] == '\0';
+  if (is_default || attributes.hca_type[0] != '\0') tree.add_file(folder + "/hca_type", line(attributes.hca_type));
+  if (is_default || attributes.board_id[0] != '\0') tree.add_file(folder + "/board_id", line(attributes.board_id));
   if (attributes.has_pci != 0) {
     tree.add_file(folder + "/hw_rev", hexadecimal_text(attributes.hw_ver, 0).substr(strlen("0x")));
   } else {

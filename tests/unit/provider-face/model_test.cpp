@@ -92,7 +92,7 @@ void tree_of__virtual_device__has_the_kernels_layout(void**) {
   assert_string_equal(text_at(tree, folder + "/parent"), "eth0\n");
   assert_string_equal(text_at(tree, folder + "/uevent"), "NAME=dapple0\n");
   assert_null(tree.find(folder + "/device"));
-  assert_null(tree.find(folder + "/hca_type"));
+  assert_string_equal(text_at(tree, folder + "/hca_type"), "\n");
   assert_string_equal(text_at(tree, port + "/state"), "4: ACTIVE\n");
   assert_string_equal(text_at(tree, port + "/phys_state"), "5: LinkUp\n");
   assert_string_equal(text_at(tree, port + "/rate"), "2.5 Gb/sec (1X SDR)\n");
@@ -104,6 +104,14 @@ void tree_of__virtual_device__has_the_kernels_layout(void**) {
   assert_string_equal(text_at(tree, "sys/class/infiniband_verbs/abi_version"), "6\n");
   assert_string_equal(text_at(tree, "sys/class/infiniband_mad/abi_version"), "5\n");
   assert_string_equal(text_at(tree, "dev/infiniband/rdma_cm"), "/dev/null");
+}
+
+void tree_of__profile_without_a_text__lacks_the_file(void**) {
+  strcpy(attributes.profile, "some");
+  Tree tree = tree_of({device}, {});
+  assert_null(tree.find(std::string(kFolder) + "/hca_type"));
+  assert_null(tree.find(std::string(kFolder) + "/board_id"));
+  assert_string_equal(text_at(tree, std::string(kFolder) + "/fw_ver"), "\n");
 }
 
 void tree_of__gids__empty_entries_cannot_be_read(void**) {
@@ -211,6 +219,7 @@ void class_tree_of__device__needs_nothing_outside(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup(tree_of__virtual_device__has_the_kernels_layout, start),
+      cmocka_unit_test_setup(tree_of__profile_without_a_text__lacks_the_file, start),
       cmocka_unit_test_setup(tree_of__gids__empty_entries_cannot_be_read, start),
       cmocka_unit_test_setup(tree_of__uverbs__name_their_device, start),
       cmocka_unit_test_setup(tree_of__pci_function__is_behind_device, start),
