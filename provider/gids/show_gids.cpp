@@ -39,7 +39,7 @@ bool read_number(std::string_view word, uint32_t& number) {
 bool read_address(int family, std::string_view word, void* address) {
   char text[INET6_ADDRSTRLEN];
   if (word.size() >= sizeof text || word.find('\0') != word.npos) return false;
-  memcpy(text, word.data(), word.size());
+  std::copy(word.begin(), word.end(), text);
   text[word.size()] = '\0';
   return inet_pton(family, text, address) == 1;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <algorithm>
 
 #include "provider/face/identity/profile_keys.hpp"
 
@@ -18,7 +19,7 @@ void set_profile_name(std::string_view name, Identity& identity) {
   if (name.ends_with(kEnding)) name.remove_suffix(kEnding.size());
   char(&to)[soft::kAttributeSize] = identity.attributes.profile;
   memset(to, 0, sizeof to);
-  memcpy(to, name.data(), std::min(name.size(), sizeof to - 1));
+  std::copy_n(name.begin(), std::min(name.size(), sizeof to - 1), to);
 }
 
 std::string_view without_comment(std::string_view line) {

@@ -84,7 +84,7 @@ bool set_text(const Key& key, std::string_view value, Identity& identity, soft::
     return refuse(problem, key, value, "a text of at most 63 ASCII characters");
   char* const to = reinterpret_cast<char*>(&identity.attributes) + key.offset;
   memset(to, 0, soft::kAttributeSize);
-  memcpy(to, value.data(), value.size());
+  std::copy(value.begin(), value.end(), to);
   return true;
 }
 
@@ -100,7 +100,7 @@ bool set_name(const Key& key, std::string_view value, Identity& identity, soft::
                     std::all_of(value.begin() + static_cast<ptrdiff_t>(place) + 2, value.end(), is_name);
   if (!good) return refuse(problem, key, value, "a name with one %d for the number of the device, such as mlx5_%d");
   memset(identity.name_pattern, 0, sizeof identity.name_pattern);
-  memcpy(identity.name_pattern, value.data(), value.size());
+  std::copy(value.begin(), value.end(), identity.name_pattern);
   return true;
 }
 
@@ -153,7 +153,7 @@ bool set_pci(const Key& key, std::string_view value, Identity& identity, soft::P
   unsigned domain = 0, bus = 0, slot = 0, function = 0;
   int read = 0;
   char text[32] = {};
-  if (value.size() < sizeof text) memcpy(text, value.data(), value.size());
+  if (value.size() < sizeof text) std::copy(value.begin(), value.end(), text);
   if (sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &read) != 4 || text[read] != '\0' ||
       slot > 31 || function > 7) {
     return refuse(problem, key, value, "none, or an address such as 0000:17:00.0");
@@ -202,7 +202,7 @@ bool set_cpus(const Key& key, std::string_view value, Identity& identity, soft::
   if (value.size() >= soft::kCpuListSize || value.empty() || value.find_first_not_of("0123456789,-") != value.npos)
     return refuse(problem, key, value, "a list of CPUs such as 0-15,32-47");
   memset(identity.attributes.cpu_list, 0, sizeof identity.attributes.cpu_list);
-  memcpy(identity.attributes.cpu_list, value.data(), value.size());
+  std::copy(value.begin(), value.end(), identity.attributes.cpu_list);
   identity.has_cpu_list = 1;
   return true;
 }
