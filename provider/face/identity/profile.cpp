@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
 #include <algorithm>
 
 #include "provider/face/identity/profile_keys.hpp"
