@@ -146,10 +146,9 @@ void set_identity(Options& options, const char* given) {
     if (is_program(std::string(name).c_str())) fail(kWrongUse, "--as: %s is a program, not a profile", given);
     identity = std::filesystem::absolute(name).string() + std::string(all.substr(name.size()));
   }
-  face::ProfileFiles files;
   face::Identity read;
   soft::Problem problem;
-  if (!face::read_identity(identity, files, read, problem)) fail(kWrongUse, "--as: %s", problem.line);
+  if (!face::read_identity_from_files(identity, read, problem)) fail(kWrongUse, "--as: %s", problem.line);
   if (identity.size() >= soft::kIdentitySize)
     fail(kWrongUse, "--as: the value has more than %zu characters", soft::kIdentitySize - 1);
   set_variable(options, "DAPPLE_AS", identity.c_str());

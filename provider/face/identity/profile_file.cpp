@@ -64,6 +64,11 @@ bool find_profiles(char (&folder)[PATH_MAX]) {
   return false;
 }
 
+bool read_identity_from_files(std::string_view spec, Identity& identity, soft::Problem& problem) {
+  ProfileFiles files;
+  return read_identity(spec, files, identity, problem);
+}
+
 bool ProfileFiles::read_file(int file, std::string_view name, std::string_view& text, soft::Problem& problem) {
   struct stat status;
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -14,6 +14,10 @@
 
 namespace dapple::face {
 
+// Reads DAPPLE_AS as read_identity() does, with the profiles in files. For code with run-time type information, which
+// the class below lacks.
+bool read_identity_from_files(std::string_view spec, Identity& identity, soft::Problem& problem);
+
 // Confined to one thread.
 class ProfileFiles final : public ProfileSource {
  public:

@@ -370,9 +370,8 @@ void identity__after_dappled_was_killed__is_the_same(void**) {
 int main() {
   need_new_namespace();
   const char* const spec = getenv("DAPPLE_AS");
-  face::ProfileFiles files;
   soft::Problem problem;
-  if (spec == nullptr || !face::read_identity(spec, files, identity, problem)) {
+  if (spec == nullptr || !face::read_identity_from_files(spec, identity, problem)) {
     fprintf(stderr, "DAPPLE_AS: %s\n", problem.line);
     return 1;
   }
