@@ -24,6 +24,7 @@
 #include "provider/member/cm_messages.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
+#include "provider/member/resource_messages.hpp"
 #include "provider/member/socket_process.hpp"
 #include "provider/member/spare_descriptor.hpp"
 #include "provider/member/transport_messages.hpp"
@@ -107,6 +108,12 @@ class Server final : private GidUsers {
   // server_gids.cpp
   void answer_gids(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
   void answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request, soft::Descriptors&);
+  // server_resources.cpp. The member with this slot, or with the next higher one.
+  const Connection* owner_from(uint32_t slot) const;
+  void answer_resource_counts(Connection& connection, const soft::ResourceCountsRequest& request, soft::Descriptors&);
+  void answer_resources(Connection& connection, const soft::ResourcesRequest& request, soft::Descriptors&);
+  void answer_cm_ids(Connection& connection, const soft::CmIdsRequest& request, soft::Descriptors&);
+  void answer_hw_counters(Connection& connection, const soft::HwCountersRequest& request, soft::Descriptors&);
   // server_transports.cpp
   void answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&);
 

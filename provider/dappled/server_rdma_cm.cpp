@@ -31,7 +31,9 @@ void Server::answer_cm_open(Connection& connection, const soft::HeaderOnly&, sof
   if (is_file_shortage(problem.error)) return refuse(connection, problem);
   soft::CmOpenReply message;
   int journal = -1;
-  if (const int error = cm_.open(std::move(descriptors.fds[0]), connection.gid_order, message.channel, journal);
+  const auto process = static_cast<uint32_t>(connection.process);
+  if (const int error =
+          cm_.open(std::move(descriptors.fds[0]), process, connection.gid_order, message.channel, journal);
       error != 0) {
     problem.set(error, "dappled cannot open rdma_cm: %s", strerror(error));
     return refuse(connection, problem);
@@ -43,8 +45,8 @@ void Server::answer_cm_open(Connection& connection, const soft::HeaderOnly&, sof
 void Server::answer_cm_restore(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
   refresh_devices();
   soft::CmRestoreReply message;
-  const int error =
-      cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), connection.gid_order, message);
+  const int error = cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]),
+                                static_cast<uint32_t>(connection.process), connection.gid_order, message);
   soft::Problem problem;
   if (error != 0) {
     problem.set(error, "dappled cannot take over a channel of rdma_cm: %s", strerror(error));

@@ -7,11 +7,7 @@
 namespace dapple::dappled {
 
 void Server::answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&) {
-  const Connection* owner = nullptr;
-  for (const Connection& other : connections_) {
-    if (!other.socket || other.slot == 0 || other.slot < request.slot) continue;
-    if (owner == nullptr || other.slot < owner->slot) owner = &other;
-  }
+  const Connection* owner = owner_from(request.slot);
   const soft::SlotPages* pages = owner == nullptr ? nullptr : slots_.counters().at(owner->slot);
   soft::TransportsReply message;
   if (pages == nullptr) return reply(connection, message);

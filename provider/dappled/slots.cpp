@@ -193,7 +193,10 @@ void Slots::leave(uint32_t slot) {
 }
 
 void Slots::free_pages(uint32_t slot) {
-  if (soft::SlotPages* pages = counters_.at(slot); pages != nullptr) soft::clear(pages->gid_uses);
+  soft::SlotPages* pages = counters_.at(slot);
+  if (pages == nullptr) return;
+  soft::clear(pages->gid_uses);
+  soft::clear(pages->resources);
 }
 
 bool Slots::uses_gid(uint32_t netdev_index, uint32_t gid_index) const {

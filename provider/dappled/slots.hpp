@@ -57,7 +57,7 @@ class Slots {
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);
   void name_squatter(soft::Problem& problem) const;
   void find_left();
-  // The slot's programs use no GID any more.
+  // The slot's programs use no GID any more, and have no objects.
   void free_pages(uint32_t slot);
 
   PortGroup group_;

@@ -13,6 +13,7 @@
 #include "provider/member/gid_use_rows.hpp"
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
+#include "provider/member/resource_rows.hpp"
 #include "provider/member/transport_rows.hpp"
 
 namespace dapple::soft {
@@ -23,10 +24,11 @@ struct SlotPages {
   SlotDevices devices;
   SlotTransports transports;
   SlotGidUses gid_uses;
+  SlotResources resources;
 };
 
 // Whole pages on most machines, so that an owner does not map its neighbours'.
-inline constexpr size_t kSlotPagesSize = 24576;
+inline constexpr size_t kSlotPagesSize = 90112;
 static_assert(sizeof(SlotPages) <= kSlotPagesSize);
 inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotPagesSize;
 

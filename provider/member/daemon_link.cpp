@@ -416,6 +416,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     slot_.devices = &pages->devices;
     slot_.transports = &pages->transports;
     slot_.gid_uses = &pages->gid_uses;
+    slot_.resources = &pages->resources;
     has_slot_ = true;
   }
   assert(slot_.number != 0 && slot_.number < kMaxSlots && slot_.counters != nullptr);
@@ -479,6 +480,39 @@ bool DaemonLink::watch_tree(Problem& problem) {
   std::lock_guard lock(mutex_);
   HeaderOnly request, reply;
   return ask(MessageKind::kExportTree, request, reply, nullptr, problem);
+}
+
+bool DaemonLink::resource_counts(uint32_t device, ResourceCountsReply& reply, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  ResourceCountsRequest request;
+  request.device = device;
+  return ask(MessageKind::kResourceCounts, request, reply, nullptr, problem);
+}
+
+bool DaemonLink::resources(uint32_t device, ResourceKind kind, uint32_t slot, uint32_t first, ResourcesReply& reply,
+                           Problem& problem) {
+  std::lock_guard lock(mutex_);
+  ResourcesRequest request;
+  request.device = device;
+  request.kind = kind;
+  request.slot = slot;
+  request.first = first;
+  return ask(MessageKind::kResources, request, reply, nullptr, problem);
+}
+
+bool DaemonLink::cm_ids(uint32_t device, uint64_t after, CmIdsReply& reply, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  CmIdsRequest request;
+  request.device = device;
+  request.after = after;
+  return ask(MessageKind::kCmIds, request, reply, nullptr, problem);
+}
+
+bool DaemonLink::hw_counters(uint32_t device, HwCountersReply& reply, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HwCountersRequest request;
+  request.device = device;
+  return ask(MessageKind::kHwCounters, request, reply, nullptr, problem);
 }
 
 bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem) {

@@ -19,6 +19,7 @@
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
+#include "provider/member/resource_messages.hpp"
 #include "provider/member/transport_messages.hpp"
 #include "provider/member/tree_messages.hpp"
 #include "provider/member/unix_message.hpp"
@@ -43,6 +44,7 @@ struct Slot {
   SlotDevices* devices = nullptr;        // the same
   SlotTransports* transports = nullptr;  // the same
   SlotGidUses* gid_uses = nullptr;       // the same
+  SlotResources* resources = nullptr;    // the same
 };
 
 // An rdma_cm channel of this process. The descriptors stay the caller's.
@@ -70,6 +72,12 @@ class DaemonLink {
   bool status(StatusReply& status, Problem& problem);
   // The transports of one program's connections: transport_messages.hpp.
   bool transports(uint32_t slot, uint32_t first, TransportsReply& reply, Problem& problem);
+  // The verbs objects and rdma_cm ids of all programs: resource_messages.hpp.
+  bool resource_counts(uint32_t device, ResourceCountsReply& reply, Problem& problem);
+  bool resources(uint32_t device, ResourceKind kind, uint32_t slot, uint32_t first, ResourcesReply& reply,
+                 Problem& problem);
+  bool cm_ids(uint32_t device, uint64_t after, CmIdsReply& reply, Problem& problem);
+  bool hw_counters(uint32_t device, HwCountersReply& reply, Problem& problem);
 
   // The kernel's files about the devices, in a folder of dappled's (tree_messages.hpp). Another dappled has another.
   bool tree(OwnedFd& folder, char (&path)[kTreePathSize], Problem& problem);

@@ -75,6 +75,11 @@ enum class MessageKind : uint16_t {
   // Before all other questions but kIdentity: the order in which dappled tells this connection the GIDs. Request:
   // HeaderOnly and the descriptor of DAPPLE_GIDS' file; reply: HeaderOnly.
   kGids = 21,
+  // resource_messages.hpp:
+  kResourceCounts = 22,  // request: ResourceCountsRequest; reply: ResourceCountsReply
+  kResources = 23,       // request: ResourcesRequest; reply: ResourcesReply
+  kCmIds = 24,           // request: CmIdsRequest; reply: CmIdsReply
+  kHwCounters = 25,      // request: HwCountersRequest; reply: HwCountersReply
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 

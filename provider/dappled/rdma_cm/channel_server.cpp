@@ -166,19 +166,22 @@ int ChannelServer::add(std::unique_ptr<OpenChannel> opened, uint32_t gid_order) 
   return 0;
 }
 
-int ChannelServer::open(soft::OwnedFd end, uint32_t gid_order, soft::CmChannelName& name, int& journal) {
+int ChannelServer::open(soft::OwnedFd end, uint32_t process, uint32_t gid_order, soft::CmChannelName& name,
+                        int& journal) {
   if (const int error = have_service(); error != 0) return error;
   std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
   if (opened == nullptr) return ENOMEM;
   name = {.key = random(), .number = static_cast<uint32_t>(random())};
   if (const int error = opened->journal.create(name); error != 0) return error;
   opened->name = name;
+  opened->process = process;
   opened->end = std::move(end);
   journal = opened->journal.fd();
   return add(std::move(opened), gid_order);
 }
 
-int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t gid_order, soft::CmRestoreReply& reply) {
+int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t process, uint32_t gid_order,
+                           soft::CmRestoreReply& reply) {
   soft::CmChannelName& name = reply.channel;
   if (const int error = have_service(); error != 0) return error;
   std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
@@ -186,6 +189,7 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t gi
   if (const int error = opened->journal.open(std::move(journal), name); error != 0) return error;
   if (find(name) != nullptr) return 0;
   opened->name = name;
+  opened->process = process;
   opened->end = std::move(end);
   // Events that were sent and not taken come again, with new tickets.
   soft::CmFront& front = opened->journal.front();

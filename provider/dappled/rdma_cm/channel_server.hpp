@@ -18,6 +18,7 @@
 #include "provider/member/cm_messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
+#include "provider/member/resource_messages.hpp"
 
 namespace dapple::dappled::rdma_cm {
 
@@ -56,12 +57,14 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // Call it before the group closes its sockets.
   void drop_wire() { wire_.reset(); }
 
-  // `end` is dappled's end of the program's pair. `journal` becomes the descriptor of the channel's journal; the
-  // channel keeps owning it. `gid_order` is the program's, and the channel uses it, too. 0, or an errno.
-  int open(soft::OwnedFd end, uint32_t gid_order, soft::CmChannelName& name, int& journal);
+  // `end` is dappled's end of the program's pair. `process` is shown with the channel's ids. `journal` becomes the
+  // descriptor of the channel's journal; the channel keeps owning it. `gid_order` is the program's, and the channel
+  // uses it, too. 0, or an errno.
+  int open(soft::OwnedFd end, uint32_t process, uint32_t gid_order, soft::CmChannelName& name, int& journal);
   // The same for a channel of a dappled that has died, with its journal, from which the reply's name comes. Does
   // nothing if the channel is already here: a child of fork() restores it, too.
-  int restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t gid_order, soft::CmRestoreReply& reply);
+  int restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t process, uint32_t gid_order,
+              soft::CmRestoreReply& reply);
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
@@ -75,12 +78,16 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   uint32_t channels() const { return list_.size(); }
   // Tells whether an id is bound to this entry of a device's GID table.
   bool uses_gid(uint32_t device, uint32_t gid_index) const;
+  // The ids on a device: shown_ids.cpp.
+  uint32_t count_ids(uint32_t device) const;
+  void list_ids(const soft::CmIdsRequest& request, soft::CmIdsReply& reply) const;
   void tell(soft::CmStatus& status) const;  // channel_watchers.cpp
 
  private:
   struct OpenChannel : Channel {
     soft::CmChannelName name;
     uint32_t number = 0;  // in open_channels_
+    uint32_t process = 0;
     OpenChannel* same_bucket = nullptr;
     soft::OwnedFd end;
     JournalFile journal;

@@ -69,6 +69,7 @@ void Answers::begin(uint16_t type, uint16_t flags, uint32_t sequence, size_t con
 void Answers::put_bytes(const void* bytes, size_t size) {
   // begin() has made room.
   assert(size_ % NLMSG_ALIGNTO == 0 && size_ + NLMSG_ALIGN(size) <= sizeof bytes_);
+  if (size == 0) return;
   memcpy(bytes_ + size_, bytes, size);
   memset(bytes_ + size_ + size, 0, NLMSG_ALIGN(size) - size);
   size_ += NLMSG_ALIGN(size);
@@ -84,6 +85,18 @@ void Answers::put(uint16_t attribute, const void* value, size_t size) {
 
 void Answers::put_text(uint16_t attribute, const char* text) {
   put(attribute, text, strlen(text) + 1);
+}
+
+size_t Answers::begin_nest(uint16_t attribute) {
+  const size_t nest = size_;
+  put(attribute, nullptr, 0);
+  return nest;
+}
+
+void Answers::end_nest(size_t nest) {
+  assert(nest >= begin_ && nest + NLA_HDRLEN <= size_);
+  const auto length = static_cast<uint16_t>(size_ - nest);
+  memcpy(bytes_ + nest + offsetof(nlattr, nla_len), &length, sizeof length);
 }
 
 void Answers::end() {

@@ -36,7 +36,11 @@ class Answers {
   void put_u32(uint16_t attribute, uint32_t value) { put(attribute, &value, sizeof value); }
   void put_u64(uint16_t attribute, uint64_t value) { put(attribute, &value, sizeof value); }
   void put_text(uint16_t attribute, const char* text);
+  void put(uint16_t attribute, const void* value, size_t size);
   void put_bytes(const void* bytes, size_t size);
+  // An attribute with others inside, until end_nest() with its result.
+  size_t begin_nest(uint16_t attribute);
+  void end_nest(size_t nest);
   void end();
 
   // Appends a message of the kernel, and enters the receiver's address into it.
@@ -46,7 +50,6 @@ class Answers {
   bool flush();
 
  private:
-  void put(uint16_t attribute, const void* value, size_t size);
   void make_room(size_t size);
   void send(const void* bytes, size_t size);
 

@@ -3,13 +3,11 @@
 #include "provider/preload/doors/netlink.hpp"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -18,11 +16,14 @@
 #include "provider/member/identity.hpp"
 #include "provider/member/problem.hpp"
 #include "provider/preload/doors/answers.hpp"
+#include "provider/preload/doors/capabilities.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/listing.hpp"
+#include "provider/preload/doors/netlink_counters.hpp"
 #include "provider/preload/doors/netlink_request.hpp"
+#include "provider/preload/doors/netlink_resources.hpp"
 #include "provider/preload/doors/real.hpp"
 
 namespace dapple::doors {
@@ -152,12 +153,6 @@ bool is_ours(const NetlinkRequest& request) {
          request.index < soft::kFirstDeviceIndex + 65536;
 }
 
-bool may_administer() {
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1U << CAP_NET_ADMIN) != 0;
-}
-
 // 0, an errno, or kEnded.
 int answer_chardev(Answers& answers, const NetlinkRequest& request) {
   if (request.door[0] == '\0') return EINVAL;
@@ -171,9 +166,7 @@ int answer_chardev(Answers& answers, const NetlinkRequest& request) {
   return 0;
 }
 
-// A request about one device of ours, other than a dump of all devices. 0, an errno, or kEnded. The device's resources
-// and their counters belong to the programs that use it, so nobody can list or change them here: a refusal, which is
-// not the same as an empty list.
+// A request about one device of ours, other than a dump of all devices. 0, an errno, or kEnded.
 int answer_for_device(Answers& answers, const NetlinkRequest& request) {
   soft::DeviceInfo device;
   const bool wrong = !get_device(request.index, device) || (request.has_port && request.port != kPort);
@@ -189,18 +182,30 @@ int answer_for_device(Answers& answers, const NetlinkRequest& request) {
       return listed ? end_dump(answers, request, 0) : 0;
     case RDMA_NLDEV_CMD_GET_CHARDEV:
       return answer_chardev(answers, request);
+    case RDMA_NLDEV_CMD_RES_GET:
+      return put_resource_counts(answers, request, 0, device);
     default:
-      return EOPNOTSUPP;
+      break;
   }
+  const bool statistic = request.operation == RDMA_NLDEV_CMD_STAT_GET;
+  if (!statistic && !asks_for_resources(request)) return EOPNOTSUPP;
+  const int error = (statistic ? answer_statistic : answer_resources)(answers, request, device);
+  return request.dump ? end_dump(answers, request, error) : error;
 }
 
+// The devices, or the numbers of their resources.
 int list_all_devices(Answers& answers, const NetlinkRequest& request) {
   ask_kernel(answers, request, true);
   uint32_t indexes[soft::kMaxDevices];
   const uint32_t count = list_devices(indexes);
   for (uint32_t i = 0; i < count; ++i) {
     soft::DeviceInfo device;
-    if (get_device(indexes[i], device)) put_device(answers, request, NLM_F_MULTI, device);
+    if (!get_device(indexes[i], device)) continue;
+    if (request.operation == RDMA_NLDEV_CMD_GET) {
+      put_device(answers, request, NLM_F_MULTI, device);
+    } else {
+      put_resource_counts(answers, request, NLM_F_MULTI, device);
+    }
   }
   return end_dump(answers, request, 0);
 }
@@ -218,7 +223,6 @@ int answer_without_kernel(Answers& answers, const NetlinkRequest& request) {
     answers.end();
     return 0;
   }
-  if (request.dump && request.operation == RDMA_NLDEV_CMD_RES_GET) return EOPNOTSUPP;
   // No device has this index, or none is named.
   return request.dump ? end_dump(answers, request, EINVAL) : EINVAL;
 }
@@ -228,7 +232,8 @@ int answer_request(Answers& answers, const NetlinkRequest& request) {
   if (request.command.known && (is_ours(request) || !request.has_index)) {
     // The kernel's functions for these commands list nothing.
     if (request.dump && !request.command.dumps) return EINVAL;
-    if (request.operation == RDMA_NLDEV_CMD_GET && request.dump) return list_all_devices(answers, request);
+    const bool all = request.operation == RDMA_NLDEV_CMD_GET || request.operation == RDMA_NLDEV_CMD_RES_GET;
+    if (all && request.dump) return list_all_devices(answers, request);
     // All devices share one rdma_cm. The kernel's rdma_cm would not know our devices.
     const bool asks_door = request.operation == RDMA_NLDEV_CMD_GET_CHARDEV;
     if (asks_door && !request.has_index && !request.has_port && strcmp(request.door, "rdma_cm") == 0) {

@@ -42,6 +42,28 @@ NldevCommand command_of(unsigned operation) {
   }
 }
 
+// The attribute that names one object of the kind that a command is about; 0: none.
+uint16_t id_of(unsigned operation) {
+  switch (operation) {
+    case RDMA_NLDEV_CMD_RES_QP_GET:
+      return RDMA_NLDEV_ATTR_RES_LQPN;
+    case RDMA_NLDEV_CMD_RES_CM_ID_GET:
+      return RDMA_NLDEV_ATTR_RES_CM_IDN;
+    case RDMA_NLDEV_CMD_RES_CQ_GET:
+      return RDMA_NLDEV_ATTR_RES_CQN;
+    case RDMA_NLDEV_CMD_RES_MR_GET:
+      return RDMA_NLDEV_ATTR_RES_MRN;
+    case RDMA_NLDEV_CMD_RES_PD_GET:
+      return RDMA_NLDEV_ATTR_RES_PDN;
+    case RDMA_NLDEV_CMD_RES_CTX_GET:
+      return RDMA_NLDEV_ATTR_RES_CTXN;
+    case RDMA_NLDEV_CMD_RES_SRQ_GET:
+      return RDMA_NLDEV_ATTR_RES_SRQN;
+    default:
+      return 0;
+  }
+}
+
 bool read_number(const unsigned char* value, size_t size, uint32_t& number) {
   if (size < sizeof number) return false;
   memcpy(&number, value, sizeof number);
@@ -72,12 +94,19 @@ NetlinkRequest read_request(const nlmsghdr* header) {
     if (attribute.nla_len < NLA_HDRLEN || at + attribute.nla_len > header->nlmsg_len) break;
     const unsigned char* value = bytes + at + NLA_HDRLEN;
     const size_t size = attribute.nla_len - NLA_HDRLEN;
-    switch (attribute.nla_type & NLA_TYPE_MASK) {
+    const auto type = static_cast<uint16_t>(attribute.nla_type & NLA_TYPE_MASK);
+    if (request.nldev && type != 0 && type == id_of(request.operation)) {
+      request.has_id = read_number(value, size, request.id);
+    }
+    switch (type) {
       case RDMA_NLDEV_ATTR_DEV_INDEX:
         request.has_index = read_number(value, size, request.index);
         break;
       case RDMA_NLDEV_ATTR_PORT_INDEX:
         request.has_port = read_number(value, size, request.port);
+        break;
+      case RDMA_NLDEV_ATTR_STAT_RES:
+        request.has_counted = size >= sizeof(uint32_t);
         break;
       case RDMA_NLDEV_ATTR_CHARDEV_TYPE:
         if (size > 0 && value[size - 1] == '\0') request.door = reinterpret_cast<const char*>(value);

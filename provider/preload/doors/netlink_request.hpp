@@ -32,6 +32,9 @@ struct NetlinkRequest {
   bool has_port = false;
   uint32_t port = 0;
   const char* door = "";  // "uverbs", "rdma_cm"
+  bool has_id = false;    // of the object that the command is about
+  uint32_t id = 0;
+  bool has_counted = false;  // RDMA_NLDEV_ATTR_STAT_RES: a statistic is about a kind of objects
 };
 
 // `header` is followed by the whole message. Every byte may be hostile.

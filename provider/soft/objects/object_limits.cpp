@@ -4,8 +4,9 @@
 
 namespace dapple::soft {
 
-DeviceObjects::DeviceObjects(const DeviceAttributes& limits)
-    : most_{limits.max_pd, limits.max_mr, limits.max_mw, limits.max_cq, limits.max_srq, limits.max_qp, limits.max_ah} {
+DeviceObjects::DeviceObjects(const DeviceAttributes& limits, ResourceCounts* shown)
+    : shown_(shown), most_{limits.max_pd,  limits.max_mr, limits.max_mw, limits.max_cq,
+                           limits.max_srq, limits.max_qp, limits.max_ah} {
   static_assert(kObjectKinds == 7);
   for (size_t i = 0; i < kObjectKinds; ++i) assert(most_[i] <= kMaxObjects[i]);
 }
@@ -16,6 +17,7 @@ bool DeviceObjects::take(ObjectKind kind) {
   do {
     if (now >= most_[static_cast<size_t>(kind)]) return false;
   } while (!count.compare_exchange_weak(now, now + 1, std::memory_order_relaxed));
+  show(resource_kind(kind), 1);
   return true;
 }
 
@@ -23,6 +25,12 @@ void DeviceObjects::give(ObjectKind kind, uint32_t count) {
   [[maybe_unused]] const uint32_t before =
       counts_[static_cast<size_t>(kind)].fetch_sub(count, std::memory_order_relaxed);
   assert(before >= count);
+  show(resource_kind(kind), 0 - count);
+}
+
+void DeviceObjects::set_contexts(uint32_t count) {
+  show(ResourceKind::kContext, count - contexts_);
+  contexts_ = count;
 }
 
 CountedObject::~CountedObject() {
@@ -47,13 +55,13 @@ void ContextObjects::give(ObjectKind kind) {
 void ContextObjects::join(DeviceObjects& device) {
   assert(device_ == nullptr);
   device_ = &device;
-  device.contexts++;
+  device.set_contexts(device.contexts() + 1);
 }
 
 DeviceObjects& ContextObjects::leave() {
-  assert(device_ != nullptr && device_->contexts > 0);
+  assert(device_ != nullptr && device_->contexts() > 0);
   DeviceObjects& device = *std::exchange(device_, nullptr);
-  device.contexts--;
+  device.set_contexts(device.contexts() - 1);
   for (size_t i = 0; i < kObjectKinds; ++i) {
     device.give(static_cast<ObjectKind>(i), counts_[i].exchange(0, std::memory_order_relaxed));
   }

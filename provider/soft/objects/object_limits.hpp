@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "provider/member/device_attributes.hpp"
+#include "provider/member/resource_rows.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 
 namespace dapple::soft {
@@ -32,6 +33,17 @@ inline constexpr uint32_t kMaxObjects[kObjectKinds] = {
     (1 << 16) - 1,          // queue pairs: the numbers that a slot has at least
     1 << 20,                // address handles
 };
+// dappled has another list, with contexts.
+constexpr ResourceKind resource_kind(ObjectKind kind) {
+  return static_cast<ResourceKind>(static_cast<size_t>(kind) + 1);
+}
+static_assert(resource_kind(ObjectKind::kPd) == ResourceKind::kPd);
+static_assert(resource_kind(ObjectKind::kRegion) == ResourceKind::kRegion);
+static_assert(resource_kind(ObjectKind::kWindow) == ResourceKind::kWindow);
+static_assert(resource_kind(ObjectKind::kCq) == ResourceKind::kCq);
+static_assert(resource_kind(ObjectKind::kSrq) == ResourceKind::kSrq);
+static_assert(resource_kind(ObjectKind::kQp) == ResourceKind::kQp);
+static_assert(resource_kind(ObjectKind::kAddressHandle) == ResourceKind::kAddressHandle);
 constexpr uint32_t most_objects(ObjectKind kind) {
   return kMaxObjects[static_cast<size_t>(kind)];
 }
@@ -39,18 +51,31 @@ constexpr uint32_t most_objects(ObjectKind kind) {
 // The objects of a device in this process.
 class DeviceObjects {
  public:
-  // `limits` are not beyond kMaxObjects.
-  explicit DeviceObjects(const DeviceAttributes& limits = {});
+  // `limits` are not beyond kMaxObjects. `shown`: the counts that dappled sees, or null.
+  explicit DeviceObjects(const DeviceAttributes& limits = {}, ResourceCounts* shown = nullptr);
+  ~DeviceObjects() {
+    if (shown_ != nullptr) shown_->device.store(0, std::memory_order_relaxed);
+  }
+  DeviceObjects(const DeviceObjects&) = delete;
+  DeviceObjects& operator=(const DeviceObjects&) = delete;
 
   // False at the limit. Threads that take and give at the same time never see it too early or too late.
   bool take(ObjectKind kind);
   void give(ObjectKind kind, uint32_t count);
   uint32_t count(ObjectKind kind) const { return counts_[static_cast<size_t>(kind)].load(std::memory_order_relaxed); }
 
-  uint32_t contexts = 0;  // that have joined; guarded by DaemonWatch::contexts_mutex_
+  // Contexts that have joined. Guarded by DaemonWatch::contexts_mutex_.
+  uint32_t contexts() const { return contexts_; }
+  void set_contexts(uint32_t count);
 
  private:
+  void show(ResourceKind kind, uint32_t difference) {
+    if (shown_ != nullptr) shown_->counts[static_cast<size_t>(kind)].fetch_add(difference, std::memory_order_relaxed);
+  }
+
+  ResourceCounts* const shown_;
   const uint32_t most_[kObjectKinds];
+  uint32_t contexts_ = 0;
   std::atomic<uint32_t> counts_[kObjectKinds] = {};
 };
 

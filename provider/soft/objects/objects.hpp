@@ -24,6 +24,7 @@
 #include "provider/soft/objects/object_limits.hpp"
 #include "provider/soft/objects/qp_held.hpp"
 #include "provider/soft/objects/receive_queue.hpp"
+#include "provider/soft/objects/resource_table.hpp"
 #include "provider/soft/placement/pace.hpp"
 #include "provider/soft/sanitizers/announced_queue.hpp"
 #include "provider/soft/wire/wire.hpp"
@@ -41,6 +42,7 @@ struct Pd {
   uint32_t number = 0;
   Users users{0};
   CountedObject place_in_limit;
+  ShownObject shown;
 };
 
 struct Mr {
@@ -48,6 +50,7 @@ struct Mr {
   Pd* pd = nullptr;
   uint32_t published = 0;  // its ticket in the publication; 0: peers send packets only
   CountedObject place_in_limit;
+  ShownObject shown;
 };
 
 struct Mw {
@@ -77,6 +80,7 @@ struct Cq {
   bool single_threaded = false;
   bool ignores_overrun = false;
   CountedObject place_in_limit;
+  ShownObject shown;
 };
 
 struct Srq {
@@ -88,6 +92,7 @@ struct Srq {
   Users users{0};
   EventCount events;
   CountedObject place_in_limit;
+  ShownObject shown;
 };
 
 // Notes events until the queue pair's lock is released.
@@ -95,10 +100,17 @@ class QpEvents final : public roce::EventSink {
  public:
   void event(roce::QpEvent event, uint32_t) override {
     pending_.fetch_or(1u << static_cast<unsigned>(event), std::memory_order_release);
+    if (shown_ != nullptr && event <= roce::QpEvent::kAccessError) shown_->show_failure(kErrorState);
   }
   // From now on no peer begins to copy for the queue pair, or counts a copy that it has begun.
   void sends_fail() override {
     if (publication_ != nullptr) publication_->withdraw_qp(published_);
+    if (shown_ != nullptr) shown_->show_failure(failed_state_);
+  }
+  // The row that shows the state. Before the queue pair has its engine.
+  void shows_in(ShownObject& shown, uint32_t failed_state) {
+    shown_ = &shown;
+    failed_state_ = failed_state;
   }
   // The queue pair's ticket in the publication; null if it is not published. Under the queue pair's lock.
   void shown_as(Publication* publication, uint32_t ticket) {
@@ -123,6 +135,8 @@ class QpEvents final : public roce::EventSink {
   std::atomic<uint32_t> pending_{0};
   Publication* publication_ = nullptr;
   uint32_t published_ = 0;
+  ShownObject* shown_ = nullptr;
+  uint32_t failed_state_ = 0;
 };
 
 struct ExtendedPost;
@@ -172,6 +186,7 @@ struct Qp {
   std::atomic<uint32_t> multicast_groups{0};
 
   CountedObject place_in_limit;
+  ShownObject shown;
 
   Mutex modifying{LockRank::kModifying};  // calls of ibv_modify_qp() follow each other; taken before the lock
   GidHold source;                         // of `address`; guarded by `modifying`

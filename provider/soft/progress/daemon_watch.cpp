@@ -26,7 +26,10 @@ bool DaemonWatch::add(Context& context) {
   for (Context* other = first_context_; other != nullptr && objects == nullptr; other = other->next) {
     if (other->node_guid == context.node_guid) objects = &other->objects.device();
   }
-  if (objects == nullptr) objects = new (std::nothrow) DeviceObjects(context.attributes());
+  if (objects == nullptr) {
+    objects =
+        new (std::nothrow) DeviceObjects(context.attributes(), context.resources().counts_of(context.device_index));
+  }
   if (objects == nullptr) return false;
   context.objects.join(*objects);
   context.next = first_context_;
@@ -39,7 +42,7 @@ void DaemonWatch::remove(Context& context) {
   for (Context** at = &first_context_; *at != nullptr; at = &(*at)->next) {
     if (*at != &context) continue;
     *at = context.next;
-    if (DeviceObjects& objects = context.objects.leave(); objects.contexts == 0) delete &objects;
+    if (DeviceObjects& objects = context.objects.leave(); objects.contexts() == 0) delete &objects;
     return;
   }
 }

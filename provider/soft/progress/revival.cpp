@@ -43,6 +43,7 @@ Context* make_context(const ContextInit& init) {
   if (error == 0) {
     context->opened(info);
     init.ibv->num_comp_vectors = static_cast<int>(info.attributes.num_comp_vectors);
+    context->shown = context->resources().add(context->row_of(ResourceKind::kContext));
     if (!runtime->daemon_watch().add(*context)) {
       delete context;
       return failed(ENOMEM);
@@ -92,6 +93,8 @@ void free_context(Context* context) {
     // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
     if (context->live_queue_pairs.load() != 0) context->runtime.remove_all(*context);
     // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
+    context->resources().remove_all(context->shown.place());
+    context->shown = {};
     context->runtime.daemon_watch().remove(*context);
     context->pipes.close(context->async_writer);
   } else {

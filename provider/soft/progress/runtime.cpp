@@ -44,6 +44,7 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
       multicast_(*wire_),
       gid_uses_(*slot.gid_uses, ForkGeneration::counter()),
       devices_(*slot.devices),
+      resources_(*slot.resources, ForkGeneration::counter()),
       watch_(std::move(link), wakeup_),
       progress_(qps_, multicast_, *wire_, transports_, *slot.counters, wakeup_),
       background_({progress_, wakeup_, watch_, transports_.links(), *wire_, planned_.outages()}) {

@@ -40,7 +40,7 @@ class Runtime {
   Multicast& multicast() { return multicast_; }
   Transports& transports() { return transports_; }
   DaemonWatch& daemon_watch() { return watch_; }
-  ContextPorts context_ports() { return {watch_.link(), gid_uses_, planned_.outages(), watch_, devices_}; }
+  ContextPorts context_ports() { return {watch_.link(), gid_uses_, resources_, planned_.outages(), watch_, devices_}; }
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
@@ -73,6 +73,7 @@ class Runtime {
   Multicast multicast_;
   GidUses gid_uses_;
   SlotDevices& devices_;
+  ResourceTable resources_;
   Transports transports_;
   Wakeup wakeup_;
   DaemonWatch watch_;

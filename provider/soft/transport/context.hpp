@@ -23,6 +23,7 @@
 #include "provider/soft/objects/gid_uses.hpp"
 #include "provider/soft/objects/object_limits.hpp"
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/objects/resource_table.hpp"
 #include "provider/soft/sanitizers/shown_memory.hpp"
 #include "provider/soft/wire/outages.hpp"
 
@@ -42,6 +43,7 @@ class ChangeWatch {
 struct ContextPorts {
   DaemonLink& link;
   GidUses& gid_uses;
+  ResourceTable& resources;
   const Outages* outages;  // null without a plan of them
   ChangeWatch& watch;
   SlotDevices& devices;  // of the slot
@@ -95,6 +97,18 @@ class Context {
   void raise_port_event(ibv_event_type type);
   // Takes unread asynchronous events of an object back.
   void withdraw(const void* element, EventCount& count);
+
+  // The objects that dappled sees.
+  ResourceTable& resources() const { return ports_.resources; }
+  // A row for an object of this context.
+  ResourceRow row_of(ResourceKind kind) const {
+    ResourceRow row;
+    row.kind = kind;
+    row.device = device_index;
+    row.context = shown.place();
+    return row;
+  }
+  ShownObject shown;  // the context itself
 
   ibv_context* const ibv;
   const uint32_t device_index;

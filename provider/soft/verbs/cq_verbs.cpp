@@ -19,6 +19,12 @@
 namespace dapple::soft::verbs {
 namespace {
 
+ResourceRow row_of(const Cq& cq) {
+  ResourceRow row = cq.context->row_of(ResourceKind::kCq);
+  row.number = static_cast<uint32_t>(cq.abi.cq.cqe);
+  return row;
+}
+
 Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int vector) {
   if (!usable(ibv)) return failed(ENODEV);
   const uint32_t most = context_of(ibv)->attributes().max_cqe;
@@ -38,6 +44,7 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
   cq->context->live_objects.fetch_add(1);
   cq->abi.cq.context = ibv;
   cq->abi.cq.cqe = static_cast<int>(size);
+  cq->shown = cq->context->resources().add(row_of(*cq));
   return cq;
 }
 
@@ -89,8 +96,11 @@ int resize_cq(ibv_cq* ibv, int cqe) {
   if (cqe <= 0 || static_cast<uint32_t>(cqe) > limits.max_cqe) return EINVAL;
   const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), limits.max_cqe);
   const int error = ours<Cq>(ibv)->queue.resize(size);
-  if (error == 0) ibv->cqe = static_cast<int>(size);
-  return error;
+  if (error != 0) return error;
+  ibv->cqe = static_cast<int>(size);
+  Cq* cq = ours<Cq>(ibv);
+  cq->shown.show(row_of(*cq));
+  return 0;
 }
 
 template <bool kSanitized>

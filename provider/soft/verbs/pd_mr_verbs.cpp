@@ -55,6 +55,14 @@ RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova
   };
 }
 
+ResourceRow row_of(const Mr& mr, size_t length) {
+  ResourceRow row = context_of(mr.abi.mr.context)->row_of(ResourceKind::kRegion);
+  row.pd = mr.pd->shown.place();
+  row.number = mr.abi.mr.lkey;
+  row.length = length;
+  return row;
+}
+
 // Lets peers on this host reach the region without this process' help: by the rights that they have, and for the bytes
 // of Sends. A region whose iova is not its address may be the shadow of an emulated device, so packets serve it.
 void publish(Mr& mr, const RegionConfig& config) {
@@ -106,6 +114,7 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   leave(mr->pd->users);
   mr->pd = pd;
   mr->abi.access = static_cast<int>(rights);
+  mr->shown.show(row_of(*mr, length));
   return 0;
 }
 
@@ -120,6 +129,7 @@ ibv_pd* alloc_pd(ibv_context* ibv) {
   pd->number = context_of(ibv)->next_domain.fetch_add(1);
   pd->ibv.context = ibv;
   pd->ibv.handle = pd->number;
+  pd->shown = context_of(ibv)->resources().add(context_of(ibv)->row_of(ResourceKind::kPd));
   context_of(ibv)->live_objects.fetch_add(1);
   return &pd->ibv;
 }
@@ -162,6 +172,7 @@ ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int acc
   shown.lkey = key;
   shown.rkey = key;
   publish(*mr, config);
+  mr->shown = context_of(ibv->context)->resources().add(row_of(*mr, length));
   return &shown;
 }
 

@@ -17,6 +17,7 @@
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/transport/qp_publication.hpp"
+#include "provider/soft/transport/shown_qp.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -133,6 +134,7 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   qp.transport.path.source_qpn = qp.qpn;
   qp.transport.path.destination_qpn = qp.engine->attributes().destination_qpn;
   if (reset) start_again(qp);
+  qp.shown.show(row_of(qp));
   return true;
 }
 

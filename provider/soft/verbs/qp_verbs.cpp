@@ -23,6 +23,7 @@
 #include "provider/soft/trace/traced_completions.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
+#include "provider/soft/transport/shown_qp.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -103,6 +104,7 @@ int equip(Qp& qp) {
   if (sent != nullptr && received != nullptr) {
     roce::Memory* memory = &qp.context->seen_memory();
     roce::EventSink* events = &qp.events;
+    qp.events.shows_in(qp.shown, qp.init.qp_type == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE);
     if (check::Checker* checker = check::Checker::get(); checker != nullptr) {
       qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received, *events);
       memory = &qp.checked->memory;
@@ -143,6 +145,8 @@ void publish(Qp& qp, ibv_pd* pd) {
   qp.send_cq->users.fetch_add(1);
   qp.recv_cq->users.fetch_add(1);
   if (qp.srq != nullptr) qp.srq->users.fetch_add(1);
+  const BiasedLock lock(qp.mutex);
+  qp.shown = qp.context->resources().add(row_of(qp));
 }
 
 ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send_operations) {

@@ -45,6 +45,9 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   srq->abi.srq.context = ibv->context;
   srq->abi.srq.pd = ibv;
   srq->abi.srq_type = IBV_SRQT_BASIC;
+  ResourceRow row = srq->context->row_of(ResourceKind::kSrq);
+  row.pd = srq->pd->shown.place();
+  srq->shown = srq->context->resources().add(row);
   return &srq->abi.srq;
 }
 

@@ -19,13 +19,24 @@
 enum { FIRST_DEVICE = 0x7FFF0000, NEVER = 0x7FFF0999 };
 
 /* The attributes that a request has. */
-enum { OURS = 1, MISSING = 2, FOREIGN = 4, PORT = 8, WRONG_PORT = 16, UVERBS = 32, RDMA_CM = 64, UMAD = 128 };
+enum {
+  OURS = 1,
+  MISSING = 2,
+  FOREIGN = 4,
+  PORT = 8,
+  WRONG_PORT = 16,
+  UVERBS = 32,
+  RDMA_CM = 64,
+  UMAD = 128,
+  LQPN = 256
+};
 
 enum outcome {
   REPLY,   /* one message, and an acknowledgement if asked for */
   REFUSED, /* an error, whether an acknowledgement is asked for or not */
   ADMIN,   /* EPERM without CAP_NET_ADMIN, and EOPNOTSUPP with it */
   LIST,    /* messages and the end of the list */
+  EMPTY,   /* the end of the list: this program has no resources, and it runs alone */
   BAD_LIST /* the end of the list, with an error */
 };
 
@@ -67,18 +78,25 @@ static const struct row {
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET_RAW, NLM_F_DUMP, OURS, ADMIN, 0, 0, 0},
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CQ_GET_RAW, 0, OURS, ADMIN, 0, 0, 0},
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_MR_GET_RAW, 0, OURS, ADMIN, 0, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET, 0, OURS, REFUSED, EOPNOTSUPP, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET, NLM_F_DUMP, 0, REFUSED, EOPNOTSUPP, 0, 1},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, OURS, REFUSED, EOPNOTSUPP, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET, 0, OURS, REPLY, 0, RDMA_NLDEV_CMD_RES_GET, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET, NLM_F_DUMP, 0, LIST, 0, RDMA_NLDEV_CMD_RES_GET, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, OURS, EMPTY, 0, 0, 0},
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, MISSING, BAD_LIST, EINVAL, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CM_ID_GET, NLM_F_DUMP, OURS, REFUSED, EOPNOTSUPP, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CQ_GET, NLM_F_DUMP, OURS, REFUSED, EOPNOTSUPP, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_MR_GET, NLM_F_DUMP, OURS, REFUSED, EOPNOTSUPP, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_PD_GET, NLM_F_DUMP, OURS, REFUSED, EOPNOTSUPP, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, OURS | PORT, EMPTY, 0, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, OURS | WRONG_PORT, BAD_LIST, EINVAL, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, 0, OURS | PORT, REFUSED, EINVAL, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, 0, OURS | PORT | LQPN, REFUSED, ENOENT, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET, 0, OURS | LQPN, REFUSED, EINVAL, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CM_ID_GET, NLM_F_DUMP, OURS, EMPTY, 0, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CQ_GET, NLM_F_DUMP, OURS, EMPTY, 0, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_MR_GET, NLM_F_DUMP, OURS, EMPTY, 0, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_PD_GET, NLM_F_DUMP, OURS, EMPTY, 0, 0, 0},
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_PD_GET, NLM_F_DUMP, FOREIGN, BAD_LIST, EINVAL, 0, 1},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CTX_GET, NLM_F_DUMP, OURS, REFUSED, EOPNOTSUPP, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_SRQ_GET, NLM_F_DUMP, OURS, REFUSED, EOPNOTSUPP, 0, 0},
-    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_STAT_GET, 0, OURS | PORT, REFUSED, EOPNOTSUPP, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CTX_GET, NLM_F_DUMP, OURS, EMPTY, 0, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_SRQ_GET, NLM_F_DUMP, OURS, EMPTY, 0, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_STAT_GET, 0, OURS | PORT, REPLY, 0, RDMA_NLDEV_CMD_STAT_GET, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_STAT_GET, 0, OURS, REFUSED, EINVAL, 0, 0},
+    {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_STAT_GET, NLM_F_DUMP, OURS, BAD_LIST, EINVAL, 0, 0},
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_STAT_GET, NLM_F_DUMP, 0, BAD_LIST, EINVAL, 0, 1},
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_STAT_GET_STATUS, 0, OURS | PORT, REFUSED, EOPNOTSUPP, 0, 0},
     {RDMA_NL_NLDEV, RDMA_NLDEV_CMD_UNSPEC, 0, 0, REFUSED, EINVAL, 0, 0},
@@ -122,6 +140,7 @@ static struct request make(unsigned client, unsigned operation, unsigned flags, 
   if (attributes & WRONG_PORT) put(&request, RDMA_NLDEV_ATTR_PORT_INDEX, &two, 4);
   if (attributes & UVERBS) put(&request, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs", 7);
   if (attributes & RDMA_CM) put(&request, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "rdma_cm", 8);
+  if (attributes & LQPN) put(&request, RDMA_NLDEV_ATTR_RES_LQPN, &missing, 4);
   if (attributes & UMAD) put(&request, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "umad", 5);
   return request;
 }
@@ -170,7 +189,7 @@ static int is_refused(const struct request* request, int with) {
          memcmp(&error->msg, request, request->header.nlmsg_len) == 0;
 }
 
-static int is_listed(const struct request* request, unsigned reply, int with) {
+static int is_listed(const struct request* request, unsigned reply, int with, int empty) {
   int listed = 0;
   const struct nlmsghdr* message = next();
   for (; message != NULL && message->nlmsg_type == RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, reply); message = next()) {
@@ -180,7 +199,7 @@ static int is_listed(const struct request* request, unsigned reply, int with) {
   if (message == NULL || message->nlmsg_type != NLMSG_DONE || message->nlmsg_seq != request->header.nlmsg_seq) return 0;
   int code;
   memcpy(&code, message + 1, sizeof code);
-  return code == -with && (listed > 0) == (with == 0);
+  return code == -with && (listed > 0) == (with == 0 && !empty);
 }
 
 static int may_administer(void) {
@@ -202,9 +221,11 @@ static int is_right(const struct row* row, const struct request* request, int ac
     case ADMIN:
       return is_refused(request, may_administer() ? EOPNOTSUPP : EPERM);
     case LIST:
-      return is_listed(request, row->reply, 0);
+      return is_listed(request, row->reply, 0, 0);
+    case EMPTY:
+      return is_listed(request, 0xFFFF, 0, 1);
     default:
-      return is_listed(request, 0xFFFF, row->error);
+      return is_listed(request, 0xFFFF, row->error, 0);
   }
 }
 
@@ -244,6 +265,7 @@ static void check_batches(void) {
                                        make(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP, OURS),
                                        make(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET, 0, OURS | PORT)};
     const struct row reply = {.outcome = REPLY, .reply = RDMA_NLDEV_CMD_GET};
+    const struct row counts = {.outcome = REPLY, .reply = RDMA_NLDEV_CMD_RES_GET};
     const int size = joined(together, 4, requests);
     struct iovec pieces[] = {{together, 30}, {together + 30, size - 30}};
     const struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
@@ -251,8 +273,8 @@ static void check_batches(void) {
            : way == 1 ? sendmsg(netlink, &message, 0)
                       : sendto(netlink, together, size, 0, NULL, 0)) == size);
     CHECK(is_right(&reply, &requests[0], 1));
-    CHECK(is_refused(&requests[1], EOPNOTSUPP));
-    CHECK(is_listed(&requests[2], RDMA_NLDEV_CMD_PORT_GET, 0));
+    CHECK(is_right(&counts, &requests[1], 0));
+    CHECK(is_listed(&requests[2], RDMA_NLDEV_CMD_PORT_GET, 0, 0));
     CHECK(is_right(&reply, &requests[3], 0));
     CHECK(is_silent());
   }
@@ -299,7 +321,7 @@ static void check_odd_messages(void) {
   /* A program may want only the header of a refused request, as of one that is longer than an answer. */
   const int on = 1;
   CHECK(setsockopt(netlink, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on) == 0);
-  request = make(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET, 0, OURS);
+  request = make(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_STAT_GET_STATUS, 0, OURS | PORT);
   CHECK(send(netlink, &request, request.header.nlmsg_len, 0) == (ssize_t)request.header.nlmsg_len);
   const struct nlmsghdr* message = next();
   CHECK(error_of(message) != NULL && error_of(message)->error == -EOPNOTSUPP);

@@ -42,6 +42,7 @@ bool DaemonLink::slot(Slot& slot, Problem&) {
   slot.devices = &pages->devices;
   slot.transports = &pages->transports;
   slot.gid_uses = &pages->gid_uses;
+  slot.resources = &pages->resources;
   return true;
 }
 

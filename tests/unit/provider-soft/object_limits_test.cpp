@@ -69,11 +69,11 @@ void contexts__of_one_device__share_the_limit(void**) {
   assert_false(static_cast<bool>(one.take(kKind)));
   assert_false(static_cast<bool>(other.take(kKind)));
   // A context that ends takes along what the program has left in it.
-  assert_int_equal(other.leave().contexts, 1);
+  assert_int_equal(other.leave().contexts(), 1);
   assert_int_equal(device.count(kKind), most_objects(kKind) / 2);
   for (CountedObject& object : objects) object = CountedObject();
   assert_int_equal(device.count(kKind), 0);
-  assert_int_equal(one.leave().contexts, 0);
+  assert_int_equal(one.leave().contexts(), 0);
 }
 
 struct Race {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/transport/shown_qp.hpp"
+
+#include "provider/soft/transport/context.hpp"
+
+namespace dapple::soft {
+
+ResourceRow row_of(const Qp& qp) {
+  const roce::QpAttributes now = qp.engine->attributes();
+  ResourceRow row = qp.context->row_of(ResourceKind::kQp);
+  row.type = static_cast<uint8_t>(qp.init.qp_type);
+  row.port = qp.port;
+  row.number = qp.qpn;
+  row.pd = qp.pd->shown.place();
+  row.send_cq = qp.send_cq->shown.place();
+  row.receive_cq = qp.recv_cq->shown.place();
+  row.srq = qp.srq == nullptr ? 0 : qp.srq->shown.place();
+  row.remote_qpn = now.destination_qpn;
+  row.receive_psn = now.receive_psn;
+  row.send_psn = now.send_psn;
+  row.state = static_cast<uint32_t>(qp.engine->state());
+  return row;
+}
+
+}  // namespace dapple::soft
