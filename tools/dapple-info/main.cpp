@@ -18,6 +18,7 @@
 #include "tools/dapple-info/soft.hpp"
 #include "tools/dapple-info/tree.hpp"
 #include "tools/report/command_line.hpp"
+#include "tools/report/out_of_memory.hpp"
 
 namespace {
 
@@ -139,6 +140,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dapple::end_when_out_of_memory(dapple::kBadUsage);
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

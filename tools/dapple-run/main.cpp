@@ -22,6 +22,7 @@
 #include "tools/dapple-run/options.hpp"
 #include "tools/dapple-run/program.hpp"
 #include "tools/dapple-run/shell.hpp"
+#include "tools/report/out_of_memory.hpp"
 
 namespace dapple::run {
 namespace {
@@ -69,6 +70,7 @@ void show_device_files(const Options& options, const Program& program) {
 }
 
 int main(char** arguments) {
+  end_when_out_of_memory(kCannotRun);
   const Options options = parse(arguments + 1);
   Libraries libraries = find_libraries();
   if (options.print_environment) {

@@ -17,6 +17,7 @@
 #include "tools/perf/results.hpp"
 #include "tools/perf/workload.hpp"
 #include "tools/report/command_line.hpp"
+#include "tools/report/out_of_memory.hpp"
 
 namespace dapple::perf {
 namespace {
@@ -252,6 +253,7 @@ int run(Kind kind, int argc, char** argv) {
 }  // namespace
 
 int run_program(Kind kind, int argc, char** argv) {
+  end_when_out_of_memory(kFailed);
   try {
     return run(kind, argc, argv);
   } catch (const std::exception& error) {
