@@ -242,7 +242,8 @@ bool RingWriter::wait_for_room() {
   memory_.control().waiting.store(1, std::memory_order_relaxed);
   // RingReader::release() has the counterpart.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return written_ - memory_.control().read.load(std::memory_order_acquire) > kRingBytes - kMaxNeeded;
+  // The look decides only about waiting. The load before the next write is the one that acquires.
+  return written_ - memory_.control().read.load(std::memory_order_relaxed) > kRingBytes - kMaxNeeded;
 }
 
 RingReader::Next RingReader::next(RingPacket& packet) {
