@@ -12,6 +12,18 @@ unsigned rank_of(char character) {
   return character == '/' ? 0 : static_cast<unsigned char>(character);
 }
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+const Node* find_in(const std::vector<Node>& nodes, std::string_view path) {
+  const auto found = std::lower_bound(nodes.begin(), nodes.end(), path, [](const Node& node, std::string_view wanted) {
+    return path_before(node.path, wanted);
+  });
+  return found != nodes.end() && found->path == path ? &*found : nullptr;
+}
+
 }  // namespace
 
 bool path_before(std::string_view a, std::string_view b) {
@@ -27,6 +39,34 @@ std::string way_up(std::string_view path) {
   std::string up;
   for (const char character : path) up += character == '/' ? "../" : "";
   return up;
+}
+
+const Node* find_through_links(const std::vector<Node>& nodes, std::string_view path) {
+  std::string left(path), place;
+  for (int links = 0; !left.empty();) {
+    if (left.front() == '/') return nullptr;
+    const Node* node = place.empty() ? nullptr : find_in(nodes, place);
+    if (node == nullptr && !place.empty()) return nullptr;
+    if (node != nullptr && node->kind == NodeKind::kLink) {
+      // Its target counts from the folder that has the link.
+      if (++links > kMostLinks) return nullptr;
+      left = node->text + '/' + left;
+      place = folder_of(place);
+      continue;
+    }
+    if (node != nullptr && node->kind != NodeKind::kFolder) return nullptr;
+    const size_t end = std::min(left.find('/'), left.size());
+    const std::string name = left.substr(0, end);
+    left.erase(0, std::min(left.find_first_not_of('/', end), left.size()));
+    assert(!name.empty());
+    if (name == "..") {
+      if (place.empty()) return nullptr;
+      place = folder_of(place);
+    } else if (name != ".") {
+      place += (place.empty() ? "" : "/") + name;
+    }
+  }
+  return find_in(nodes, place);
 }
 
 void Tree::add(std::string_view path, NodeKind kind, std::string_view text) {
@@ -75,10 +115,7 @@ const std::vector<Node>& Tree::nodes() {
 
 const Node* Tree::find(std::string_view path) {
   sort();
-  const auto found =
-      std::lower_bound(nodes_.begin(), nodes_.end(), path,
-                       [](const Node& node, std::string_view wanted) { return path_before(node.path, wanted); });
-  return found != nodes_.end() && found->path == path ? &*found : nullptr;
+  return find_in(nodes_, path);
 }
 
 }  // namespace dapple::face

@@ -33,6 +33,12 @@ bool is_inside(std::string_view path, std::string_view folder);
 // As many "../" as lead from a folder at `path` to the first folder of the path.
 std::string way_up(std::string_view path);
 
+// Of nodes in the order of Tree::nodes(): the one at `path`, which may lead through links and "..". Null if none is
+// there, if the path leads out of the nodes' folder, or if it follows more than kMostLinks links. The node itself may
+// be a link.
+inline constexpr int kMostLinks = 40;
+const Node* find_through_links(const std::vector<Node>& nodes, std::string_view path);
+
 // Confined to a thread.
 class Tree {
  public:

@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cassert>
@@ -70,13 +68,9 @@ int ViewTree::write_counters(const std::vector<face::ShownDevice>& devices) {
 }
 
 bool ViewTree::is_unreadable(const char* path) const {
-  // Links in the folder lead to other entries of it, and the path is a program's.
-  open_how how = {};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const soft::OwnedFd entry(static_cast<int>(syscall(SYS_openat2, folder_.fd(), path, &how, sizeof how)));
-  struct stat status;
-  return entry && fstat(entry.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+  assert(exists());
+  const face::Node* entry = face::find_through_links(writer_->present(), path);
+  return entry != nullptr && entry->kind == face::NodeKind::kEmpty;
 }
 
 }  // namespace dapple::dappled

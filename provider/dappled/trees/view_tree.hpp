@@ -22,7 +22,8 @@ class ViewTree {
   bool bring_up_to_date(const std::vector<face::ShownDevice>& devices, soft::Problem& problem);
   // Writes the counters of a folder that is there. 0 or an errno; ESTALE if somebody has taken it away.
   int write_counters(const std::vector<face::ShownDevice>& devices);
-  // Tells whether the kernel's read() of the entry fails with EINVAL. `path` may lead through links in the folder.
+  // Of a folder that is there: tells whether the kernel's read() of the entry fails with EINVAL. `path` may lead
+  // through links in the folder.
   bool is_unreadable(const char* path) const;
 
   bool exists() const { return writer_ != nullptr; }

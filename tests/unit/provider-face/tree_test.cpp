@@ -48,6 +48,37 @@ void add__same_path_again__last_one_counts(void**) {
   assert_true(tree.find("x/b")->kind == NodeKind::kEmpty);
 }
 
+void find_through_links__links__lead_to_the_node(void**) {
+  Tree tree;
+  tree.add_link("class/x", "../devices/x");
+  tree.add_empty("devices/x/types/1");
+  tree.add_link("devices/x/device", "../x");
+  tree.add_link("devices/y", ".");
+  const auto& nodes = tree.nodes();
+  const Node* entry = tree.find("devices/x/types/1");
+  for (const char* path : {"devices/x/types/1", "class/x/types/1", "class/x/device/device//types/./1",
+                           "class/../devices/x/types/1", "devices/y/y/x/types/1", "class/x/../x/types/1"}) {
+    assert_ptr_equal(find_through_links(nodes, path), entry);
+  }
+  assert_ptr_equal(find_through_links(nodes, "class/x"), tree.find("class/x"));
+  assert_ptr_equal(find_through_links(nodes, "class/x/../"), tree.find("devices"));
+}
+
+void find_through_links__ways_out__find_nothing(void**) {
+  Tree tree;
+  tree.add_link("out", "../../etc");
+  tree.add_link("whole", "/a");
+  tree.add_link("round", "round");
+  tree.add_link("lost", "absent");
+  tree.add_file("a", "text\n");
+  const auto& nodes = tree.nodes();
+  for (const char* path : {"", "/", ".", "..", "/a", "a/b", "a/..", "out/passwd", "whole/b", "round/b", "lost/b",
+                           "absent", "absent/../a", "../a"}) {
+    assert_null(find_through_links(nodes, path));
+  }
+  assert_ptr_equal(find_through_links(nodes, "./a"), tree.find("a"));
+}
+
 }  // namespace
 
 int main() {
@@ -56,6 +87,8 @@ int main() {
       cmocka_unit_test(way_up__path__leads_to_its_first_folder),
       cmocka_unit_test(add__deep_path__brings_its_folders),
       cmocka_unit_test(add__same_path_again__last_one_counts),
+      cmocka_unit_test(find_through_links__links__lead_to_the_node),
+      cmocka_unit_test(find_through_links__ways_out__find_nothing),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
