@@ -130,7 +130,7 @@ void add_uverbs(Tree& tree, const ShownDevice& device) {
     tree.add_link(folder + "/device", "../../../" + function_name(*device.attributes));
   add_power(tree, folder);
   tree.add_link(std::string(kVerbsClass) + '/' + name, "../../" + folder.substr(strlen("sys/")));
-  tree.add_link("dev/infiniband/" + name, "/dev/null");
+  tree.add_device("dev/infiniband/" + name);
 }
 
 void add_device(Tree& tree, const ShownDevice& device) {
@@ -159,7 +159,7 @@ Tree tree_of(const std::vector<ShownDevice>& devices, const std::vector<KernelEn
   tree.add_folder(kClass);
   tree.add_file(std::string(kVerbsClass) + "/abi_version", kVerbsAbi);
   tree.add_file("sys/class/infiniband_mad/abi_version", kMadAbi);
-  tree.add_link("dev/infiniband/rdma_cm", "/dev/null");
+  tree.add_device("dev/infiniband/rdma_cm");
   for (const ShownDevice& device : devices) add_device(tree, device);
   return tree;
 }

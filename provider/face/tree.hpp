@@ -15,7 +15,8 @@ enum class NodeKind : uint8_t {
   kFolder,
   kFile,
   kLink,
-  kEmpty,  // an entry whose read() fails with EINVAL in the kernel's tree
+  kEmpty,   // an entry whose read() fails with EINVAL in the kernel's tree
+  kDevice,  // a character device that nobody can open
 };
 
 struct Node {
@@ -47,6 +48,7 @@ class Tree {
   void add_file(std::string_view path, std::string_view text) { add(path, NodeKind::kFile, text); }
   void add_link(std::string_view path, std::string_view target) { add(path, NodeKind::kLink, target); }
   void add_empty(std::string_view path) { add(path, NodeKind::kEmpty, {}); }
+  void add_device(std::string_view path) { add(path, NodeKind::kDevice, {}); }
 
   // In the order of path_before(), without doubles.
   const std::vector<Node>& nodes();
