@@ -8,7 +8,7 @@
 
 namespace dapple::face {
 
-// What a device has counted, whichever transport its packets took.
+// The counts of a device, for all transports together.
 struct DeviceCounts {
   uint64_t sent_packets = 0;
   uint64_t sent_bytes = 0;

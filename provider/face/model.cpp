@@ -47,7 +47,7 @@ void add_power(Tree& tree, const std::string& folder) {
   tree.add_file(folder + "/power/runtime_status", "unsupported\n");
 }
 
-// How an entry appears whose read() fails: null as an empty file, else as a link.
+// Adds an entry whose read() fails: an empty file if `target` is null, else a link.
 void add_unreadable(Tree& tree, const std::string& path, const char* target) {
   if (target == nullptr) {
     tree.add_empty(path);
@@ -82,7 +82,7 @@ void add_counters(Tree& tree, const std::string& folder, const ShownDevice& devi
   }
 }
 
-// What has no links to other folders.
+// Adds the entries that are no links to other folders.
 void add_device_files(Tree& tree, const std::string& folder, const ShownDevice& device, const char* unreadable) {
   const soft::DeviceInfo& info = *device.info;
   const soft::DeviceAttributes& attributes = *device.attributes;

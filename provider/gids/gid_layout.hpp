@@ -23,7 +23,8 @@ class GidLayout {
   // `rows`: the plan's rows of this device. `device` has dappled's own table before the call. `free` has a bit for each
   // entry of that table that is empty and that nobody uses.
   void show(std::span<const PlanRow> rows, uint64_t free, soft::DeviceInfo& device);
-  // What the last dappled showed, with the present table of this one. Ignored if it is not newer than the last one.
+  // Takes over the table that the last dappled showed, with the present table of this one. Ignores a table that is not
+  // newer than the last one.
   void restore(const soft::AnnounceGidsRequest& known, const soft::DeviceInfo& device);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What each device of a process has counted, in memory that the process shares with dappled. The counts of a killed
+// The counts of each device of a process, in memory that the process shares with dappled. The counts of a killed
 // program stay, and the slot's next owner adds to them.
 #pragma once
 

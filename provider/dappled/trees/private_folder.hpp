@@ -11,7 +11,7 @@
 
 namespace dapple::dappled {
 
-// Where such folders can be: names of folders, the best first, and the number of names.
+// The places for such folders: names of folders, the best first, and the number of names.
 struct Places {
   static constexpr int kMost = 4;
   std::string names[kMost];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the system itself has in the places that a tree shows.
+// The entries that the system itself has in the places that a tree shows.
 #pragma once
 
 #include <vector>

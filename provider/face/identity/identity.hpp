@@ -49,7 +49,8 @@ inline constexpr size_t kMaxProfile = 65536;
 // `problem` has one line.
 bool read_identity(std::string_view spec, ProfileSource& source, Identity& identity, soft::Problem& problem);
 
-// What a program with this identity is told of a device. The device keeps its index, GUID, netdev and GIDs.
+// Replaces the device's values by those that a program with this identity sees. The device keeps its index, GUID,
+// netdev and GIDs.
 void apply(const Identity& identity, soft::DeviceInfo& device);
 
 }  // namespace dapple::face

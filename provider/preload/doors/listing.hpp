@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which libibverbs lists devices. It does so over a netlink socket, before it looks for drivers.
+// Finds the libibverbs that lists devices. A libibverbs does so over a netlink socket, before it looks for drivers.
 #pragma once
 
 namespace dapple::doors {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which file a path of the program means: one of the kernel's doors, a file of the tree, or the kernel's.
+// Finds the file that a path of the program means: one of the kernel's doors, a file of the tree, or the kernel's.
 #pragma once
 
 #include <errno.h>
