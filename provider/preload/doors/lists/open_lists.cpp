@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The functions that list a folder.
+// The functions that open a folder to list it.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "provider/preload/doors/paths/driver_folder.hpp"
+#include "provider/preload/doors/lists/driver_folder.hpp"
 #include "provider/preload/doors/paths/libc_names.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
 #include "provider/preload/doors/real.hpp"
