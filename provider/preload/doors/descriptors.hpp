@@ -16,8 +16,9 @@
 
 namespace dapple::doors {
 
-// kTreeFile, kEmptyEntry: an open file of the rendered tree, and one whose read() fails with EINVAL.
-enum class Kind : uint8_t { kNetlink, kUverbs, kChannel, kRdmaCm, kTreeFile, kEmptyEntry, kHidden };
+// kTreeFile, kEmptyEntry: an open file of the rendered tree, and one whose read() fails with EINVAL. kSharedFolder: a
+// folder of the kernel that has entries in the tree.
+enum class Kind : uint8_t { kNetlink, kUverbs, kChannel, kRdmaCm, kTreeFile, kEmptyEntry, kSharedFolder, kHidden };
 
 inline constexpr int kMaxDescriptor = 65536;
 
@@ -25,6 +26,7 @@ struct Door {
   Kind kind;
   uint32_t device = 0;  // kUverbs: DeviceInfo::index
   // Hidden descriptors, closed with the door's last copy. kChannel: the other end. kRdmaCm: dappled's end, the journal.
+  // kSharedFolder: the tree's folder, once its list is read.
   int attached[2] = {-1, -1};
   soft::CmChannelName channel = {};  // kRdmaCm
   soft::CmFront* front = nullptr;    // kRdmaCm: mapped as long as the door has users, kFrontSize bytes

@@ -5,11 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "provider/preload/doors/lists/driver_folder.hpp"
 #include "provider/preload/doors/paths/libc_names.hpp"
+#include "provider/preload/doors/paths/shared_folder.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
@@ -26,6 +28,11 @@ namespace {
 
 static_assert(sizeof(dirent) == sizeof(dirent64) && sizeof(glob_t) == sizeof(glob64_t));
 
+DIR* noted(DIR* folder, const char* path) {
+  if (folder != nullptr) note_shared_folder(dirfd(folder), path);
+  return folder;
+}
+
 DIR* open_folder(const Place& place) {
   const int fd = open_place(place, O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return nullptr;
@@ -37,11 +44,65 @@ DIR* open_folder(const Place& place) {
 using Filter = int (*)(const dirent*);
 using Order = int (*)(const dirent**, const dirent**);
 
+// The C library's own functions do not see the entries of a shared folder that the tree adds.
+int list_stream(DIR* stream, dirent*** names, Filter filter, Order order) {
+  dirent** list = nullptr;
+  size_t count = 0, room = 0;
+  const int before = errno;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(stream);
+    if (entry == nullptr) break;
+    if (filter != nullptr && filter(entry) == 0) continue;
+    if (count == room) {
+      void* const larger = realloc(list, (room = 2 * room + 16) * sizeof *list);
+      if (larger == nullptr) break;
+      list = static_cast<dirent**>(larger);
+    }
+    void* const copy = malloc(entry->d_reclen);
+    if (copy == nullptr) break;
+    list[count++] = static_cast<dirent*>(memcpy(copy, entry, entry->d_reclen));
+  }
+  // Of readdir(), or ENOMEM.
+  if (const int error = errno; error != 0) {
+    while (count > 0) free(list[--count]);
+    free(list);
+    errno = error;
+    return -1;
+  }
+  errno = before;
+  if (order != nullptr && count > 0) {
+    const auto compare = [](const void* left, const void* right, void* how) {
+      return (*static_cast<Order*>(how))(static_cast<const dirent**>(const_cast<void*>(left)),
+                                         static_cast<const dirent**>(const_cast<void*>(right)));
+    };
+    qsort_r(list, count, sizeof *list, compare, &order);
+  }
+  *names = list;
+  return static_cast<int>(count);
+}
+
+// A folder of the kernel, as scandirat().
+int list_shared(int folder, const char* path, dirent*** names, Filter filter, Order order) {
+  const int fd = real.openat(folder, path, O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const stream = fd < 0 ? nullptr : noted(fdopendir(fd), path);
+  if (stream == nullptr) {
+    if (fd >= 0) real.close(fd);
+    return -1;
+  }
+  const int count = list_stream(stream, names, filter, order);
+  const int error = errno;
+  closedir(stream);
+  errno = error;
+  return count;
+}
+
 // As scandirat().
 template <class Kernel>
 int list(int folder, const char* path, dirent*** names, Filter filter, Order order, Kernel kernel) {
   return call_by_path(folder, path, true, kernel, [&](const Place& place) {
     if (place.where == Place::Where::kKernel) {
+      if (may_be_shared(place.walked.path)) return list_shared(AT_FDCWD, place.walked.path, names, filter, order);
       return NEXT(scandirat)(AT_FDCWD, place.walked.path, names, filter, order);
     }
     const int fd = open_place(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -76,16 +137,22 @@ int glob_in_tree(const char* pattern, int flags, int (*error)(const char*, int),
 
 DAPPLE_WRAPPER(opendir, DIR* wrapped_opendir(const char* path)) {
   DIR* const folder = call_by_path(
-      AT_FDCWD, path, true, [&] { return real.opendir(path); }, open_folder);
+      AT_FDCWD, path, true, [&] { return noted(real.opendir(path), path); }, open_folder);
   return folder != nullptr || errno != ENOENT ? folder : driver_folder(path);
 }
 
 DAPPLE_WRAPPER(scandir, int wrapped_scandir(const char* path, dirent*** names, Filter filter, Order order)) {
-  return list(AT_FDCWD, path, names, filter, order, [&] { return NEXT(scandir)(path, names, filter, order); });
+  return list(AT_FDCWD, path, names, filter, order, [&] {
+    return may_be_shared(path) ? list_shared(AT_FDCWD, path, names, filter, order)
+                               : NEXT(scandir)(path, names, filter, order);
+  });
 }
 DAPPLE_WRAPPER(scandirat,
                int wrapped_scandirat(int folder, const char* path, dirent*** names, Filter filter, Order order)) {
-  return list(folder, path, names, filter, order, [&] { return NEXT(scandirat)(folder, path, names, filter, order); });
+  return list(folder, path, names, filter, order, [&] {
+    return may_be_shared(path) ? list_shared(folder, path, names, filter, order)
+                               : NEXT(scandirat)(folder, path, names, filter, order);
+  });
 }
 DAPPLE_WRAPPER_ALIAS(scandir64, scandir,
                      int wrapped_scandir64(const char* path, dirent*** names, Filter filter, Order order));

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "provider/preload/doors/paths/libc_names.hpp"
+#include "provider/preload/doors/paths/shared_folder.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
@@ -44,13 +45,15 @@ void need_no_mode(int flags) {
 int open_with_mode(const char* path, int flags, mode_t mode) {
   int fd;
   if (maybe_ours(path) && open_ours(path, flags, fd)) return fd;
-  return open_by_path(AT_FDCWD, path, flags, mode, [&] { return real.open(path, flags, mode); });
+  return open_by_path(AT_FDCWD, path, flags, mode,
+                      [&] { return opened_folder(real.open(path, flags, mode), path, flags); });
 }
 
 int openat_with_mode(int folder, const char* path, int flags, mode_t mode) {
   int fd;
   if (maybe_ours(path) && open_ours(path, flags, fd)) return fd;
-  return open_by_path(folder, path, flags, mode, [&] { return real.openat(folder, path, flags, mode); });
+  return open_by_path(folder, path, flags, mode,
+                      [&] { return opened_folder(real.openat(folder, path, flags, mode), path, flags); });
 }
 
 // The flags of fopen().

@@ -71,6 +71,12 @@ inline bool may_lead_to_tree(int folder, const char* path) {
 // in a tree, of this dappled or of a dead one.
 bool shown_path_of(int folder, char (&path)[kPathSize]);
 
+// The path may name an entry that only the tree has, in a folder that the kernel has, too. With a chosen identity such
+// an entry may have any name.
+inline bool may_name_entry(const char* path) {
+  return strstr(path, "infiniband") != nullptr || (path[0] != '/' && provider::settings().as != nullptr);
+}
+
 // The second test, after the kernel has found no such file: links, and names such as "x/../sys", lead into the tree.
 // Keeps errno.
 bool leads_to_tree_after_all(int folder, const char* path);

@@ -9,6 +9,7 @@
 #include <cassert>
 
 #include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/paths/shared_folder.hpp"
 #include "provider/preload/doors/real.hpp"
 
 namespace dapple::doors {
@@ -59,7 +60,7 @@ int open_place(const Place& place, int flags, mode_t mode) {
     case Place::Where::kTree:
       return open_in_tree(place, flags);
     case Place::Where::kKernel:
-      return real.open(place.walked.path, flags, mode);
+      return opened_folder(real.open(place.walked.path, flags, mode), place.walked.path, flags);
     default:
       return -1;
   }
