@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "provider/member/owned_fd.hpp"
@@ -16,8 +18,12 @@
 namespace dapple::face {
 namespace {
 
-std::string staged(size_t change) {
-  return std::string(kStage) + '/' + std::to_string(change);
+// `change` is the number of the change of this entry.
+std::string staged(const Node& node, size_t change) {
+  std::string name = node.path;
+  std::replace(name.begin(), name.end(), '/', soft::kStagedSlash);
+  if (name.size() > NAME_MAX) name = std::to_string(change);
+  return std::string(kStage) + '/' + name;
 }
 
 int write_file(int folder, const char* path, const std::string& text) {
@@ -113,7 +119,7 @@ int Writer::stage(const std::vector<Node>& wanted, const std::vector<Change>& ch
     const Change& change = changes[i];
     for (size_t node = change.first; node < change.first + change.count; node++) {
       assert(change.after != nullptr && node < wanted.size());
-      const std::string path = staged(i) + wanted[node].path.substr(change.after->path.size());
+      const std::string path = staged(*change.after, i) + wanted[node].path.substr(change.after->path.size());
       if (const int error = make(folder_, path.c_str(), wanted[node]); error != 0) return error;
     }
   }
@@ -124,8 +130,9 @@ int Writer::stage(const std::vector<Node>& wanted, const std::vector<Change>& ch
 int Writer::exchange(std::vector<Change>& changes) const {
   const auto exchange_one = [this, &changes](size_t i) {
     Change& change = changes[i];
-    const char* place = (change.after != nullptr ? change.after : change.before)->path.c_str();
-    const std::string beside = staged(i);
+    const Node& entry = change.after != nullptr ? *change.after : *change.before;
+    const char* place = entry.path.c_str();
+    const std::string beside = staged(entry, i);
     int result;
     if (change.after == nullptr) {
       result = renameat(folder_, place, folder_, beside.c_str());
@@ -156,8 +163,9 @@ bool Writer::undo(std::vector<Change>& changes) const {
   for (size_t i = 0; i < changes.size(); i++) {
     const Change& change = changes[i];
     if (!change.done) continue;
-    const char* place = (change.after != nullptr ? change.after : change.before)->path.c_str();
-    const std::string beside = staged(i);
+    const Node& entry = change.after != nullptr ? *change.after : *change.before;
+    const char* place = entry.path.c_str();
+    const std::string beside = staged(entry, i);
     int result;
     if (change.after == nullptr) {
       result = renameat(folder_, beside.c_str(), folder_, place);

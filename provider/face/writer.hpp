@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "provider/face/tree.hpp"
+#include "provider/member/tree_stage.hpp"
 
 namespace dapple::face {
 
 // New entries are made here, in the folder, and then take their places. A call leaves nothing there.
-inline constexpr char kStage[] = ".dapple-next";
+inline constexpr const char (&kStage)[sizeof soft::kTreeStage] = soft::kTreeStage;
 
 // Confined to a thread. Files get the mode 0444 and folders 0755: the process' umask must allow both.
 class Writer {

@@ -51,6 +51,12 @@ void show__gone_file_loses_the_kernels_word(void**) {
   char path[] = "/somewhere/dapple-face-12/sys/class (deleted)";
   assert_int_equal(show(path, sizeof path - 1), strlen("/sys/class"));
   assert_string_equal(path, "/sys/class");
+  char replaced[] = "/run/dapple-face-12/.dapple-next/sys|class|a/b|c (deleted)";
+  assert_int_equal(show(replaced, sizeof replaced - 1), strlen("/sys/class/a/b/c"));
+  assert_string_equal(replaced, "/sys/class/a/b/c");
+  char stage[] = "/run/dapple-face-12/.dapple-next";
+  assert_int_equal(show(stage, sizeof stage - 1), strlen("/.dapple-next"));
+  assert_string_equal(stage, "/.dapple-next");
   char other[] = "/somewhere/else (deleted)";
   assert_int_equal(show(other, sizeof other - 1), sizeof other - 1);
   assert_string_equal(other, "/somewhere/else (deleted)");

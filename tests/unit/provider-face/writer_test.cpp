@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -158,6 +159,21 @@ void update__some_files__leaves_the_others(void**) {
   assert_string_equal(seen("sys/a/absent").c_str(), strerror(ENOENT));
 }
 
+void update__open_file__keeps_its_path(void**) {
+  Tree tree = first_tree();
+  assert_int_equal(writer->apply(tree), 0);
+  const int file = openat(fd, "sys/b/deep/z", O_RDONLY);
+  assert_true(file >= 0);
+  Tree some;
+  some.add_file("sys/b/deep/z", "4\n");
+  assert_int_equal(writer->update(some), 0);
+  char link[64], path[256] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  assert_true(readlink(link, path, sizeof path - 1) > 0);
+  assert_non_null(strstr(path, "/.dapple-next/sys|b|deep|z"));
+  close(file);
+}
+
 // A limit on the size of files stands for a full disk: it stops the writing of the second change.
 void apply__disk_is_full__changes_nothing(void**) {
   Tree tree = first_tree();
@@ -231,6 +247,7 @@ int main() {
       cmocka_unit_test_setup_teardown(apply__less__removes_the_rest, start, end),
       cmocka_unit_test_setup_teardown(apply__kinds_change__replaces_them, start, end),
       cmocka_unit_test_setup_teardown(update__some_files__leaves_the_others, start, end),
+      cmocka_unit_test_setup_teardown(update__open_file__keeps_its_path, start, end),
       cmocka_unit_test_setup_teardown(apply__disk_is_full__changes_nothing, start, end),
       cmocka_unit_test_setup_teardown(apply__folder_is_taken_away__fails, start, end),
       cmocka_unit_test_setup_teardown(apply__a_part_is_taken_away__undoes_the_rest, start, end),

@@ -4,11 +4,21 @@
 
 #include <string.h>
 
+#include "provider/member/tree_stage.hpp"
+
 namespace dapple::doors {
 namespace {
 
 constexpr char kMark[] = "/dapple-face-";
 constexpr char kGone[] = " (deleted)";
+constexpr size_t kStageSize = sizeof soft::kTreeStage - 1;
+
+// "/.dapple-next/sys|class" becomes "/sys/class".
+void restore_staged(char* path) {
+  if (strncmp(path + 1, soft::kTreeStage, kStageSize) != 0 || path[1 + kStageSize] != '/') return;
+  memmove(path, path + 1 + kStageSize, strlen(path + 1 + kStageSize) + 1);
+  for (char* each = path; (each = strchr(each, soft::kStagedSlash)) != nullptr;) *each = '/';
+}
 
 bool is_top(const char* path, const char* name) {
   const size_t size = strlen(name);
@@ -25,6 +35,7 @@ const char* shown_path(const char* path) {
     if (count == 0) continue;
     if (*rest == '\0') return "/";
     if (is_top(rest, "/sys") || is_top(rest, "/dev")) return rest;
+    if (*rest == '/' && is_top(rest + 1, soft::kTreeStage)) return rest;
   }
   return nullptr;
 }
@@ -37,7 +48,8 @@ ssize_t show(char* path, ssize_t size) {
   if (left > kGoneSize && strcmp(shown + left - kGoneSize, kGone) == 0) left -= kGoneSize;
   memmove(path, shown, left);
   path[left] = '\0';
-  return static_cast<ssize_t>(left);
+  restore_staged(path);
+  return static_cast<ssize_t>(strlen(path));
 }
 
 }  // namespace dapple::doors

@@ -11,7 +11,7 @@
 namespace dapple::doors {
 
 // The path as the program knows it ("/sys/class/infiniband"), in the real path of a file of the tree; null for any
-// other path.
+// other path. A file that dappled has replaced has another path, which show() makes the known one.
 const char* shown_path(const char* path);
 
 // Replaces the real path of a file of the tree, of `size` bytes and a NUL, by the path that the program knows. Returns

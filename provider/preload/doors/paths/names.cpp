@@ -15,6 +15,7 @@
 
 #include "provider/preload/doors/paths/face_mark.hpp"
 #include "provider/preload/doors/paths/libc_names.hpp"
+#include "provider/preload/doors/paths/overflow.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
@@ -26,12 +27,6 @@ namespace {
 int refuse(int error) {
   errno = error;
   return -1;
-}
-
-void stop_overflow() {
-  static const char line[] = "dapple: the program gives the C library a buffer that is too small\n";
-  real.write(STDERR_FILENO, line, sizeof line - 1);
-  abort();
 }
 
 // The links of /proc show where descriptors and the working directory really are.

@@ -53,6 +53,26 @@ int open_in_tree(const Place& place, int flags) {
   return tracked(real.openat(place.root, place.walked.below(), flags), Kind::kTreeFile);
 }
 
+void renew_tree_file(int fd) {
+  const int error = errno;
+  char path[kPathSize];
+  // In a child of vfork() the table is the parent's.
+  const bool known = owns_table() && shown_path_of(fd, path) && is_live(path);
+  const int root = known ? tree_root() : -1;
+  const int flags = root < 0 ? -1 : real.fcntl(fd, F_GETFL);
+  const int close_on_exec = flags < 0 ? -1 : real.fcntl(fd, F_GETFD);
+  if (close_on_exec >= 0) {
+    const bool fails = refresh(path + 1);
+    const int next = fails ? epoll_create1(EPOLL_CLOEXEC) : real.openat(root, path + 1, flags | O_CLOEXEC);
+    // A device that has gone leaves its last value.
+    if (next >= 0 && real.dup3(next, fd, (close_on_exec & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0) == fd) {
+      track(fd, {.kind = fails ? Kind::kEmptyEntry : Kind::kTreeFile});
+    }
+    if (next >= 0) real.close(next);
+  }
+  errno = error;
+}
+
 int open_place(const Place& place, int flags, mode_t mode) {
   switch (place.where) {
     case Place::Where::kDoor:

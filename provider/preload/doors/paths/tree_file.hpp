@@ -15,6 +15,10 @@ namespace dapple::doors {
 // As openat(). The file is up to date, and nothing in the tree can be written: EACCES. -1 with errno.
 int open_in_tree(const Place& place, int flags);
 
+// An open file of the tree that the program reads from its beginning again: the descriptor gets a file with the present
+// value. Keeps errno.
+void renew_tree_file(int fd);
+
 // Any place but kOther. `mode` is the one of open().
 int open_place(const Place& place, int flags, mode_t mode);
 
