@@ -77,6 +77,13 @@ inline bool may_name_entry(const char* path) {
   return strstr(path, "infiniband") != nullptr || (path[0] != '/' && provider::settings().as != nullptr);
 }
 
+// The kernel has found no such file, and no link can be the reason: there are none on the way to a single name, and
+// those of sysfs lead to no other file system.
+inline bool has_no_link(const char* path, bool follow_last) {
+  if (!follow_last && strchr(path, '/') == nullptr) return !may_name_entry(path);
+  return strncmp(path, "/sys/", 5) == 0 && strstr(path, "/.") == nullptr && strstr(path, "//") == nullptr;
+}
+
 // The second test, after the kernel has found no such file: links, and names such as "x/../sys", lead into the tree.
 // Keeps errno.
 bool leads_to_tree_after_all(int folder, const char* path);
@@ -105,7 +112,7 @@ auto call_by_path(int folder, const char* path, bool follow_last, Kernel kernel,
   if (expected && locate(false, result)) return result;
   result = kernel();
   if (!detail::is_failure(result) || errno != ENOENT || path == nullptr || path[0] == '\0') return result;
-  if (expected && path[0] == '/') return result;
+  if ((expected && path[0] == '/') || has_no_link(path, follow_last)) return result;
   if (leads_to_tree_after_all(folder, path) && !locate(true, result)) errno = ENOENT;
   return result;
 }
