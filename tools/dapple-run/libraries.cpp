@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/personality.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -71,18 +72,23 @@ void put_first(const char* variable, const std::string& word, std::string_view s
   setenv(variable, (list.empty() ? word : word + ":" + list).c_str(), 1);
 }
 
-// The other words keep their order and, if the list does not change, their separators.
-void take_out(const char* variable, const std::string& word, std::string_view separators) {
+// Takes out the words for which `unwanted` is true. The other words keep their order and, if the list does not change,
+// their separators.
+template <typename Unwanted>
+void take_out_if(const char* variable, std::string_view separators, const Unwanted& unwanted) {
   const std::string list = environment(variable);
-  if (!has_word(list, word, separators)) return;
   std::string rest;
+  bool changed = false;
   std::string_view words = list;
   while (!words.empty()) {
     const size_t end = words.find_first_of(separators);
     const std::string_view each = words.substr(0, end);
     words.remove_prefix(end == words.npos ? words.size() : end + 1);
-    if (!each.empty() && each != word) rest.append(rest.empty() ? "" : ":").append(each);
+    const bool out = unwanted(each);
+    changed = changed || out;
+    if (!each.empty() && !out) rest.append(rest.empty() ? "" : ":").append(each);
   }
+  if (!changed) return;
   if (rest.empty()) {
     unsetenv(variable);
   } else {
@@ -93,13 +99,25 @@ void take_out(const char* variable, const std::string& word, std::string_view se
 // The words of LD_PRELOAD, and of RDMAV_DRIVERS.
 constexpr std::string_view kPreloadSeparators = ": ", kDriverSeparators = ":;";
 
+std::string_view name_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// A library of another copy of dapple, of perhaps another version. Two copies in one program disturb each other.
+bool is_other_copy(std::string_view word, const Library& library) {
+  return word.find('/') != word.npos && name_of(word) == name_of(library.file) && word != library.word &&
+         word != library.file;
+}
+
 void put_first(const char* variable, const Library& library, std::string_view separators) {
+  take_out_if(variable, separators, [&](std::string_view word) { return is_other_copy(word, library); });
   if (!has_word(environment(variable), library.file, separators)) put_first(variable, library.word, separators);
 }
 
 void take_out(const char* variable, const Library& library, std::string_view separators) {
-  take_out(variable, library.word, separators);
-  take_out(variable, library.file, separators);
+  take_out_if(variable, separators, [&](std::string_view word) {
+    return word == library.word || word == library.file || is_other_copy(word, library);
+  });
 }
 
 // Sets the option, whose name ends with "=", unless the variable has it.
@@ -120,6 +138,9 @@ Libraries find_libraries() {
       fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks and colons", overlay.c_str());
     }
     const std::string folder = overlay.substr(0, overlay.rfind('/') + 1);
+    struct statvfs mount;
+    if (statvfs(overlay.c_str(), &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0)
+      fail(kCannotRun, "%s is on a file system that is mounted noexec: unpack dapple elsewhere", folder.c_str());
     std::string by_loader = std::filesystem::path(own + "/" + place.by_loader + "/").lexically_normal().string();
     if (!loader_finds(by_loader + "libdapple-preload.so")) by_loader = folder;
     const auto library = [&](const char* name) -> Library { return {folder + name, by_loader + name}; };
@@ -131,6 +152,22 @@ Libraries find_libraries() {
   fail(kCannotRun,
        "libdapple-preload.so is missing; build it with: "
        "cmake --preset release && cmake --build --preset release");
+}
+
+std::string other_copy_in_environment(const Libraries& libraries) {
+  std::string found;
+  const auto look = [&](const char* variable, const Library& library, std::string_view separators) {
+    const std::string list = environment(variable);
+    for (std::string_view words = list; !words.empty();) {
+      const size_t end = words.find_first_of(separators);
+      if (found.empty() && is_other_copy(words.substr(0, end), library)) found = words.substr(0, end);
+      words.remove_prefix(end == words.npos ? words.size() : end + 1);
+    }
+  };
+  look("LD_PRELOAD", libraries.doors, kPreloadSeparators);
+  look("LD_PRELOAD", libraries.overlay, kPreloadSeparators);
+  look("RDMAV_DRIVERS", libraries.plugin, kDriverSeparators);
+  return found;
 }
 
 void name_by_file(Libraries& libraries) {

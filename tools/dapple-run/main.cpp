@@ -15,6 +15,7 @@
 
 #include "tools/dapple-run/check.hpp"
 #include "tools/dapple-run/checked_run.hpp"
+#include "tools/dapple-run/doctor/doctor.hpp"
 #include "tools/dapple-run/enumerate.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
@@ -73,6 +74,7 @@ int main(char** arguments) {
   end_when_out_of_memory(kCannotRun);
   const Options options = parse(arguments + 1);
   Libraries libraries = find_libraries();
+  if (options.doctor) return options.doctor_device ? doctor::examine_device() : doctor::examine(libraries);
   if (options.print_environment) {
     set_environment(options, libraries);
     for (const char* name : kVariables) print_assignment(name);

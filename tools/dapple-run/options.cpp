@@ -22,12 +22,14 @@
 #include "provider/member/owned_fd.hpp"
 #include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/first_help.hpp"
 
 namespace dapple::run {
 namespace {
 
 constexpr char kHelp[] = R"help(usage: dapple-run [OPTION...] [--] PROGRAM [ARG...]
        eval "$(dapple-run --env [OPTION...])"
+       dapple-run --doctor
 
 Runs PROGRAM, and the programs that it starts, with software RoCEv2 devices beside the kernel's RDMA devices: one for each
 network interface (dapple0, dapple1, ...). Every RDMA device that they open through libibverbs or librdmacm has dapple's
@@ -57,13 +59,14 @@ and needs no PROGRAM.
                   order=random occur in all programs
       --mount     mount the files of the software devices over /sys and /dev, for programs that PROGRAM starts and into which no
                   library can be loaded; without this option only if PROGRAM itself is such a program
+      --doctor    say in ten lines what works on this machine, and what does not and why
       --timeout S with --enumerate: seconds after which a run is a hang
   -v, --verbose   report on standard error which devices got the overlay
   -h, --help      print this
       --version   print the version
 
 The exit code is PROGRAM's, or
-  1    with --enumerate: a run crashed or hung
+  1    with --enumerate: a run crashed or hung; with --doctor: programs have no device
   2    wrong options
   66   with --check: an error was reported, or nothing was checked
   66   with --emulate: a sync is missing, or nothing was checked because no RDMA device was opened or a process ended without
@@ -206,6 +209,8 @@ void check_combinations(const Options& options) {
     fail(kWrongUse, "--enumerate cannot be combined with --emulate, --watch, --env or --no-device");
   if (options.check && (options.print_environment || !options.device || options.enumerate))
     fail(kWrongUse, "--check cannot be combined with --env, --no-device or --enumerate");
+  if (options.doctor && (options.print_environment || !options.device || options.check || options.enumerate))
+    fail(kWrongUse, "--doctor cannot be combined with --env, --no-device, --check or --enumerate");
   if (options.as && !options.device) fail(kWrongUse, "--as cannot be combined with --no-device");
   if (options.mount && (options.print_environment || !options.device || options.enumerate))
     fail(kWrongUse, "--mount cannot be combined with --env, --no-device or --enumerate");
@@ -218,8 +223,9 @@ void check_combinations(const Options& options) {
 
 }  // namespace
 
-Options parse(char** argument) {
+Options parse(char** words) {
   Options options;
+  char** argument = words;
   options.verbose = environment_or("DAPPLE_VERBOSE", "0");
   options.emulate = environment_or("DAPPLE_EMULATE", "0");
   std::string last_option;
@@ -268,11 +274,18 @@ Options parse(char** argument) {
       options.runs.timeout = seconds_of(value_of(option, argument));
     } else if (option == "--env") {
       options.print_environment = true;
+    } else if (option == "--doctor" || option == "--doctor=device") {
+      options.doctor = true;
+      options.doctor_device = option != "--doctor";
     } else {
       fail(kWrongUse, "unknown option %s; see dapple-run --help", option.c_str());
     }
   }
   check_combinations(options);
+  if (options.doctor) {
+    if (*argument != nullptr) fail(kWrongUse, "--doctor runs no program, but %s was given", *argument);
+    return options;
+  }
   if (options.print_environment) {
     if (*argument != nullptr) fail(kWrongUse, "--env runs no program, but %s was given", *argument);
     return options;
@@ -280,6 +293,7 @@ Options parse(char** argument) {
   if (*argument == nullptr) {
     const char* const last = argument[-1];
     // `last` may be dapple-run's own name.
+    if (words == argument) first_help();
     if (last_option.empty() || last_option == last) fail(kWrongUse, "no program is given; see dapple-run --help");
     fail(kWrongUse, "no program is given: %s is the value of %s; see dapple-run --help", last, last_option.c_str());
   }

@@ -17,6 +17,8 @@ struct Options {
   std::string emulate = "0";
   bool device = true;
   bool print_environment = false;
+  bool doctor = false;
+  bool doctor_device = false;  // the last line of the doctor alone
   bool enumerate = false;
   bool check = false;
   bool as = false;
@@ -24,7 +26,7 @@ struct Options {
   std::vector<const char*> variables;  // set by options, for --env
   ReportFiles reports;
   EnumerateOptions runs;
-  char** command = nullptr;  // the program and its arguments; null with --env
+  char** command = nullptr;  // the program and its arguments; null with --env and --doctor
 };
 
 // Reads the words after the program's name, and sets the variables that belong to the options. Parsing stops at the
