@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+"""dapple's programs and libraries, as files of this package.
+
+    dapple.program("dapple-run")   the path of a program
+    dapple.FOLDER                  bin, lib, libexec and share, as in the portable archive
+"""
+
+import os
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent / "files"
+
+
+def program(name: str) -> Path:
+    """The path of dapple's program of this name."""
+    path = FOLDER / "bin" / name
+    if not path.is_file():
+        raise FileNotFoundError(f"dapple has no program {name}")
+    return path
+
+
+def execute(name: str, words: list[str]) -> None:
+    """Becomes dapple's program. Ends this process with 126 and one line if that fails."""
+    path = program(name)
+    try:
+        os.execv(path, [name, *words])
+    except OSError as error:
+        print(f"{name}: {path} cannot be run: {error.strerror}", file=sys.stderr)
+        sys.exit(126)
+
+
+def main() -> None:
+    """The commands dapple-run, dapple-info and so on: each is this function, by its own name."""
+    execute(Path(sys.argv[0]).name, sys.argv[1:])

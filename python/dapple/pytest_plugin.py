@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+"""pytest --dapple: every test, and every program that a test starts, has dapple's software devices.
+
+Libraries can be loaded only when a process starts, so pytest starts once more, under dapple-run.
+
+    pytest --dapple                        the devices
+    pytest --dapple-check                  a test fails if the check reports an error in it
+    pytest --dapple-run='--as connectx7'   words for dapple-run
+    @pytest.mark.dapple_fault("ibv_reg_mr", errno.ENOMEM)
+                                           the next call of the verb in the test fails
+"""
+
+import ctypes
+import json
+import os
+import shlex
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+import dapple
+
+# Set in the second pytest, so that it does not start a third.
+STARTED = "DAPPLE_PYTEST"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("dapple")
+    group.addoption("--dapple", action="store_true", help="run the tests with dapple's software RDMA devices")
+    group.addoption("--dapple-check", action="store_true", help="--dapple, and let mistakes in the use of a device fail the test")
+    group.addoption("--dapple-run", metavar="WORDS", default="", help="--dapple, with these words for dapple-run, such as --as connectx7")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "dapple_fault(verb, error): with --dapple, the next call of the verb in the test fails with this errno"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    options = early_config.known_args_namespace
+    if not (options.dapple or options.dapple_check or options.dapple_run) or STARTED in os.environ:
+        return
+    # pytest already catches the output, in files that the next program would inherit.
+    capture = early_config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.stop_global_capturing()
+    os.environ[STARTED] = "1"
+    words = shlex.split(options.dapple_run)
+    if options.dapple_check:
+        words.append("--check")
+    python = [sys.executable, "-m", "pytest"]
+    dapple.execute("dapple-run", [*words, "--", *python, *early_config.invocation_params.args])
+
+
+def reports_of(path: str, start: int) -> tuple[list[str], int]:
+    """The errors that the check has written to the file of its records after `start`, and the file's size."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            file.seek(start)
+            lines = file.readlines()
+            end = file.tell()
+    except OSError:
+        return [], start
+    found = []
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and record.get("level") == "error":
+            found.append(f"{record.get('kind', '')}: {record.get('text', '')}")
+    return found, end
+
+
+def plan(verb: str, error: int) -> None:
+    """Lets the next call of the verb by this process fail. Skips the test without a software device."""
+    try:
+        ctypes.CDLL("libibverbs.so.1", mode=ctypes.RTLD_GLOBAL)
+        library = ctypes.CDLL(str(dapple.FOLDER / "lib" / "libdapple.so.1"))
+    except OSError as error_of_loader:
+        pytest.skip(f"no fault of {verb} can be planned: {error_of_loader}")
+    code = library.dappledv_fault_next(verb.encode(), error)
+    if code != 0:
+        pytest.skip(f"no fault of {verb} can be planned: {os.strerror(code)}")
+
+
+# The file of the check's records, and its size when the present test began.
+START = pytest.StashKey[int]()
+
+
+def records() -> str:
+    return os.environ.get("DAPPLE_CHECK_RECORDS", "")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    item.stash[START] = reports_of(records(), 0)[1]
+    for mark in item.iter_markers("dapple_fault"):
+        plan(*mark.args)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    outcome = yield
+    if call.when != "call" or START not in item.stash:
+        return
+    found, _ = reports_of(records(), item.stash[START])
+    report = outcome.get_result()
+    if found and report.outcome == "passed":
+        report.outcome = "failed"
+        report.longrepr = "dapple's check reports:\n" + "\n".join(found)
