@@ -26,8 +26,8 @@ struct Libraries {
 // LD_PRELOAD cannot hold.
 Libraries find_libraries();
 
-// A library of another copy of dapple that LD_PRELOAD or RDMAV_DRIVERS names; empty if there is none. preload() replaces
-// it.
+// A library of another copy of dapple that LD_PRELOAD or RDMAV_DRIVERS names; empty if there is none. preload()
+// replaces it.
 std::string other_copy_in_environment(const Libraries& libraries);
 
 // For a program with a GNU C library of its own, in which $LIB may mean something else.

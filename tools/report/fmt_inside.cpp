@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For DAPPLE_PORTABLE: the functions of fmt's library, inside the programs. Debian has no static libfmt. The other files
-// are compiled as for the shared one, so both kinds of build use the same objects.
+// For DAPPLE_PORTABLE: the functions of fmt's library, inside the programs. Debian has no static libfmt. The other
+// files are compiled as for the shared one, so both kinds of build use the same objects.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
