@@ -56,6 +56,7 @@ static void by_stream(const char* folder, int expected) {
 }
 
 static void by_descriptor(const char* folder, int expected) {
+  DIR* stream;
   char bytes[4096] __attribute__((aligned(8)));
   int fd = open(folder, O_RDONLY | O_DIRECTORY);
   for (ssize_t size; (size = getdents64(fd, bytes, sizeof bytes)) > 0;) {
@@ -67,13 +68,16 @@ static void by_descriptor(const char* folder, int expected) {
   }
   compare_with(expected);
   CHECK(lseek(fd, 0, SEEK_SET) == 0);
-  count_stream(fdopendir(fd));
+  stream = fdopendir(fd);
+  count_stream(stream);
   compare_with(expected);
-  close(fd);
+  closedir(stream);
   fd = open(folder, O_RDONLY | O_DIRECTORY);
   CHECK(fchdir(fd) == 0);
-  count_stream(opendir("."));
+  stream = opendir(".");
+  count_stream(stream);
   compare_with(expected);
+  closedir(stream);
   close(fd);
 }
 
