@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <iterator>
+
 #include "tools/dapple-run/fail.hpp"
 
 namespace dapple::run {
@@ -63,11 +65,15 @@ int run_child(void (*execute)(void* argument), void* argument) {
     execute(argument);
     _exit(kCannotRun);
   }
-  struct sigaction action = {};
+  struct sigaction action = {}, found[std::size(kPassedOn)];
   action.sa_sigaction = pass_on;
   action.sa_flags = SA_SIGINFO;
-  for (const int signal_number : kPassedOn) sigaction(signal_number, &action, nullptr);
+  for (size_t i = 0; i < std::size(kPassedOn); i++) sigaction(kPassedOn[i], &action, &found[i]);
   sigprocmask(SIG_SETMASK, &before, nullptr);
+  siginfo_t ended;
+  while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
+  // Once the wait below is over, the child's number may be another process'.
+  for (size_t i = 0; i < std::size(kPassedOn); i++) sigaction(kPassedOn[i], &found[i], nullptr);
   const int status = await(child);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
