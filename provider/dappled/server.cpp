@@ -348,8 +348,14 @@ void Server::answer_devices(Connection& connection, const soft::HeaderOnly&, sof
   connection.told = false;
   soft::DevicesReply message;
   message.generation = devices_.generation();
-  message.count = devices_.count();
-  for (uint32_t i = 0; i < devices_.count(); i++) message.indexes[i] = devices_.at(i).index;
+  const soft::Rails& rails = views_.rails(connection.view);
+  for (uint32_t i = 0; i < devices_.count(); i++) {
+    const soft::DeviceInfo& device = devices_.at(i);
+    if (!rails.has(device)) continue;
+    assert(message.count < soft::kMaxDevices);
+    message.indexes[rails.count != 0 ? device.rail : message.count] = device.index;
+    message.count++;
+  }
   reply(connection, message);
 }
 

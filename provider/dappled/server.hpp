@@ -105,6 +105,8 @@ class Server final : private GidUsers {
   // server_identity.cpp
   void answer_identity(Connection& connection, const soft::IdentityRequest& request, soft::Descriptors& descriptors);
   void answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&);
+  // Makes the devices of a view with several devices on one netdev. False if that netdev cannot have them.
+  bool divide_netdev(uint32_t view, soft::Problem& problem);
   // server_gids.cpp
   void answer_gids(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
   void answer_announce_gids(Connection& connection, const soft::AnnounceGidsRequest& request, soft::Descriptors&);
@@ -127,6 +129,8 @@ class Server final : private GidUsers {
     std::vector<soft::DeviceInfo> infos;
     std::vector<face::ShownDevice> list;  // points into infos
   };
+  // What programs with this sight are told of a device. False if they do not see it.
+  bool show(Sight sight, soft::DeviceInfo& device);
   ShownDevices shown_devices(Sight sight);
   // The devices that the connection's program sees are others now, or it has gone.
   void leave_sight(Sight sight);
@@ -152,6 +156,7 @@ class Server final : private GidUsers {
   void send_reply(Connection& connection, std::span<const std::byte> message, std::span<const int> descriptors);
 
   // server_rdma_cm.cpp
+  rdma_cm::ChannelServer::Program cm_program(const Connection& connection) const;
   void answer_cm_open(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
   void answer_cm_restore(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors);
   void answer_cm_command(Connection& connection, const soft::CmCommandRequest& request, soft::Descriptors&);
@@ -162,7 +167,7 @@ class Server final : private GidUsers {
 
   // GidUsers
   bool uses_gid(const soft::DeviceInfo& device, uint32_t gid_index) const override {
-    return slots_.uses_gid(device.netdev_index, gid_index) || cm_.uses_gid(device.index, gid_index);
+    return slots_.uses_gid(device.index, gid_index) || cm_.uses_gid(device.index, gid_index);
   }
   void gids_removed() override { slots_.gids_removed(); }
   // 0, or the errno of a reading that has failed. The table stays as it was then.

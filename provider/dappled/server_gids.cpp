@@ -30,7 +30,13 @@ void Server::answer_announce_gids(Connection& connection, const soft::AnnounceGi
                                   soft::Descriptors&) {
   refresh_devices();
   devices_.restore_gids(request);
-  gid_orders_.restore(connection.gid_order, request);
+  const soft::DeviceInfo* found = devices_.find(request.index);
+  const soft::Rails& rails = views_.rails(connection.view);
+  if (found != nullptr && rails.has(*found)) {
+    soft::DeviceInfo device = *found;
+    devices_.show(rails, device);
+    gid_orders_.restore(connection.gid_order, request, device);
+  }
   if (devices_.generation() != told_generation_) tell_changes();
   soft::HeaderOnly message;
   reply(connection, message);

@@ -9,6 +9,7 @@
 
 #include "provider/dappled/server.hpp"
 #include "provider/face/identity/profile_file.hpp"
+#include "provider/face/identity/rail_netdev.hpp"
 
 namespace dapple::dappled {
 
@@ -24,6 +25,10 @@ void Server::answer_identity(Connection& connection, const soft::IdentityRequest
     problem.set(reason.error, "DAPPLE_AS: %.200s", reason.line);
     return refuse(connection, problem);
   }
+  if (!divide_netdev(view, problem)) {
+    views_.leave(view);
+    return refuse(connection, problem);
+  }
   // A tree that this connection has asked for shows other devices.
   end_export(connection);
   const Sight before = sight_of(connection);
@@ -37,19 +42,43 @@ void Server::answer_identity(Connection& connection, const soft::IdentityRequest
   reply(connection, message);
 }
 
+bool Server::divide_netdev(uint32_t view, soft::Problem& problem) {
+  const soft::Rails& rails = views_.rails(view);
+  if (rails.count == 0) return true;
+  if (const int error = refresh_devices(); error != 0) {
+    problem.set(error, "dappled cannot read the network interfaces: %s", strerror(error));
+    return false;
+  }
+  std::vector<face::RailNetdev> netdevs(netdevs_.count);
+  for (uint32_t i = 0; i < netdevs_.count; i++) {
+    const Netdev& netdev = netdevs_.devices[i];
+    netdevs[i].name = netdev.name;
+    netdevs[i].loopback = netdev.loopback;
+    for (uint32_t k = 0; k < netdev.address_count; k++) netdevs[i].add(netdev.addresses[k]);
+  }
+  soft::Problem reason;
+  soft::Rails all = rails;
+  all.count = views_.most_devices(rails);
+  assert(all.count >= rails.count);
+  if (!face::check_rails(rails, netdevs, reason) || !devices_.divide(all, netdevs_, reason)) {
+    problem.set(reason.error, "DAPPLE_AS: %.200s", reason.line);
+    return false;
+  }
+  if (devices_.generation() != told_generation_) tell_changes();
+  return true;
+}
+
 void Server::answer_device(Connection& connection, const soft::DeviceRequest& request, soft::Descriptors&) {
   if (const int error = refresh_devices(); error != 0) return refuse_devices(connection, error);
   connection.told = false;
   const soft::DeviceInfo* device = devices_.find(request.index);
-  if (device == nullptr) {
+  soft::DeviceReply message;
+  if (device != nullptr) message.device = *device;
+  if (device == nullptr || !show(sight_of(connection), message.device)) {
     soft::Problem problem;
     problem.set(ENODEV, "the device's network interface is gone");
     return refuse(connection, problem);
   }
-  soft::DeviceReply message;
-  message.device = *device;
-  views_.show(connection.view, message.device);
-  gid_orders_.show(connection.gid_order, message.device);
   reply(connection, message);
 }
 

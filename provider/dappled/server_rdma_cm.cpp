@@ -18,6 +18,12 @@ constexpr Milliseconds kRetryPort = 100;
 
 }  // namespace
 
+rdma_cm::ChannelServer::Program Server::cm_program(const Connection& connection) const {
+  return {.process = static_cast<uint32_t>(connection.process),
+          .gid_order = connection.gid_order,
+          .rails = views_.rails(connection.view)};
+}
+
 void Server::answer_cm_open(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
   soft::Problem problem;
   // A busy port is no reason to refuse: members of the last dappled pass it on, or it becomes free.
@@ -31,9 +37,7 @@ void Server::answer_cm_open(Connection& connection, const soft::HeaderOnly&, sof
   if (is_file_shortage(problem.error)) return refuse(connection, problem);
   soft::CmOpenReply message;
   int journal = -1;
-  const auto process = static_cast<uint32_t>(connection.process);
-  if (const int error =
-          cm_.open(std::move(descriptors.fds[0]), process, connection.gid_order, message.channel, journal);
+  if (const int error = cm_.open(std::move(descriptors.fds[0]), cm_program(connection), message.channel, journal);
       error != 0) {
     problem.set(error, "dappled cannot open rdma_cm: %s", strerror(error));
     return refuse(connection, problem);
@@ -45,8 +49,8 @@ void Server::answer_cm_open(Connection& connection, const soft::HeaderOnly&, sof
 void Server::answer_cm_restore(Connection& connection, const soft::HeaderOnly&, soft::Descriptors& descriptors) {
   refresh_devices();
   soft::CmRestoreReply message;
-  const int error = cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]),
-                                static_cast<uint32_t>(connection.process), connection.gid_order, message);
+  const int error =
+      cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), cm_program(connection), message);
   soft::Problem problem;
   if (error != 0) {
     problem.set(error, "dappled cannot take over a channel of rdma_cm: %s", strerror(error));

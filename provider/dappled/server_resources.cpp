@@ -100,7 +100,7 @@ void Server::answer_cm_ids(Connection& connection, const soft::CmIdsRequest& req
 void Server::answer_hw_counters(Connection& connection, const soft::HwCountersRequest& request, soft::Descriptors&) {
   soft::HwCountersReply message;
   const soft::DeviceInfo* found = devices_.find(request.device);
-  if (found == nullptr) return reply(connection, message);
+  if (found == nullptr || !views_.rails(connection.view).has(*found)) return reply(connection, message);
   soft::DeviceInfo device = *found;
   views_.show(connection.view, device);
   const face::DeviceCounts counts = counts_of(device);

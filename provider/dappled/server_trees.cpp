@@ -51,14 +51,25 @@ face::DeviceCounts Server::counts_of(const soft::DeviceInfo& device) const {
   return counts;
 }
 
+bool Server::show(Sight sight, soft::DeviceInfo& device) {
+  const soft::Rails& rails = views_.rails(sight.first);
+  if (!rails.has(device)) return false;
+  devices_.show(rails, device);
+  views_.show(sight.first, device);
+  gid_orders_.show(sight.second, device);
+  return true;
+}
+
 Server::ShownDevices Server::shown_devices(Sight sight) {
-  const uint32_t count = devices_.count();
-  ShownDevices shown = {std::vector<soft::DeviceInfo>(count), std::vector<face::ShownDevice>(count)};
-  for (uint32_t i = 0; i < count; i++) {
-    soft::DeviceInfo& info = shown.infos[i];
-    info = devices_.at(i);
-    views_.show(sight.first, info);
-    gid_orders_.show(sight.second, info);
+  ShownDevices shown;
+  shown.infos.reserve(soft::kMaxDevices);
+  for (uint32_t i = 0; i < devices_.count(); i++) {
+    shown.infos.push_back(devices_.at(i));
+    if (!show(sight, shown.infos.back())) shown.infos.pop_back();
+  }
+  shown.list.resize(shown.infos.size());
+  for (size_t i = 0; i < shown.infos.size(); i++) {
+    const soft::DeviceInfo& info = shown.infos[i];
     shown.list[i].info = &info;
     shown.list[i].attributes = &info.attributes;
     shown.list[i].counts = counts_of(info);

@@ -199,11 +199,11 @@ void Slots::free_pages(uint32_t slot) {
   soft::clear(pages->resources);
 }
 
-bool Slots::uses_gid(uint32_t netdev_index, uint32_t gid_index) const {
+bool Slots::uses_gid(uint32_t device, uint32_t gid_index) const {
   for (uint32_t slot = 1; slot < group_.size(); slot++) {
     if (states_[slot] == State::kFree) continue;
     const soft::SlotPages* pages = counters_.at(slot);
-    if (pages != nullptr && soft::uses_gid_entry(pages->gid_uses, netdev_index, gid_index)) return true;
+    if (pages != nullptr && soft::uses_gid_entry(pages->gid_uses, device, gid_index)) return true;
   }
   return false;
 }

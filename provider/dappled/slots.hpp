@@ -30,8 +30,8 @@ class Slots {
   // Checks slots whose owners have left. True while there are any.
   bool tidy();
 
-  // Tells whether a program uses an entry of the GID table of this netdev's device.
-  bool uses_gid(uint32_t netdev_index, uint32_t gid_index) const;
+  // Tells whether a program uses an entry of the GID table of this device.
+  bool uses_gid(uint32_t device, uint32_t gid_index) const;
   // Lets all programs look again before they use an entry.
   void gids_removed();
 

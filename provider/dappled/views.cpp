@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace dapple::dappled {
@@ -35,6 +36,16 @@ void Views::leave(uint32_t view) {
   if (view == kDefault) return;
   assert(views_[view].users > 0);
   views_[view].users--;
+}
+
+uint32_t Views::most_devices(const soft::Rails& rails) const {
+  uint32_t most = 0;
+  for (const View& view : views_) {
+    const soft::Rails& other = view.identity.rails;
+    const bool same = strncmp(other.netdev, rails.netdev, sizeof other.netdev) == 0;
+    if (view.users > 0 && same) most = std::max(most, other.count);
+  }
+  return most;
 }
 
 void Views::show(uint32_t view, soft::DeviceInfo& device) const {

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The views of the table of devices: one for each identity that programs have chosen. A view keeps the devices' order,
-// indexes, GUIDs, netdevs and GIDs, and gives each device another name, vendor and limits.
+// indexes, GUIDs, netdevs and GIDs, and gives each device another name, vendor and limits. It may have several devices
+// of one netdev, and no others.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,13 @@ class Views {
   // A user has gone. Without users a view's number is free for another identity.
   void leave(uint32_t view);
 
-  // Turns a device of the table into what this view's programs are told.
+  const soft::Rails& rails(uint32_t view) const { return views_[view].identity.rails; }
+  // Turns a device that rails() has, after DeviceTable::show(), into what this view's programs are told.
   void show(uint32_t view, soft::DeviceInfo& device) const;
 
   const soft::DeviceAttributes& attributes(uint32_t view) const { return views_[view].identity.attributes; }
+  // The most devices that programs see on the netdev of these rails.
+  uint32_t most_devices(const soft::Rails& rails) const;
   uint32_t users(uint32_t view) const { return views_[view].users; }
 
  private:

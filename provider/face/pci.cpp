@@ -115,6 +115,8 @@ void add_netdev(Tree& tree, const ShownDevice& device) {
   }
   tree.add_link(folder + "/device", "../../../" + function_name(*device.attributes));
   tree.add_link(folder + "/subsystem", way_up(folder) + "class/net");
+  // The kernel's netdev has one function.
+  if (device.info->rail != 0) return;
   tree.add_link("sys/class/net/" + name, "../../" + folder.substr(strlen("sys/")));
 }
 

@@ -19,6 +19,7 @@
 #include "provider/common/settings.hpp"
 #include "provider/member/counters_file.hpp"
 #include "provider/member/daemon_start.hpp"
+#include "provider/member/identity_text.hpp"
 #include "provider/member/name_holder.hpp"
 #include "provider/member/trust.hpp"
 
@@ -236,8 +237,7 @@ bool DaemonLink::is_change(std::span<const std::byte> room, ssize_t size) {
 // dappled may see other files than the program, which may also change its root folder later.
 bool DaemonLink::open_profile(const char* identity, Problem& problem) {
   char path[kIdentitySize];
-  const size_t size = strcspn(identity, ",");
-  memcpy(path, identity, size);
+  const size_t size = identity_name(identity).profile.copy(path, sizeof path - 1);
   path[size] = '\0';
   if (profile_ || strchr(path, '/') == nullptr) return true;
   profile_.reset(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -323,6 +323,7 @@ void DaemonLink::remember(const DeviceInfo& info) {
   known->index = info.index;
   known->netdev_index = info.netdev_index;
   known->guid = info.guid;
+  known->rail = info.rail;
   std::unique_ptr<AnnounceGidsRequest>& gids = known_gids_[known - known_];
   if (gids == nullptr) gids.reset(new (std::nothrow) AnnounceGidsRequest);
   if (gids == nullptr) return;

@@ -37,8 +37,8 @@ struct DeviceRow {
   DeviceTraffic traffic;
 };
 
-// More than the devices that one process uses.
-inline constexpr size_t kMaxDeviceRows = 16;
+// As many devices as a process sees.
+inline constexpr size_t kMaxDeviceRows = 64;
 
 struct SlotDevices {
   DeviceRow rows[kMaxDeviceRows];

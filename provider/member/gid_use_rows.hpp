@@ -32,8 +32,9 @@ struct SlotGidUses {
 };
 static_assert(sizeof(SlotGidUses) <= 4096);
 
-inline uint64_t gid_entry_key(uint32_t netdev_index, uint32_t gid_index) {
-  return uint64_t{netdev_index} << 32 | gid_index;
+// `device` is DeviceInfo::index.
+inline uint64_t gid_entry_key(uint32_t device, uint32_t gid_index) {
+  return uint64_t{device} << 32 | gid_index;
 }
 
 inline uint32_t end_of_rows(const SlotGidUses& uses) {
@@ -42,8 +43,8 @@ inline uint32_t end_of_rows(const SlotGidUses& uses) {
 }
 
 // For dappled.
-inline bool uses_gid_entry(const SlotGidUses& uses, uint32_t netdev_index, uint32_t gid_index) {
-  const uint64_t key = gid_entry_key(netdev_index, gid_index);
+inline bool uses_gid_entry(const SlotGidUses& uses, uint32_t device, uint32_t gid_index) {
+  const uint64_t key = gid_entry_key(device, gid_index);
   const uint32_t end = end_of_rows(uses);
   for (uint32_t i = 0; i < end; i++) {
     const GidUseRow& row = uses.rows[i];

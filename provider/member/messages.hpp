@@ -24,15 +24,17 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 20;
+inline constexpr uint16_t kProtocolVersion = 21;
 
 inline constexpr uint16_t kRocePort = 4791;
-inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is for multicast: slot 255 is never handed out
-inline constexpr uint32_t kMaxDevices = 64;
+inline constexpr uint32_t kMaxSlots = 255;   // QPN 0xFFFFFF is for multicast: slot 255 is never handed out
+inline constexpr uint32_t kMaxDevices = 64;  // that one program sees
 inline constexpr uint32_t kMaxGids = 64;
 inline constexpr uint32_t kDefaultGid = 0;  // the index of the link-local GID that derives from the netdev's MAC
 // Indexes of RDMA devices, far from those that the kernel counts up from 0.
 inline constexpr uint32_t kFirstDeviceIndex = 0x7FFF0000;
+// Those of the further devices of a netdev begin here, so that they take no number of the first ones.
+inline constexpr uint32_t kFirstRailIndex = kFirstDeviceIndex + 0x100;
 
 enum class MessageKind : uint16_t {
   kDevices = 1,  // request: HeaderOnly; reply: DevicesReply
@@ -121,7 +123,7 @@ struct GidEntry {
   uint32_t netdev_index = 0;
 };
 
-// One RDMA device: one for each netdev.
+// One RDMA device. Each netdev has one; programs may choose to see several on one netdev (rails.hpp).
 struct DeviceInfo {
   char name[64] = {};       // "dapple0"
   uint32_t index = 0;       // kFirstDeviceIndex and more, as long as the netdev lives
@@ -136,7 +138,9 @@ struct DeviceInfo {
   uint32_t restored = 0;  // the generation of the members' announcement that this dappled has taken over
   // Programs of one host can use the default GID even if the netdev lacks that address.
   uint8_t has_default_address = 0;
-  uint8_t reserved[3] = {};
+  uint8_t rail = 0;   // 0: the netdev's first device
+  uint8_t rails = 0;  // the number of devices on the netdev that the program has chosen; 0: it sees one of each netdev
+  uint8_t reserved = 0;
   GidEntry gids[kMaxGids];  // kDefaultGid, then addresses, which keep their indexes as long as the netdev has them
   DeviceAttributes attributes;
 };
@@ -184,6 +188,8 @@ struct AnnouncedDevice {
   uint32_t index = 0;
   uint32_t netdev_index = 0;
   uint64_t guid = 0;
+  uint32_t rail = 0;
+  uint32_t reserved = 0;
 };
 
 // To a new dappled after the death of the last: the member's slot, and its devices.
@@ -228,7 +234,7 @@ inline constexpr size_t kMaxMessageDescriptors = 5;
 static_assert(sizeof(MessageHeader) == 16);
 static_assert(sizeof(GidEntry) == 24);
 static_assert(sizeof(DeviceInfo) == 120 + kMaxGids * sizeof(GidEntry) + sizeof(DeviceAttributes));
-static_assert(sizeof(AnnouncedDevice) == 32);
+static_assert(sizeof(AnnouncedDevice) == 40);
 static_assert(std::is_trivially_copyable_v<AnnounceRequest> && std::is_trivially_copyable_v<DeviceReply>);
 
 }  // namespace dapple::soft

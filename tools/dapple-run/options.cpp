@@ -19,10 +19,12 @@
 
 #include "provider/face/identity/profile_file.hpp"
 #include "provider/gids/gid_plan.hpp"
+#include "provider/member/identity_text.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/first_help.hpp"
+#include "tools/dapple-run/netdevs.hpp"
 
 namespace dapple::run {
 namespace {
@@ -42,7 +44,8 @@ and needs no PROGRAM.
   -w, --watch     --emulate, and report the first read of bytes that a peer wrote and no sync followed, with its place in
                   PROGRAM (x86-64; slow; system calls that get such memory fail)
       --as ID     give the software devices the names, vendor and limits of a NIC: ID is a profile that dapple-soft(7) lists,
-                  or the path of your own, and words that replace its lines, such as connectx7,rate=200,numa=1
+                  or the path of your own, and words that replace its lines, such as connectx7,rate=200,numa=1.
+                  connectx7:8 gives PROGRAM 8 devices with the addresses 127.0.0.1 to 127.0.0.8, and no others
       --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
       --check=strict  also report races with peers in a program that is built with ThreadSanitizer
       --json FILE, --sarif FILE, --junit FILE
@@ -143,7 +146,7 @@ void set_faults(Options& options, const char* given) {
 // folder.
 void set_identity(Options& options, const char* given) {
   const std::string_view all = given;
-  const std::string_view name = all.substr(0, all.find(','));
+  const std::string_view name = soft::identity_name(all).profile;
   std::string identity = given;
   if (face::is_path(name)) {
     if (is_program(std::string(name).c_str())) fail(kWrongUse, "--as: %s is a program, not a profile", given);
@@ -152,6 +155,8 @@ void set_identity(Options& options, const char* given) {
   face::Identity read;
   soft::Problem problem;
   if (!face::read_identity_from_files(identity, read, problem)) fail(kWrongUse, "--as: %s", problem.line);
+  if (read.rails.count != 0 && !face::check_rails(read.rails, netdevs(), problem))
+    fail(kWrongUse, "--as: %s", problem.line);
   if (identity.size() >= soft::kIdentitySize)
     fail(kWrongUse, "--as: the value has more than %zu characters", soft::kIdentitySize - 1);
   set_variable(options, "DAPPLE_AS", identity.c_str());

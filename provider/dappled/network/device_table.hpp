@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The RDMA devices of a network namespace: one for each netdev that programs may use, with names, indexes and GUIDs
-// that last as long as the netdev does.
+// The RDMA devices of a network namespace: one for each netdev that programs may use, and more for netdevs that
+// programs have divided, with names, indexes and GUIDs that last as long as the netdev does.
 #pragma once
 
 #include <cassert>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "provider/dappled/network/netdevs.hpp"
 #include "provider/member/messages.hpp"
+#include "provider/member/problem.hpp"
+#include "provider/member/rails.hpp"
 
 namespace dapple::dappled {
 
@@ -27,6 +30,9 @@ class GidUsers {
 
 class DeviceTable {
  public:
+  // The most further devices of all divided netdevs.
+  static constexpr uint32_t kMaxFurther = 2 * soft::kMaxRails;
+
   // GUIDs derive from this number and the netdev's, so that a program finds the same device through the next dappled.
   // Without `users` no GID is in use.
   explicit DeviceTable(uint64_t identity, GidUsers* users = nullptr) : identity_(identity), users_(users) {}
@@ -35,6 +41,12 @@ class DeviceTable {
   // index among the GIDs while the netdev has it; a new one takes the lowest free index after the default GID's. The
   // index of an address that has gone is not free as long as it has users, even if the address comes again.
   void update(const Netdevs& netdevs);
+  // From now on the netdev has this many devices, if there are to be more than one. A further device of lo has an address of its own: 127.0.0.2
+  // and so on. A further device of another netdev shares one address of each family with the first device, and keeps it
+  // as long as the netdev has it. False without room for the devices.
+  bool divide(const soft::Rails& rails, const Netdevs& netdevs, soft::Problem& problem);
+  // What a program with these rails is told of a device: the first one lacks the addresses of the others.
+  void show(const soft::Rails& rails, soft::DeviceInfo& device) const;
   // A member knew this device from the last dappled. Ignored if the device no longer exists, or contradicts another
   // one.
   void restore(const soft::AnnouncedDevice& known);
@@ -42,9 +54,9 @@ class DeviceTable {
   void restore_gids(const soft::AnnounceGidsRequest& known);
 
   uint32_t generation() const { return generation_; }
-  uint32_t count() const { return count_; }
+  uint32_t count() const { return static_cast<uint32_t>(devices_.size()); }
   const soft::DeviceInfo& at(uint32_t index) const {
-    assert(index < count_);
+    assert(index < devices_.size());
     return devices_[index];
   }
   const soft::DeviceInfo* find(uint32_t index) const;
@@ -52,8 +64,22 @@ class DeviceTable {
   uint64_t free_gids(const soft::DeviceInfo& device) const;
 
  private:
-  uint64_t guid_of(const Netdev& netdev) const;
-  void add(const Netdev& netdev, std::span<const uint32_t> freed);
+  struct Division {
+    char netdev[16] = {};
+    uint32_t count = 0;
+  };
+  static constexpr uint32_t kMaxDivisions = 32;
+  static constexpr uint32_t kCapacity = soft::kMaxDevices + kMaxFurther;
+
+  uint64_t guid_of(const Netdev& netdev, uint32_t rail) const;
+  soft::DeviceInfo* find(uint32_t netdev_index, uint32_t rail);
+  void add(const Netdev& netdev, uint32_t rail, std::span<const uint32_t> freed);
+  // divided_netdevs.cpp
+  uint32_t devices_on(const Netdev& netdev) const;  // 1 if it is not divided
+  void add_further(const Netdev& netdev, std::span<const uint32_t> freed);
+  // Each address' device on the netdev.
+  using Shares = uint8_t[kMaxAddresses];
+  void share_out(const Netdev& netdev, bool ipv4, Shares& rails);
   void refresh(soft::DeviceInfo& device, const Netdev& netdev);
   // Neither in the table nor in use.
   bool is_free(const soft::DeviceInfo& device, uint32_t gid_index) const;
@@ -66,8 +92,9 @@ class DeviceTable {
   uint64_t identity_;
   GidUsers* users_;
   uint32_t generation_ = 0;
-  uint32_t count_ = 0;
-  soft::DeviceInfo devices_[soft::kMaxDevices];
+  std::vector<soft::DeviceInfo> devices_;
+  uint32_t division_count_ = 0;
+  Division divisions_[kMaxDivisions];
 };
 
 }  // namespace dapple::dappled

@@ -13,8 +13,14 @@ namespace dapple::dappled {
 
 std::span<const gids::PlanRow> GidOrders::Planned::rows_of(const soft::DeviceInfo& device) const {
   const std::span<const gids::PlanRow> rows(plan.rows, plan.row_count);
-  const auto [first, last] = std::ranges::equal_range(rows, number_of(device), {}, &gids::PlanRow::device);
+  const auto [first, last] = std::ranges::equal_range(rows, soft::number_of(device), {}, &gids::PlanRow::device);
   return {first, last};
+}
+
+gids::GidLayout& GidOrders::Planned::layout_of(const soft::DeviceInfo& device) {
+  // Netdevs come and go. A device that is still there gets its indexes anew.
+  if (layouts.size() >= kMaxLayouts) layouts.clear();
+  return layouts[{device.guid, device.rails}];
 }
 
 uint32_t GidOrders::take(int file, soft::Problem& problem) {
@@ -62,13 +68,12 @@ void GidOrders::show(uint32_t order, soft::DeviceInfo& device) {
   if (order == kTwins) return gids::twin(device);
   if (order == kOwn || !planned_[order]->has(device)) return;
   Planned& planned = *planned_[order];
-  planned.layouts[number_of(device)].show(planned.rows_of(device), devices_.free_gids(device), device);
+  planned.layout_of(device).show(planned.rows_of(device), devices_.free_gids(device), device);
 }
 
-void GidOrders::restore(uint32_t order, const soft::AnnounceGidsRequest& known) {
-  const soft::DeviceInfo* device = devices_.find(known.index);
-  if (order <= kTwins || device == nullptr || device->guid != known.guid || !planned_[order]->has(*device)) return;
-  planned_[order]->layouts[number_of(*device)].restore(known, *device);
+void GidOrders::restore(uint32_t order, const soft::AnnounceGidsRequest& known, const soft::DeviceInfo& device) {
+  if (order <= kTwins || device.guid != known.guid || !planned_[order]->has(device)) return;
+  planned_[order]->layout_of(device).restore(known, device);
 }
 
 uint32_t GidOrders::index_of(uint32_t order, const soft::DeviceInfo& device, uint32_t base_index) {

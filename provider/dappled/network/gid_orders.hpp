@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/gids/gid_layout.hpp"
@@ -31,25 +33,26 @@ class GidOrders {
   // A user has gone. Without users an order's number is free for another file.
   void leave(uint32_t order);
 
-  // `device` is of the table of devices, and becomes what programs of this order are told.
+  // `device` comes from DeviceTable::show(), and becomes what programs of this order are told.
   void show(uint32_t order, soft::DeviceInfo& device);
-  // After DeviceTable::restore_gids().
-  void restore(uint32_t order, const soft::AnnounceGidsRequest& known);
-  // The index under which programs of this order know an entry of the table of devices. That of RoCE v2, if there is
-  // one; kMaxGids if there is none.
+  // After DeviceTable::restore_gids(). `device` comes from DeviceTable::show().
+  void restore(uint32_t order, const soft::AnnounceGidsRequest& known, const soft::DeviceInfo& device);
+  // The index under which programs of this order know an entry of this device, which comes from DeviceTable::show().
+  // That of RoCE v2, if there is one; kMaxGids if there is none.
   uint32_t index_of(uint32_t order, const soft::DeviceInfo& device, uint32_t base_index);
 
  private:
   struct Planned {
     gids::GidPlan plan;
-    gids::GidLayout layouts[soft::kMaxDevices];
+    // By GUID and rails: programs may see a netdev's first device with all addresses, or with its share of them.
+    std::map<std::pair<uint64_t, uint8_t>, gids::GidLayout> layouts;
     uint32_t users = 0;
 
-    bool has(const soft::DeviceInfo& device) const { return number_of(device) < plan.device_count; }
+    bool has(const soft::DeviceInfo& device) const { return soft::number_of(device) < plan.device_count; }
     std::span<const gids::PlanRow> rows_of(const soft::DeviceInfo& device) const;
+    gids::GidLayout& layout_of(const soft::DeviceInfo& device);
   };
-  // dapple0 is the plan's first device.
-  static uint32_t number_of(const soft::DeviceInfo& device) { return device.index - soft::kFirstDeviceIndex; }
+  static constexpr size_t kMaxLayouts = 512;
 
   const DeviceTable& devices_;
   std::unique_ptr<Planned> planned_[kMax];  // null for kOwn, kTwins and numbers without users

@@ -12,7 +12,7 @@
 namespace dapple::dappled::rdma_cm {
 
 bool Service::attach(CmId& id, const Address& address) const {
-  const GidLocation found = find_gid(world_.devices(), address.gid, address.scope);
+  const GidLocation found = find_gid(world_.devices(), world_.rails(*id.channel), address.gid, address.scope);
   if (found.device == nullptr) return false;
   assert(found.index < soft::kMaxGids);
   id.device = found.device->index;

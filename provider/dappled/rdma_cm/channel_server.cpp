@@ -146,7 +146,7 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
   return false;
 }
 
-int ChannelServer::add(std::unique_ptr<OpenChannel> opened, uint32_t gid_order) {
+int ChannelServer::add(std::unique_ptr<OpenChannel> opened, const Program& program) {
   if (!opened->end || !is_channel(opened->end.get())) return EINVAL;
   if (list_.size() == kMaxChannels) return ENFILE;
   while (open_channels_[next_] != nullptr) next_ = (next_ + 1) % kMaxChannels;
@@ -154,8 +154,8 @@ int ChannelServer::add(std::unique_ptr<OpenChannel> opened, uint32_t gid_order) 
   epoll_event event = {};
   event.data.u64 = opened->number;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, opened->end.get(), &event) != 0) return errno;
-  gid_orders_.use(gid_order);
-  opened->gid_order = gid_order;
+  gid_orders_.use(program.gid_order);
+  opened->program = program;
   OpenChannel*& bucket = buckets_[opened->name.key % kBuckets];
   opened->same_bucket = bucket;
   bucket = opened.get();
@@ -166,21 +166,19 @@ int ChannelServer::add(std::unique_ptr<OpenChannel> opened, uint32_t gid_order) 
   return 0;
 }
 
-int ChannelServer::open(soft::OwnedFd end, uint32_t process, uint32_t gid_order, soft::CmChannelName& name,
-                        int& journal) {
+int ChannelServer::open(soft::OwnedFd end, const Program& program, soft::CmChannelName& name, int& journal) {
   if (const int error = have_service(); error != 0) return error;
   std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
   if (opened == nullptr) return ENOMEM;
   name = {.key = random(), .number = static_cast<uint32_t>(random())};
   if (const int error = opened->journal.create(name); error != 0) return error;
   opened->name = name;
-  opened->process = process;
   opened->end = std::move(end);
   journal = opened->journal.fd();
-  return add(std::move(opened), gid_order);
+  return add(std::move(opened), program);
 }
 
-int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t process, uint32_t gid_order,
+int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, const Program& program,
                            soft::CmRestoreReply& reply) {
   soft::CmChannelName& name = reply.channel;
   if (const int error = have_service(); error != 0) return error;
@@ -189,7 +187,6 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t pr
   if (const int error = opened->journal.open(std::move(journal), name); error != 0) return error;
   if (find(name) != nullptr) return 0;
   opened->name = name;
-  opened->process = process;
   opened->end = std::move(end);
   // Events that were sent and not taken come again, with new tickets.
   soft::CmFront& front = opened->journal.front();
@@ -200,7 +197,7 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t pr
   opened->last_ticket = opened->taken + kNewTickets;
   opened->hands_events = front.takes_events.load() != 0;
   OpenChannel& added = *opened;
-  if (const int error = add(std::move(opened), gid_order); error != 0) return error;
+  if (const int error = add(std::move(opened), program); error != 0) return error;
   const Restoration outcome = read_journal(added);
   if (outcome.error != 0) {
     // Half a channel would let the program wait for what cannot come.
@@ -251,7 +248,7 @@ void ChannelServer::close(OpenChannel& opened) {
     link = &(*link)->same_bucket;
   }
   *link = opened.same_bucket;
-  gid_orders_.leave(opened.gid_order);
+  gid_orders_.leave(opened.program.gid_order);
   open_channels_[opened.number].reset();
 }
 
@@ -398,10 +395,14 @@ uint64_t ChannelServer::random() {
   return std::exchange(random_[--random_left_], 0);
 }
 
-int ChannelServer::route(const Address& destination, Address& source) {
+const soft::Rails& ChannelServer::rails(const Channel& channel) {
+  return static_cast<const OpenChannel&>(channel).program.rails;
+}
+
+int ChannelServer::route(const Channel& channel, const Address& destination, Address& source) {
   // The kernel's local routes lead from a host's own address to itself. Asking for them takes four system calls.
   if (source.is_any() && destination.scope == 0 && !destination.is_link_local()) {
-    const soft::DeviceInfo* own = find_gid(devices_, destination.gid, 0).device;
+    const soft::DeviceInfo* own = find_gid(devices_, rails(channel), destination.gid, 0).device;
     if (own != nullptr && own->up != 0) {
       source.gid = destination.gid;
       return 0;
@@ -455,8 +456,12 @@ int ChannelServer::check_own(const Address& address) {
 
 uint32_t ChannelServer::gid_index(const CmId& id) {
   const soft::DeviceInfo* device = devices_.find(id.device);
-  if (device == nullptr) return id.gid_index;
-  return gid_orders_.index_of(static_cast<const OpenChannel&>(*id.channel).gid_order, *device, id.gid_index);
+  const Program& program = static_cast<const OpenChannel&>(*id.channel).program;
+  if (device == nullptr || !program.rails.has(*device)) return id.gid_index;
+  if (program.gid_order == GidOrders::kOwn) return id.gid_index;
+  soft::DeviceInfo shown = *device;
+  devices_.show(program.rails, shown);
+  return gid_orders_.index_of(program.gid_order, shown, id.gid_index);
 }
 
 bool ChannelServer::uses_gid(uint32_t device, uint32_t gid_index) const {

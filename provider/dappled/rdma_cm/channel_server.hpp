@@ -26,6 +26,13 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
  public:
   static constexpr uint32_t kMaxChannels = 8192;
 
+  // A channel's program.
+  struct Program {
+    uint32_t process = 0;                  // shown with the channel's ids
+    uint32_t gid_order = GidOrders::kOwn;  // the channel uses it, too
+    soft::Rails rails;                     // the devices that it sees
+  };
+
   // `devices` is up to date at each call.
   ChannelServer(const DeviceTable& devices, GidOrders& gid_orders) : devices_(devices), gid_orders_(gid_orders) {}
   ~ChannelServer();
@@ -57,14 +64,12 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // Call it before the group closes its sockets.
   void drop_wire() { wire_.reset(); }
 
-  // `end` is dappled's end of the program's pair. `process` is shown with the channel's ids. `journal` becomes the
-  // descriptor of the channel's journal; the channel keeps owning it. `gid_order` is the program's, and the channel
-  // uses it, too. 0, or an errno.
-  int open(soft::OwnedFd end, uint32_t process, uint32_t gid_order, soft::CmChannelName& name, int& journal);
+  // `end` is dappled's end of the program's pair. `journal` becomes the descriptor of the channel's journal; the
+  // channel keeps owning it. 0, or an errno.
+  int open(soft::OwnedFd end, const Program& program, soft::CmChannelName& name, int& journal);
   // The same for a channel of a dappled that has died, with its journal, from which the reply's name comes. Does
   // nothing if the channel is already here: a child of fork() restores it, too.
-  int restore(soft::OwnedFd end, soft::OwnedFd journal, uint32_t process, uint32_t gid_order,
-              soft::CmRestoreReply& reply);
+  int restore(soft::OwnedFd end, soft::OwnedFd journal, const Program& program, soft::CmRestoreReply& reply);
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
@@ -87,12 +92,11 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   struct OpenChannel : Channel {
     soft::CmChannelName name;
     uint32_t number = 0;  // in open_channels_
-    uint32_t process = 0;
+    Program program;
     OpenChannel* same_bucket = nullptr;
     soft::OwnedFd end;
     JournalFile journal;
-    uint32_t epoch = 0;  // of its events' messages
-    uint32_t gid_order = GidOrders::kOwn;
+    uint32_t epoch = 0;    // of its events' messages
     bool watched = false;  // until its socket has room
     bool held = false;     // nothing is sent until resume()
     bool due = false;      // it is in the list due_
@@ -102,7 +106,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   OpenChannel* find(const soft::CmChannelName& name) const;
   // The service begins with the first channel: most programs have none.
   int have_service();
-  int add(std::unique_ptr<OpenChannel> opened, uint32_t gid_order);
+  int add(std::unique_ptr<OpenChannel> opened, const Program& program);
   Restoration read_journal(OpenChannel& opened);
   void close(OpenChannel& opened);
   void take(OpenChannel& opened);
@@ -121,7 +125,8 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   uint64_t random() override;
   const DeviceTable& devices() override { return devices_; }
   uint32_t gid_index(const CmId& id) override;
-  int route(const Address& destination, Address& source) override;
+  const soft::Rails& rails(const Channel& channel) override;
+  int route(const Channel& channel, const Address& destination, Address& source) override;
   int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   int check_own(const Address& address) override;
   void wake(Channel& channel) override;

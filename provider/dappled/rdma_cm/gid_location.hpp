@@ -15,5 +15,7 @@ struct GidLocation {
 // The device whose netdev has this address. The netdev's index counts for link-local addresses, which several devices
 // may have.
 GidLocation find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev_index);
+// The same among the devices that a program sees.
+GidLocation find_gid(const DeviceTable& devices, const soft::Rails& rails, const Gid& gid, uint32_t netdev_index);
 
 }  // namespace dapple::dappled::rdma_cm

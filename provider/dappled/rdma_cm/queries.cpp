@@ -39,11 +39,11 @@ bool has_address(const soft::DeviceInfo& device) {
 // The kernel's devices have no loopback address, so an id that is bound to such an address has no device there and
 // stands for all of them. libfabric looks for the devices of a server in this way. If lo's device is the only one, the
 // id means that device.
-bool stands_for_all(const CmId& id, const DeviceTable& devices) {
+bool stands_for_all(const CmId& id, const DeviceTable& devices, const soft::Rails& rails) {
   if (!id.source.is_loopback() || (id.state != State::kBound && id.state != State::kListen)) return false;
   for (uint32_t i = 0; i < devices.count(); i++) {
     const soft::DeviceInfo& device = devices.at(i);
-    if (device.loopback == 0 && device.up != 0 && has_address(device)) return true;
+    if (device.loopback == 0 && device.up != 0 && rails.has(device) && has_address(device)) return true;
   }
   return false;
 }
@@ -60,7 +60,7 @@ int Service::query_route(Call& call) {
   write_address(id->source, response.src_addr);
   write_address(id->destination, response.dst_addr);
   const soft::DeviceInfo* device = world_.devices().find(id->device);
-  if (device != nullptr && !stands_for_all(*id, world_.devices())) {
+  if (device != nullptr && !stands_for_all(*id, world_.devices(), world_.rails(call.channel))) {
     response.node_guid = htobe64(device->guid);
     response.ibdev_index = device->index;
     response.port_num = kPort;

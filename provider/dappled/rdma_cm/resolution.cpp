@@ -52,7 +52,7 @@ int Service::find_path(CmId& id, Address& source) {
     const soft::DeviceInfo* device = world_.devices().find(id.device);
     if (device != nullptr) destination.scope = device->netdev_index;
   }
-  if (const int error = world_.route(destination, source); error != 0) return error;
+  if (const int error = world_.route(*id.channel, destination, source); error != 0) return error;
   return needs_neighbour(id.destination) ? world_.find_neighbour(source, id.destination, id.neighbour) : 0;
 }
 

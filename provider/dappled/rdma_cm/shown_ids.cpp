@@ -67,7 +67,7 @@ uint32_t ChannelServer::count_ids(uint32_t device) const {
 void ChannelServer::list_ids(const soft::CmIdsRequest& request, soft::CmIdsReply& reply) const {
   soft::ShownCmId* const begin = reply.ids;
   for (const Channel* channel = list_.first(); channel != nullptr; channel = channel->newer) {
-    const uint32_t process = static_cast<const OpenChannel*>(channel)->process;
+    const uint32_t process = static_cast<const OpenChannel*>(channel)->program.process;
     for (const CmId* id = channel->ids.first(); id != nullptr; id = id->newer) {
       if (id->key <= request.after || !is_on(*id, request.device)) continue;
       // The lowest keys, in order.

@@ -15,11 +15,13 @@ class World {
   virtual void send(const cm::Path& path, const cm::Mad& mad) = 0;
   virtual uint64_t random() = 0;
   virtual const DeviceTable& devices() = 0;
+  // The devices that the channel's program sees.
+  virtual const soft::Rails& rails(const Channel& channel) = 0;
   // The index of the id's GID in the order of the channel's program.
   virtual uint32_t gid_index(const CmId& id) = 0;
-  // `source`: the address that the caller is bound to, or the wildcard of the family; becomes the address from which
-  // packets to `destination` go. 0 or an errno.
-  virtual int route(const Address& destination, Address& source) = 0;
+  // `source`: the address that the channel's program is bound to, or the wildcard of the family; becomes the address
+  // from which packets to `destination` go. 0 or an errno.
+  virtual int route(const Channel& channel, const Address& destination, Address& source) = 0;
   // 0 if the kernel knows the link-layer address of the neighbour on the way from `source` to `destination`, or if none
   // is needed. ENODATA: the kernel has been told to ask for that address, and Service::neighbour_answers() follows when
   // `neighbour` answers. Else an errno.

@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "provider/face/identity/cpu_list.hpp"
 #include "provider/face/identity/profile.hpp"
+#include "provider/face/identity/profile_file.hpp"
+#include "provider/face/identity/profile_keys.hpp"
+#include "provider/member/identity_text.hpp"
 
 namespace dapple::face {
 namespace {
@@ -43,18 +47,30 @@ void settle(soft::DeviceAttributes& attributes) {
     attributes.max_mcast_grp = attributes.max_mcast_qp_attach = attributes.max_total_mcast_qp_attach = 0;
 }
 
+// The number after the colon.
+bool read_count(const soft::IdentityName& name, Identity& identity, soft::Problem& problem) {
+  soft::Problem reason;
+  if (set_key("devices", name.count, identity, reason)) return true;
+  const std::string_view profile = name.profile.empty() || is_path(name.profile) ? "connectx7" : name.profile;
+  problem.set(EINVAL, "the number of devices after the colon is 1 to %u, not \"%.*s\"; for example %.*s:8",
+              soft::kMaxRails, std::min(shown(name.count), 24), name.count.data(), shown(profile), profile.data());
+  return false;
+}
+
 }  // namespace
 
 bool read_identity(std::string_view spec, ProfileSource& source, Identity& identity, soft::Problem& problem) {
   identity = {};
-  const std::string_view name = take_word(spec);
-  if (name.empty() || name.find('=') != name.npos) {
-    problem.set(EINVAL, "an identity begins with the name of a profile, not with \"%.*s\"", shown(name), name.data());
+  const soft::IdentityName name = soft::identity_name(spec);
+  const std::string_view word = take_word(spec), profile = name.profile;
+  if (word.empty() || profile.find('=') != word.npos) {
+    problem.set(EINVAL, "an identity begins with the name of a profile, not with \"%.*s\"", shown(word), word.data());
     return false;
   }
   std::string_view text;
-  if (!source.read(name, text, problem)) return false;
-  if (!read_profile(text, name, identity, problem)) return false;
+  if (!profile.empty() && !source.read(profile, text, problem)) return false;
+  if (!profile.empty() && !read_profile(text, profile, identity, problem)) return false;
+  if (name.has_count && !read_count(name, identity, problem)) return false;
   while (!spec.empty()) {
     const std::string_view setting = take_setting(spec);
     if (!read_setting(setting, identity, problem)) return false;
@@ -64,7 +80,8 @@ bool read_identity(std::string_view spec, ProfileSource& source, Identity& ident
 }
 
 void apply(const Identity& identity, soft::DeviceInfo& device) {
-  const uint32_t number = device.index - soft::kFirstDeviceIndex;
+  device.rails = static_cast<uint8_t>(identity.rails.count);
+  const uint32_t number = soft::number_of(device);
   const char* const place = strstr(identity.name_pattern, "%d");
   assert(place != nullptr && strlen(identity.name_pattern) <= kMaxNamePattern);
   snprintf(device.name, sizeof device.name, "%.*s%u%s", static_cast<int>(place - identity.name_pattern),

@@ -13,6 +13,7 @@
 
 #include "provider/member/messages.hpp"
 #include "provider/member/problem.hpp"
+#include "provider/member/rails.hpp"
 
 namespace dapple::face {
 
@@ -27,6 +28,7 @@ struct Identity {
   uint32_t numa_node_count = 0;            // 0: the node of `attributes`
   int32_t numa_nodes[kMaxNumaNodes] = {};  // of the devices in turn
   uint32_t has_cpu_list = 0;               // `attributes` has the list; otherwise it is the node's
+  soft::Rails rails;                       // the devices that the program sees
 };
 static_assert(std::is_trivially_copyable_v<Identity> && std::has_unique_object_representations_v<Identity>);
 inline bool operator==(const Identity& one, const Identity& other) {
@@ -44,13 +46,14 @@ class ProfileSource {
 };
 inline constexpr size_t kMaxProfile = 65536;
 
-// Reads DAPPLE_AS: the name of a profile, and words KEY=VALUE that replace its lines, with commas between them. A word
-// without = continues the value before it: "connectx7,rate=400,numa=0,1,name=mlx5_%d". False if something is wrong, and
-// `problem` has one line.
+// Reads DAPPLE_AS: the name of a profile, the number of devices after a colon, and words KEY=VALUE that replace lines
+// of the profile, with commas between them. A word without = continues the value before it:
+// "connectx7:8,rate=400,numa=0,1,name=mlx5_%d". The default identity has no name: ":8". False if something is wrong,
+// and `problem` has one line.
 bool read_identity(std::string_view spec, ProfileSource& source, Identity& identity, soft::Problem& problem);
 
-// Replaces the device's values by those that a program with this identity sees. The device keeps its index, GUID,
-// netdev and GIDs.
+// Replaces the values of a device that rails.has() by those that a program with this identity sees. The device keeps its
+// index, GUID, netdev and GIDs.
 void apply(const Identity& identity, soft::DeviceInfo& device);
 
 }  // namespace dapple::face

@@ -104,6 +104,24 @@ bool set_name(const Key& key, std::string_view value, Identity& identity, soft::
   return true;
 }
 
+bool set_devices(const Key& key, std::string_view value, Identity& identity, soft::Problem& problem) {
+  uint64_t count = 0;
+  if (!ranged(key, value, count, problem)) return false;
+  identity.rails.count = static_cast<uint32_t>(count);
+  return true;
+}
+
+bool set_netdev(const Key& key, std::string_view value, Identity& identity, soft::Problem& problem) {
+  constexpr size_t kMost = sizeof identity.rails.netdev - 1;
+  if (value.empty() || value.size() > kMost || value.find_first_of("/ \t:") != value.npos)
+    return refuse(problem, key, value, "the name of a network device, such as eth0");
+  identity.rails.count = std::max(identity.rails.count, 1U);
+  memset(identity.rails.netdev, 0, sizeof identity.rails.netdev);
+  // lo has no name here, so that two identities with it are equal.
+  if (value != "lo") std::copy(value.begin(), value.end(), identity.rails.netdev);
+  return true;
+}
+
 bool set_feature(const Key& key, std::string_view value, Identity& identity, soft::Problem& problem) {
   if (value != "yes" && value != "no") return refuse(problem, key, value, "yes or no");
   uint32_t& features = identity.attributes.features;
@@ -225,6 +243,8 @@ constexpr Key feature(std::string_view name, uint32_t bit) {
 #define DAPPLE_LIMIT(member, least) limit(#member, offsetof(DeviceAttributes, member), least, kServed.member)
 constexpr Key kKeys[] = {
     {.name = "name", .set = set_name},
+    {.name = "devices", .set = set_devices, .least = 1, .most = soft::kMaxRails, .served = soft::kMaxRails},
+    {.name = "netdev", .set = set_netdev},
     text(DAPPLE_AT(fw_ver)),
     text(DAPPLE_AT(hca_type)),
     text(DAPPLE_AT(board_id)),

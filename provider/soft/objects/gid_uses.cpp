@@ -10,8 +10,8 @@ GidHold::~GidHold() {
   if (uses_ != nullptr && !uses_->is_of_parent()) uses_->release(row_);
 }
 
-GidHold GidUses::hold(uint32_t netdev_index, uint32_t gid_index) {
-  const uint64_t key = gid_entry_key(netdev_index, gid_index);
+GidHold GidUses::hold(uint32_t device, uint32_t gid_index) {
+  const uint64_t key = gid_entry_key(device, gid_index);
   const std::lock_guard lock(mutex_);
   const uint32_t end = end_of_rows(shared_);
   uint32_t free_row = end;

@@ -52,7 +52,7 @@ class GidUses {
       : shared_(shared), forks_(forks), made_after_(forks.load(std::memory_order_relaxed)) {}
 
   // Empty if more entries are in use than there are rows.
-  GidHold hold(uint32_t netdev_index, uint32_t gid_index);
+  GidHold hold(uint32_t device, uint32_t gid_index);
   // Changes when addresses go.
   uint32_t removals() const { return shared_.removals.load(std::memory_order_seq_cst); }
 

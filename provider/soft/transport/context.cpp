@@ -84,7 +84,7 @@ int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
   GidEntry entry = info.gids[index];
   for (int i = 0; i < kHoldTries; i++) {
     const uint8_t base_index = entry.base_index;
-    hold = ports_.gid_uses.hold(info.netdev_index, base_index);
+    hold = ports_.gid_uses.hold(info.index, base_index);
     if (!hold) return ENOMEM;
     // After the hold, so that the entry is no other address' meanwhile.
     if (!is_current(index, entry)) {

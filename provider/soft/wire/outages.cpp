@@ -16,6 +16,11 @@ bool has_address(const DeviceInfo& device, const uint8_t address[16]) {
   });
 }
 
+// The other devices of its netdev are up.
+bool shares_netdev(const DeviceInfo& device) {
+  return device.rails > 1;
+}
+
 }  // namespace
 
 template <typename Condition>
@@ -58,13 +63,16 @@ bool Outages::is_down(uint32_t device_index) const {
 }
 
 bool Outages::loses(const Path& path) const {
-  return any([&](const DeviceInfo& device) { return device.netdev_index == path.netdev_index; });
+  return any([&](const DeviceInfo& device) {
+    return shares_netdev(device) ? has_address(device, path.source) : device.netdev_index == path.netdev_index;
+  });
 }
 
 // Packets between two addresses of one host come in by lo, whatever their device is.
 bool Outages::loses(const Arrival& arrival) const {
   return any([&](const DeviceInfo& device) {
-    return device.netdev_index == arrival.netdev_index || has_address(device, arrival.destination);
+    const bool by_netdev = !shares_netdev(device) && device.netdev_index == arrival.netdev_index;
+    return by_netdev || has_address(device, arrival.destination);
   });
 }
 

@@ -91,7 +91,7 @@ void dappled__dies__next_one_has_the_same_places(void**) {
   assert_true(link->devices(list, problem) && link->device(list.indexes[0], device, problem));
   // What a queue pair does.
   GidUseRow& row = slot.gid_uses->rows[0];
-  row.entry.store(gid_entry_key(device.netdev_index, used));
+  row.entry.store(gid_entry_key(device.index, used));
   row.uses.store(1);
   slot.gid_uses->end.store(1);
   assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr del 10.9.9.3/32 dev lo"));
@@ -127,7 +127,7 @@ void dappled__program_in_use_of_a_place_is_killed__place_is_free(void**) {
   assert_true(link->devices(list, problem) && link->device(list.indexes[0], device, problem));
   SlotPages* pages = map_counters(slot.counters_file, member.slot);
   assert_non_null(pages);
-  pages->gid_uses.rows[0].entry.store(gid_entry_key(device.netdev_index, place));
+  pages->gid_uses.rows[0].entry.store(gid_entry_key(device.index, place));
   pages->gid_uses.rows[0].uses.store(7);
   pages->gid_uses.end.store(1);
   assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo"));

@@ -50,6 +50,28 @@ uint16_t port_of(One& one, uint32_t id) {
   return ntohs(route.src_addr.sin6_port);
 }
 
+void bind__address_of_one_of_several_devices__has_that_device(void** state) {
+  One& one = one_of(state);
+  dapple::soft::Rails four;
+  four.count = 4;
+  dapple::soft::Problem problem;
+  assert_true(one.host.table.divide(four, one.host.netdevs, problem));
+  sockaddr_in6 third = loopback(7174);
+  reinterpret_cast<uint8_t*>(&reinterpret_cast<sockaddr_in&>(third).sin_addr)[3] = 3;
+  // Programs that have not chosen these devices see no such address.
+  assert_int_equal(one.bind(one.create(), third), EADDRNOTAVAIL);
+  one.host.seen = four;
+  const uint32_t id = one.create();
+  assert_int_equal(one.bind(id, third), 0);
+  rdma_ucm_query_route_resp route;
+  assert_int_equal(one.host.query(one.channel, id, route), 0);
+  const auto* device = one.host.table.find(route.ibdev_index);
+  assert_non_null(device);
+  assert_int_equal(device->rail, 2);
+  assert_int_equal(route.node_guid, htobe64(device->guid));
+  assert_int_equal(one.bind(one.create(), ipv4(1, 7175)), EADDRNOTAVAIL);
+}
+
 void bind__specific_address__has_its_device(void** state) {
   One& one = one_of(state);
   const uint32_t id = one.create();
@@ -292,6 +314,7 @@ void ack_timeout__set__is_in_the_attributes(void** state) {
 int main() {
   const CMUnitTest tests[] = {
       ONE_TEST(bind__specific_address__has_its_device),
+      ONE_TEST(bind__address_of_one_of_several_devices__has_that_device),
       ONE_TEST(bind__any_address__has_none),
       ONE_TEST(bind__loopback__stands_for_all_devices_unless_it_has_the_only_one),
       ONE_TEST(bind__wrong_address__is_refused),

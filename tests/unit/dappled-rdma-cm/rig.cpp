@@ -63,7 +63,7 @@ uint64_t Host::random() {
   return random_ * 0x2545F4914F6CDD1DULL;
 }
 
-int Host::route(const Address& destination, Address& source) {
+int Host::route(const Channel&, const Address& destination, Address& source) {
   if (route_error != 0) return route_error;
   asked_route = destination;
   if (!source.is_any()) return 0;

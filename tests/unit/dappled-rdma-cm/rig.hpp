@@ -34,7 +34,8 @@ class Host final : public World {
   void send(const cm::Path& path, const cm::Mad& mad) override { out.push_back({path, mad}); }
   uint64_t random() override;
   const DeviceTable& devices() override { return table; }
-  int route(const Address& destination, Address& source) override;
+  const soft::Rails& rails(const Channel&) override { return seen; }
+  int route(const Channel& channel, const Address& destination, Address& source) override;
   int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   uint32_t gid_index(const CmId& id) override { return id.gid_index; }
   int check_own(const Address&) override { return own_error; }
@@ -88,6 +89,7 @@ class Host final : public World {
 
   Netdevs netdevs;
   DeviceTable table;
+  soft::Rails seen;  // the devices that programs see
   std::deque<Datagram> out;
   Time now = kSecond;
   std::map<Channel*, Journal> journals;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "provider/face/identity/rail_netdev.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;
@@ -102,6 +103,75 @@ void read_identity__wrong_words__one_line(void**) {
   }
 }
 
+void read_identity__number_of_devices__after_the_name(void**) {
+  assert_int_equal(identity_of("card").rails.count, 0);
+  assert_int_equal(identity_of("card:8,name=mlx5_%d").rails.count, 8);
+  assert_int_equal(identity_of("card:8,devices=3").rails.count, 3);
+  assert_int_equal(identity_of(":64").rails.count, 64);
+  assert_string_equal(identity_of(":2").name_pattern, "dapple%d");
+  // One netdev alone.
+  const face::Identity one = identity_of("card,netdev=eth1");
+  assert_int_equal(one.rails.count, 1);
+  assert_string_equal(one.rails.netdev, "eth1");
+}
+
+void read_identity__wrong_number_of_devices__one_line(void**) {
+  const char* const wrong[] = {"card:0", "card:x", "card:65", "card:1000", "card:", "card:-1", "card:8:8", ":", ":1x"};
+  for (const char* spec : wrong) {
+    OneProfile source(kCard);
+    face::Identity identity;
+    soft::Problem problem;
+    assert_false(face::read_identity(spec, source, identity, problem));
+    assert_int_equal(problem.error == 0, 0);
+    if (strcmp(spec, "card:8:8") == 0) continue;  // there is no profile "card:8"
+    assert_non_null(strstr(problem.line, "the number of devices after the colon is 1 to 64, not "));
+  }
+}
+
+void apply__rails__count_from_the_first(void**) {
+  const face::Identity identity = identity_of("card:4,numa=0,1");
+  soft::DeviceInfo device;
+  device.index = soft::kFirstRailIndex + 40;
+  device.rail = 3;
+  face::apply(identity, device);
+  assert_string_equal(device.name, "card_3");
+  assert_int_equal(device.attributes.numa_node, 1);
+  assert_int_equal(device.attributes.pci_bus, 0x47);
+}
+
+face::RailNetdev netdev(const char* name, uint32_t addresses) {
+  face::RailNetdev made;
+  made.name = name;
+  made.ipv4 = addresses;
+  return made;
+}
+
+void check_rails__netdev_or_addresses_are_missing__one_line(void**) {
+  face::RailNetdev list[] = {netdev("lo", 1), netdev("eth0", 3), netdev("wlan0", 1)};
+  list[0].loopback = true;
+  const struct {
+    const char* spec;
+    const char* line;
+  } cases[] = {
+      {"card", ""},
+      {"card:64", ""},
+      {"card:3,netdev=eth0", ""},
+      {"card,netdev=wlan0", ""},
+      {"card:4,netdev=eth0",
+       "eth0 has 3 addresses, and 4 devices need one each; add addresses, take 3 devices, or leave out netdev=eth0 to "
+       "use lo"},
+      {"card:2,netdev=wlan0",
+       "wlan0 has 1 address, and 2 devices need one each; add addresses, take 1 device, or leave out netdev=wlan0 to "
+       "use lo"},
+      {"card:2,netdev=eht0", "there is no network device eht0 that can have devices; the nearest is eth0"},
+  };
+  for (const auto& each : cases) {
+    soft::Problem problem;
+    assert_int_equal(face::check_rails(identity_of(each.spec).rails, list, problem), each.line[0] == '\0');
+    assert_string_equal(problem.line, each.line);
+  }
+}
+
 void apply__each_device__has_its_name_place_and_node(void**) {
   const face::Identity identity = identity_of("card,numa=0,1");
   const soft::DeviceInfo first = shown(identity, 0), second = shown(identity, 1), last = shown(identity, 20);
@@ -137,6 +207,10 @@ int main() {
       cmocka_unit_test(read_identity__a_word_without_equals__continues_the_value),
       cmocka_unit_test(read_identity__features_that_are_missing__have_no_objects),
       cmocka_unit_test(read_identity__wrong_words__one_line),
+      cmocka_unit_test(read_identity__number_of_devices__after_the_name),
+      cmocka_unit_test(read_identity__wrong_number_of_devices__one_line),
+      cmocka_unit_test(apply__rails__count_from_the_first),
+      cmocka_unit_test(check_rails__netdev_or_addresses_are_missing__one_line),
       cmocka_unit_test(apply__each_device__has_its_name_place_and_node),
       cmocka_unit_test(equal__two_readings__are_equal_until_a_word_differs),
   };

@@ -164,6 +164,27 @@ void tree_of__pci_function__is_behind_device(void**) {
   assert_non_null(tree.find(function + "/infiniband/dapple0/ports/1/hw_counters/np_cnp_sent"));
 }
 
+void tree_of__two_devices_of_a_netdev__the_first_one_has_it(void**) {
+  use_pci();
+  soft::DeviceInfo second_info = info;
+  soft::DeviceAttributes second_attributes = attributes;
+  strcpy(second_info.name, "dapple1");
+  second_info.index = soft::kFirstRailIndex;
+  second_info.rail = 1;
+  second_attributes.pci_bus += 16;
+  ShownDevice second = device;
+  second.info = &second_info;
+  second.attributes = &second_attributes;
+  Tree tree = tree_of({device, second}, {});
+  const std::string first = "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
+  const std::string other = "sys/devices/pci0000:4a/0000:4a:00.0/0000:4b:00.0";
+  assert_string_equal(follow(tree, "sys/class/net/eth0/device").c_str(), first.c_str());
+  assert_string_equal(follow(tree, "sys/class/infiniband/dapple1/device").c_str(), other.c_str());
+  assert_string_equal(follow(tree, "sys/class/infiniband/dapple1/device/net/eth0").c_str(),
+                      (other + "/net/eth0").c_str());
+  assert_string_equal(text_at(tree, follow(tree, "sys/class/infiniband_verbs/uverbs4352") + "/ibdev"), "dapple1\n");
+}
+
 void tree_of__netdev__has_the_real_ones_entries(void**) {
   use_pci();
   device.netdev_folder = "/sys/devices/virtual/net/eth0";
@@ -223,6 +244,7 @@ int main() {
       cmocka_unit_test_setup(tree_of__gids__empty_entries_cannot_be_read, start),
       cmocka_unit_test_setup(tree_of__uverbs__name_their_device, start),
       cmocka_unit_test_setup(tree_of__pci_function__is_behind_device, start),
+      cmocka_unit_test_setup(tree_of__two_devices_of_a_netdev__the_first_one_has_it, start),
       cmocka_unit_test_setup(tree_of__netdev__has_the_real_ones_entries, start),
       cmocka_unit_test_setup(tree_of__kernels_devices__stand_beside_ours, start),
       cmocka_unit_test_setup(tree_of__no_device__has_the_classes, start),

@@ -123,13 +123,13 @@ void restore__of_last_dappled__same_indexes(void**) {
   std::swap(before.gids[0], before.gids[30]);
   std::swap(before.gids[1], before.gids[31]);
   std::copy_n(before.gids, soft::kMaxGids, known.gids);
-  orders->restore(order, known);
+  orders->restore(order, known, table->at(0));
   assert_int_equal(shown(order).gids[31].gid[15], 1);
   assert_int_equal(shown(order).gids[7].valid, 0);
   known.guid++;
   known.generation++;
-  orders->restore(order, known);
-  orders->restore(GidOrders::kOwn, known);
+  orders->restore(order, known, table->at(0));
+  orders->restore(GidOrders::kOwn, known, table->at(0));
   assert_int_equal(shown(order).gids[31].gid[15], 1);
 }
 

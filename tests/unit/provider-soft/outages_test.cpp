@@ -49,6 +49,20 @@ void begin__one_device__its_packets_are_lost_and_no_others(void**) {
   assert_false(loses_received(outages, 1, 0));
 }
 
+void begin__one_of_several_devices_of_a_netdev__the_others_stay_up(void**) {
+  Outages outages;
+  DeviceInfo first = device(1), second = device(2);
+  first.netdev_index = second.netdev_index = 10;
+  first.rails = second.rails = 2;
+  outages.begin(first, 100);
+  Path path;
+  path.netdev_index = 10;
+  path.source[15] = kAddressByte + 1;
+  assert_true(outages.loses(path) && loses_received(outages, 10, kAddressByte + 1));
+  path.source[15] = kAddressByte + 2;
+  assert_false(outages.loses(path) || loses_received(outages, 10, kAddressByte + 2));
+}
+
 void end_before__each_at_its_time(void**) {
   Outages outages;
   assert_true(outages.next_end() == dapple::roce::kNever);
@@ -83,6 +97,7 @@ void begin__too_many_devices__the_rest_stay_up(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(begin__one_device__its_packets_are_lost_and_no_others),
+      cmocka_unit_test(begin__one_of_several_devices_of_a_netdev__the_others_stay_up),
       cmocka_unit_test(end_before__each_at_its_time),
       cmocka_unit_test(begin__again__the_later_call_counts),
       cmocka_unit_test(begin__too_many_devices__the_rest_stay_up),

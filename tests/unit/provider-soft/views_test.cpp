@@ -77,6 +77,18 @@ void leave__last_user__makes_room(void**) {
   views->leave(Views::kDefault);
 }
 
+void most_devices__of_views_in_use__on_the_same_netdev(void**) {
+  const uint32_t three = take("card:3"), five = take("card:5,netdev=lo"), other = take("card:7,netdev=eth0");
+  soft::Rails rails = views->rails(three);
+  assert_int_equal(rails.count, 3);
+  assert_int_equal(views->most_devices(rails), 5);
+  assert_int_equal(views->most_devices(views->rails(other)), 7);
+  views->leave(five);
+  assert_int_equal(views->most_devices(rails), 3);
+  views->leave(three);
+  assert_int_equal(views->most_devices(rails), 0);
+}
+
 void take__wrong_word__has_the_reason(void**) {
   soft::Problem problem;
   assert_int_equal(views->take("card,nam=x%d", source, problem), Views::kDefault);
@@ -89,6 +101,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(take__the_same_identity__is_the_same_view, make, drop),
       cmocka_unit_test_setup_teardown(leave__last_user__makes_room, make, drop),
+      cmocka_unit_test_setup_teardown(most_devices__of_views_in_use__on_the_same_netdev, make, drop),
       cmocka_unit_test_setup_teardown(take__wrong_word__has_the_reason, make, drop),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
