@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -25,6 +26,24 @@ size_t thread_local_room(const pthread_attr_t& attributes) {
   return least == nullptr ? 0 : least(&attributes);
 }
 
+// While one exists, the thread gets no signals but those of its own faults, and a thread that it makes inherits this. A
+// fault whose signal is blocked ends the process, and the program's handler, or a sanitizer's, does not run.
+class OnlyFaults {
+ public:
+  OnlyFaults() {
+    sigset_t set;
+    sigfillset(&set);
+    for (const int number : {SIGSEGV, SIGBUS, SIGTRAP, SIGILL, SIGFPE, SIGSYS, SIGABRT}) sigdelset(&set, number);
+    pthread_sigmask(SIG_SETMASK, &set, &before_);
+  }
+  ~OnlyFaults() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  OnlyFaults(const OnlyFaults&) = delete;
+  OnlyFaults& operator=(const OnlyFaults&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 bool has_memory_for(size_t size) {
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory != MAP_FAILED && munmap(memory, size) == 0;
@@ -36,7 +55,7 @@ int start(pthread_t& thread, size_t stack_size, int detach_state, void* (*run)(v
   pthread_attr_setdetachstate(&attributes, detach_state);
   const size_t size = stack_size + thread_local_room(attributes);
   pthread_attr_setstacksize(&attributes, size);
-  const SignalGuard quiet;  // the thread inherits the mask
+  const OnlyFaults quiet;
   const int error = pthread_create(&thread, &attributes, run, argument);
   pthread_attr_destroy(&attributes);
   // The C library reports EAGAIN for a lack of memory, too.

@@ -5,7 +5,8 @@
 namespace dapple::soft {
 
 // Starts a detached thread of ours in a program: with a small stack beside the program's thread-local variables, and
-// with all signals blocked, as the program's signals are for its own threads. 0, or an errno.
+// with all signals blocked but those of its own faults, as the program's signals are for its own threads. 0, or an
+// errno.
 int start_own_thread(void* (*run)(void*), void* argument);
 
 // Calls a function that needs more stack than a thread may have left: on a thread of ours, and waits for its end.

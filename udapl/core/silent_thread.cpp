@@ -29,16 +29,19 @@ size_t thread_local_room(const pthread_attr_t& attributes) {
   return least == nullptr ? 0 : least(&attributes);
 }
 
-class AllSignalsBlocked {
+// All but the signals of a thread's own faults. Such a signal ends the process if it is blocked, and the program's
+// handler, or a sanitizer's, does not run.
+class SignalsBlocked {
  public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  SignalsBlocked() {
+    sigset_t set;
+    sigfillset(&set);
+    for (const int number : {SIGSEGV, SIGBUS, SIGTRAP, SIGILL, SIGFPE, SIGSYS, SIGABRT}) sigdelset(&set, number);
+    pthread_sigmask(SIG_SETMASK, &set, &before_);
   }
-  ~AllSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
  private:
   sigset_t before_;
@@ -57,7 +60,7 @@ int create(pthread_t& thread, Function* function) {
   size_t usual = 0;
   pthread_attr_getstacksize(&attributes, &usual);
   pthread_attr_setstacksize(&attributes, std::max(usual, kOwnStack + thread_local_room(attributes)));
-  const AllSignalsBlocked blocked;
+  const SignalsBlocked blocked;
   const int error = pthread_create(&thread, &attributes, run_function, function);
   pthread_attr_destroy(&attributes);
   return error;
