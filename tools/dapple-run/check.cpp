@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 
-#include <fstream>
 #include <optional>
 
 #include "tools/dapple-run/checked_run.hpp"
@@ -12,17 +11,10 @@
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/findings.hpp"
 #include "tools/dapple-run/notes_file.hpp"
+#include "tools/dapple-run/report_files.hpp"
 
 namespace dapple::run {
 namespace {
-
-void write_file(const std::string& name, const std::string& text) {
-  if (name.empty()) return;
-  std::ofstream file(name, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) say("%s cannot be written", name.c_str());
-}
 
 // A report has the functions and lines of the program only by libdw, and lines only by debug information.
 void explain_missing_lines(const Findings& findings) {
@@ -45,12 +37,14 @@ int run_with_check(const ReportFiles& files, const std::string& program, bool em
   const NotesFile notes("DAPPLE_CHECK_RECORDS");
   std::optional<NotesFile> emulation;
   if (emulate) emulation.emplace(kEmulationNotes);
+  ReportFile json("--json", files.json), sarif("--sarif", files.sarif), junit("--junit", files.junit);
   const int code = run_child(execute, argument);
   Findings findings = read_findings(notes.name());
+  findings.status = code;
   findings.complete = !emulate || read_emulation(*emulation).complete;
-  write_file(files.json, as_json_lines(findings));
-  write_file(files.sarif, as_sarif(findings));
-  write_file(files.junit, as_junit(findings, program));
+  bool written = json.write(as_json_lines(findings));
+  written = sarif.write(as_sarif(findings)) && written;
+  written = junit.write(as_junit(findings, program)) && written;
   explain_missing_lines(findings);
   if (!findings.attached) {
     say("nothing was checked: no software device was opened, or its process could not write to %s", notes.name());
@@ -59,7 +53,7 @@ int run_with_check(const ReportFiles& files, const std::string& program, bool em
   // An end by a signal is passed on as such.
   if (check_code == 0 || code > 128) return code;
   if (findings.has_errors()) return check_code;
-  return code == 0 && !(findings.attached && findings.complete) ? check_code : code;
+  return code == 0 && !(findings.attached && findings.complete && written) ? check_code : code;
 }
 
 }  // namespace dapple::run

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tools/dapple-run/findings.hpp"
 
+#include <string.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -47,6 +49,11 @@ Findings read_findings(const char* file) {
     }
   }
   return findings;
+}
+
+std::string ending_of(int status) {
+  if (status <= 128) return "exit code " + std::to_string(status);
+  return std::string(strsignal(status - 128)) + " (" + std::to_string(status) + ")";
 }
 
 std::string as_json_lines(const Findings& findings) {

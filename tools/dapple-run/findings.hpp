@@ -14,6 +14,7 @@ struct Findings {
   bool attached = false;  // a process has opened a software device
   bool complete = true;   // no process is missing from the emulation
   int exit_code = 0;      // for errors, by the options of the processes
+  int status = 0;         // the program's exit code, or 128 plus the number of the signal that has ended it
   // As provider/soft/check/printed.hpp describes them.
   std::vector<nlohmann::json> reports;
 
@@ -28,7 +29,9 @@ Findings read_findings(const char* file);
 std::string as_json_lines(const Findings& findings);
 // SARIF 2.1.0.
 std::string as_sarif(const Findings& findings);
-// A test case that fails for each error, and for a program that was not checked, or not as a whole.
+// How the program has ended, as for a shell: "exit code 3", "Segmentation fault (139)".
+std::string ending_of(int status);
+// A test case that fails for each error, and for a program that has failed itself, was not checked, or not as a whole.
 std::string as_junit(const Findings& findings, const std::string& program);
 
 }  // namespace dapple::run

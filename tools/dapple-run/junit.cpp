@@ -67,6 +67,12 @@ std::string as_junit(const Findings& findings, const std::string& program) {
     tests++;
     failures++;
   }
+  if (findings.status != 0) {
+    cases += test_case(program, "end",
+                       "<failure message=\"the program ended with " + escaped(ending_of(findings.status)) + "\"/>");
+    tests++;
+    failures++;
+  }
   for (const json& report : findings.reports) {
     const bool is_error = report["level"] == "error";
     const std::string body = escaped(body_of(report));
