@@ -11,8 +11,9 @@ struct Stack {
   static constexpr int kMax = 24;
   void* callers[kMax];
   int count = 0;
+  unsigned script = 0;  // the check's number of an interpreter's lines; 0: none
 
-  // Takes microseconds.
+  // Without an interpreter's lines. Takes microseconds.
   static Stack here() {
     Stack stack;
     stack.count = backtrace(stack.callers, kMax);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "provider/source_lines/system_headers.hpp"
 #include "tools/dapple-run/findings.hpp"
 
 namespace dapple::run {
@@ -61,17 +62,21 @@ json stack_of(const json& place) {
   return {{"message", {{"text", place.value("title", "")}}}, {"frames", frames}};
 }
 
-// A compiler copies functions of libibverbs' headers into their callers.
-bool is_of_system(const json& frame) {
-  return frame.value("source", "").starts_with("/usr/include/");
+bool is_own(const json& frame) {
+  const std::string module = frame.value("module", "");
+  const std::string_view name = std::string_view(module).substr(module.rfind('/') + 1);
+  return !name.starts_with("libibverbs") && !name.starts_with("librdmacm");
 }
 
-// The first frame with a line of the program's sources, otherwise the first.
+// The first frame with a line of the program's sources, otherwise the first outside of the libraries of RDMA: a forge
+// cannot show these.
 json place_of(const json& report) {
   const json* first = nullptr;
   for (const json& place : report["places"]) {
     for (const json& frame : place["frames"]) {
-      if (has_source(frame) && !is_of_system(frame)) return json::array({location_of(frame)});
+      if (!is_own(frame)) continue;
+      if (has_source(frame) && !source_lines::is_of_system(frame.value("source", "")))
+        return json::array({location_of(frame)});
       if (first == nullptr) first = &frame;
     }
   }
@@ -88,6 +93,13 @@ json result_of(const json& report) {
           {"stacks", stacks}};
 }
 
+json invocation_of(const Findings& findings) {
+  json invocation = {{"executionSuccessful", findings.status == 0 && findings.attached && findings.complete},
+                     {"exitCode", findings.status}};
+  if (findings.status != 0) invocation["exitCodeDescription"] = ending_of(findings.status);
+  return invocation;
+}
+
 }  // namespace
 
 std::string as_sarif(const Findings& findings) {
@@ -101,10 +113,12 @@ std::string as_sarif(const Findings& findings) {
     }
     results.push_back(result_of(report));
   }
-  const json log = {
-      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-      {"version", "2.1.0"},
-      {"runs", {{{"tool", {{"driver", {{"name", "dapple-run --check"}, {"rules", rules}}}}}, {"results", results}}}}};
+  const json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                    {"version", "2.1.0"},
+                    {"runs",
+                     {{{"tool", {{"driver", {{"name", "dapple-run --check"}, {"rules", rules}}}}},
+                       {"invocations", json::array({invocation_of(findings)})},
+                       {"results", results}}}}};
   return log.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -59,7 +59,7 @@ ibv_mr* note_region(ibv_mr* mr) {
                      {.domain = ours<Mr>(mr)->pd->number,
                       .address = mr->addr,
                       .length = mr->length,
-                      .registered = Stack::here(),
+                      .registered = here(),
                       .deregistered = std::nullopt});
   return noted(mr, "made by ibv_reg_mr");
 }
@@ -227,7 +227,7 @@ void report_roce_v1(ibv_context* context, const ibv_ah_attr& attr, const char* v
                       "device does not send.",
                       verb, index, context->device->name),
        .remedy = "Use a GID of the type RoCE v2, as ibv_query_gid_ex() tells it: usually the index after this one.",
-       .places = {{"the call", Stack::here()}}});
+       .places = {{"the call", here()}}});
 }
 
 // In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.
@@ -250,7 +250,7 @@ void report_end(Qp& qp) {
     outstanding = qp.engine->outstanding_sends();
     not_ready = qp.engine->counters().rnr_naks_sent;
   }
-  std::vector<Place> places = {{"destroyed by ibv_destroy_qp", Stack::here()}};
+  std::vector<Place> places = {{"destroyed by ibv_destroy_qp", here()}};
   if (const std::optional<Place> made = checker().objects.made(&qp)) places.push_back(*made);
   const char* device = qp.context->ibv->device->name;
   if (outstanding != 0) {

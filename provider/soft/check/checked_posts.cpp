@@ -72,7 +72,7 @@ uint64_t note(Qp& qp, roce::SendOpcode opcode, bool is_inline, std::vector<roce:
   PostedSend send;
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
   if (!is_known || is_inline || segments.empty()) return PostedSends::kNone;
-  send.stack = Stack::here();
+  send.stack = here();
   send.has_result = has_result(opcode);
   if (!send.has_result) send.copy = copy_of(qp, segments);
   send.segments = std::move(segments);
@@ -90,7 +90,7 @@ bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
 template <typename Post>
 int post_receives(const void* queue, size_t depth, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
   PostedReceives& receives = Checker::get()->receives;
-  const Stack stack = Stack::here();
+  const Stack stack = here();
   std::vector<std::pair<const ibv_recv_wr*, uint64_t>> noted;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next)
     noted.emplace_back(wr, receives.add(queue, depth, {wr->wr_id, 0, stack, segments_of(wr->sg_list, wr->num_sge)}));

@@ -10,6 +10,7 @@
 #include "provider/common/settings.hpp"
 #include "provider/member/random.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
+#include "provider/soft/check/scripts.hpp"
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
@@ -21,6 +22,7 @@ Checker* Checker::get() {
     const char* records = provider::settings().check_records;
     if (records == nullptr) return nullptr;
     prepare_symbols();
+    Scripts::get();
     pthread_atfork(before_fork, after_fork, after_fork);
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
@@ -78,12 +80,14 @@ void Checker::before_fork() {
   checker.receives.mutex().lock();
   checker.writes.mutex().lock();
   checker.reporter.mutex().lock();
+  Scripts::get().mutex().lock();
   if (checker.freed != nullptr) checker.freed->mutex().lock();
 }
 
 void Checker::after_fork() {
   Checker& checker = *get();
   if (checker.freed != nullptr) checker.freed->mutex().unlock();
+  Scripts::get().mutex().unlock();
   checker.reporter.mutex().unlock();
   checker.writes.mutex().unlock();
   checker.receives.mutex().unlock();

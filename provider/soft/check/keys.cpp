@@ -12,10 +12,11 @@ void Keys::add(const void* device, uint32_t key, const Registration& registratio
 }
 
 void Keys::remove(const void* device, uint32_t key) {
+  const Stack stack = here();
   const std::lock_guard lock(mutex_);
   const auto found = registrations_.find({device, key});
   if (found == registrations_.end()) return;
-  found->second.deregistered = Stack::here();
+  found->second.deregistered = stack;
   deregistered_.push_back(found->first);
   if (deregistered_.size() <= kMaxDeregistered) return;
   const auto oldest = registrations_.find(deregistered_.front());

@@ -7,7 +7,7 @@
 namespace dapple::soft::check {
 
 void Objects::add(const void* object, const char* verb) {
-  add(object, Place{verb, Stack::here()});
+  add(object, Place{verb, here()});
 }
 
 void Objects::add(const void* object, const Place& made) {

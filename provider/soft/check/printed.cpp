@@ -14,8 +14,8 @@ namespace {
 std::string frame_text(const Frame& frame) {
   std::string text = frame.function.empty() ? "?" : frame.function;
   if (!frame.source.empty()) text += " at " + frame.source + ":" + std::to_string(frame.line);
-  char offset[32];
-  snprintf(offset, sizeof offset, "+0x%llx", static_cast<unsigned long long>(frame.offset));
+  char offset[32] = "";  // lines of scripts have none
+  if (frame.offset != 0) snprintf(offset, sizeof offset, "+0x%llx", static_cast<unsigned long long>(frame.offset));
   return text + " (" + frame.module.substr(frame.module.rfind('/') + 1) + offset + ")";
 }
 

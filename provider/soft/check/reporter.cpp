@@ -65,9 +65,7 @@ void Reporter::print(const std::string& text) const {
 
 bool Reporter::is_new(const Report& report) {
   std::string key = report.kind + report.remedy;
-  for (const Place& place : report.places)
-    key.append(reinterpret_cast<const char*>(place.stack.callers),
-               sizeof place.stack.callers[0] * static_cast<size_t>(place.stack.count));
+  for (const Place& place : report.places) key += bytes_of(place.stack);
   return known_.size() < kMaxKnown && known_.insert(key).second;
 }
 

@@ -100,7 +100,7 @@ void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bo
          .text = format("Queue pair 0x%x of %s has the type IBV_QPT_%s, which has no IBV_WR_%s.", qp.qpn, device_of(qp),
                         type == roce::QpType::kUd ? "UD" : "UC", std::string(opcode_name(opcode)).c_str()),
          .remedy = "Use a queue pair of the type IBV_QPT_RC for this operation.",
-         .places = {{"posted", Stack::here()}}});
+         .places = {{"posted", here()}}});
   } else if (is_foreign_address) {
     checker.reporter.show(
         {.kind = "foreign-domain",
@@ -108,7 +108,7 @@ void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bo
                         "the queue pair's.",
                         qp.qpn, device_of(qp)),
          .remedy = "Create the address handle in the protection domain of the queue pair.",
-         .places = {{"posted", Stack::here()}}});
+         .places = {{"posted", here()}}});
   }
 }
 

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string_view>
 
-#include "provider/soft/check/debug_information.hpp"
+#include "provider/soft/check/scripts.hpp"
+#include "provider/source_lines/debug_information.hpp"
+#include "provider/source_lines/libdw.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -22,47 +24,81 @@ void demangle(std::string& name) {
   if (readable != nullptr) name = readable.get();
 }
 
-bool is_of_device(std::string_view path) {
-  return path.substr(path.rfind('/') + 1).starts_with("libdapple");
+// The name of a file without its folder.
+std::string_view name_of(const char* path) {
+  const std::string_view all = path;
+  return all.substr(all.rfind('/') + 1);
+}
+
+// The frames of one address: its function, after those that are inlined there.
+std::vector<Frame> frames_at(const source_lines::DebugInformation& information, const Frame& known, uint64_t address) {
+  std::vector<Frame> frames;
+  for (const source_lines::SourcePlace& place : information.find(address)) {
+    Frame frame = known;
+    if (!place.function.empty()) frame.function = place.function;
+    frame.source = place.source;
+    frame.line = place.line;
+    frames.push_back(frame);
+  }
+  if (frames.empty()) frames.push_back(known);
+  for (Frame& frame : frames) demangle(frame.function);
+  return frames;
 }
 
 }  // namespace
 
 std::vector<Frame> frames_of(const Stack& stack) {
   std::vector<Frame> frames;
-  const DebugInformation information;
+  const source_lines::DebugInformation information;
   bool in_device = false;
   for (int i = 0; i < stack.count; i++) {
     const auto address = reinterpret_cast<uintptr_t>(stack.callers[i]);
-    Frame frame;
+    Frame known;
     Dl_info info;
     if (dladdr(stack.callers[i], &info) != 0 && info.dli_fname != nullptr) {
-      if (is_of_device(info.dli_fname)) {
+      if (name_of(info.dli_fname).starts_with("libdapple")) {
         // A sanitizer's backtrace() begins with a frame of its own.
         if (!in_device) frames.clear();
         in_device = true;
         continue;
       }
-      frame.module = info.dli_fname;
-      frame.offset = address - reinterpret_cast<uintptr_t>(info.dli_fbase);
-      if (info.dli_sname != nullptr) frame.function = info.dli_sname;
+      if (stack.script != 0 && Scripts::get().is_interpreter(info.dli_fbase)) {
+        for (const ScriptLine& line : Scripts::get().lines(stack.script))
+          frames.push_back({info.dli_fname, 0, line.function, line.file, line.line});
+        return frames;
+      }
+      known.module = info.dli_fname;
+      known.offset = address - reinterpret_cast<uintptr_t>(info.dli_fbase);
+      if (info.dli_sname != nullptr) known.function = info.dli_sname;
     }
     // The call is the instruction before the return address.
-    information.find(address - 1, frame.function, frame.source, frame.line);
-    demangle(frame.function);
-    frames.push_back(frame);
-    // The caller of main() belongs to the C library. Programs without debug information have no name for it.
-    if (frame.function == "__libc_start_call_main") {
-      frames.pop_back();
-      break;
+    for (const Frame& frame : frames_at(information, known, address - 1)) {
+      // The caller of main() belongs to the C library. Programs without debug information have no name for it.
+      if (frame.function == "__libc_start_call_main") return frames;
+      frames.push_back(frame);
+      if (frame.function == "main") return frames;
     }
-    if (frame.function == "main") break;
   }
   return frames;
 }
 
+bool called_by_rdma_cm(const Stack& stack) {
+  bool in_device = false;
+  for (int i = 0; i < stack.count; i++) {
+    Dl_info info;
+    if (dladdr(stack.callers[i], &info) == 0 || info.dli_fname == nullptr) return false;
+    const std::string_view file = name_of(info.dli_fname);
+    if (file.starts_with("libdapple")) {
+      in_device = true;
+    } else if (in_device && !file.starts_with("libibverbs")) {
+      return file.starts_with("librdmacm");
+    }
+  }
+  return false;
+}
+
 void prepare_symbols() {
-  load_debug_information();
+  source_lines::libdw();
   // The first call of backtrace() loads a library.
   Stack::here();
 }

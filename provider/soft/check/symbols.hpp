@@ -21,8 +21,11 @@ struct Frame {
   int line = 0;
 };
 
-// Without the frames of dapple's own libraries.
+// Without the frames of dapple's own libraries, and with those of functions that the compiler has inlined.
 std::vector<Frame> frames_of(const Stack& stack);
+
+// True if librdmacm has called the verb. It does not need debug information.
+bool called_by_rdma_cm(const Stack& stack);
 
 // Loads libdw, so that a report does not have to.
 void prepare_symbols();
