@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,13 +21,10 @@
 #include "provider/soft/faults/fault_points.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/memory_file.hpp"
 
 namespace dapple::run {
 namespace {
-
-using soft::FaultPoint;
-using soft::kFaultPointsSize;
-using soft::kMaxFaultPoints;
 
 constexpr double kFactor = 5;
 constexpr double kAtLeast = 5;     // seconds
@@ -38,42 +34,6 @@ constexpr size_t kMaxSaid = 100;
 double now() {
   return static_cast<double>(now_ns()) / 1e9;
 }
-
-// A file in memory that disappears with this process.
-class File {
- public:
-  explicit File(const char* purpose) : fd_(memfd_create(purpose, MFD_CLOEXEC)) {
-    if (fd_ < 0) fail(kCannotRun, "no memory for a file: %s", strerror(errno));
-  }
-  ~File() { close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int fd() const { return fd_; }
-  // The path by which other processes open the file.
-  std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
-
- private:
-  const int fd_;
-};
-
-class Points {
- public:
-  Points() : file_("dapple-fault-points") {
-    if (ftruncate(file_.fd(), kFaultPointsSize) == 0) {
-      void* memory = mmap(nullptr, kFaultPointsSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd(), 0);
-      if (memory != MAP_FAILED) points_ = static_cast<const FaultPoint*>(memory);
-    }
-    if (points_ == nullptr) fail(kCannotRun, "no memory for the places of calls: %s", strerror(errno));
-  }
-  std::string path() const { return file_.path(); }
-  const FaultPoint* begin() const { return points_; }
-  const FaultPoint* end() const { return points_ + kMaxFaultPoints; }
-
- private:
-  File file_;
-  const FaultPoint* points_ = nullptr;
-};
 
 struct Ending {
   enum class Kind { kExit, kSignal, kHang } kind = Kind::kExit;
@@ -145,7 +105,7 @@ pid_t start(int output, void (*execute)(void*), void* argument) {
 }
 
 Ending run(double timeout, void (*execute)(void*), void* argument) {
-  const File output("dapple-run-output");
+  const MemoryFile output("dapple-run-output");
   const double begin = now();
   const pid_t child = start(output.fd(), execute, argument);
   int status = 0;
@@ -178,9 +138,9 @@ struct Place {
   uint64_t calls;  // the most of one process
 };
 
-std::vector<Place> places_of(const Points& points) {
+std::vector<Place> places_of(const soft::FaultNotes& notes) {
   std::map<std::tuple<std::string, std::string, uint64_t>, Place> found;
-  for (const FaultPoint& point : points) {
+  for (const soft::FaultPoint& point : notes.points) {
     if (point.state.load() != soft::PointState::kComplete) continue;
     const auto text = [](const auto& field) { return std::string(field, strnlen(field, sizeof field)); };
     Place place = {text(point.program), text(point.verb), text(point.place), point.stack, point.calls.load()};
@@ -219,17 +179,19 @@ void print_row(const Place& place, uint64_t call, const Ending& ending) {
 
 int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), void* argument) {
   watch_signals();
-  const Points points;
+  const MemoryFile file("dapple-fault-points", sizeof(soft::FaultNotes));
+  auto& notes = *static_cast<soft::FaultNotes*>(file.memory());
+  notes.wants_points.store(1);
   const char* given = getenv("DAPPLE_FAULTS");
   const std::string faults = given == nullptr || given[0] == '\0' ? "" : std::string(given) + ",";
   if (!options.program.empty()) setenv("DAPPLE_FAULTS_IN", options.program.c_str(), 1);
-  setenv("DAPPLE_FAULT_POINTS", points.path().c_str(), 1);
+  setenv("DAPPLE_FAULT_POINTS", file.path().c_str(), 1);
   say("the first run, without a failing call");
   const Ending first = run(options.timeout, execute, argument);
   unsetenv("DAPPLE_FAULT_POINTS");
   if (first.kind != Ending::Kind::kExit || first.value != 0)
     fail(kCannotRun, "without a failing call the program ends with: %s (%s)", first.text().c_str(), first.said.c_str());
-  const std::vector<Place> places = places_of(points);
+  const std::vector<Place> places = places_of(notes);
   if (places.empty()) fail(kCannotRun, "no call was seen: the program opens no software device");
 
   std::vector<std::pair<const Place*, uint64_t>> calls;

@@ -15,12 +15,14 @@
 
 #include "tools/dapple-run/check.hpp"
 #include "tools/dapple-run/checked_run.hpp"
+#include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/doctor/doctor.hpp"
 #include "tools/dapple-run/enumerate.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
 #include "tools/dapple-run/mounts.hpp"
 #include "tools/dapple-run/options.hpp"
+#include "tools/dapple-run/planned_faults.hpp"
 #include "tools/dapple-run/program.hpp"
 #include "tools/dapple-run/shell.hpp"
 #include "tools/report/out_of_memory.hpp"
@@ -99,9 +101,13 @@ int main(char** arguments) {
   preload_heap(libraries, options.check && !has_own_heap);
   set_environment(options, libraries);
   if (has_thread_sanitizer) fix_addresses(program.path);
+  const PlannedFaults faults;
   if (options.enumerate) return enumerate(options.runs, execute, &command);
-  if (options.check) return run_with_check(options.reports, options.command[0], emulate, execute, &command);
-  if (emulate) return run_checked(findings, execute, &command);
+  if (options.check) {
+    return faults.say_missed(run_with_check(options.reports, options.command[0], emulate, execute, &command));
+  }
+  if (emulate) return faults.say_missed(run_checked(findings, execute, &command));
+  if (faults.any()) return faults.say_missed(run_child(execute, &command));
   execute(&command);
 }
 

@@ -25,6 +25,7 @@
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/first_help.hpp"
 #include "tools/dapple-run/netdevs.hpp"
+#include "tools/dapple-run/planned_faults.hpp"
 
 namespace dapple::run {
 namespace {
@@ -139,6 +140,7 @@ void set_faults(Options& options, const char* given) {
     }
     words = words_of(file);
   }
+  if (!words.empty()) check_faults("--faults", words.c_str());
   set_variable(options, "DAPPLE_FAULTS", words.c_str());
 }
 

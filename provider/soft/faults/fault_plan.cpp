@@ -6,61 +6,20 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/errno_names.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/faults/call_site.hpp"
-#include "provider/soft/faults/faults.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 
 namespace dapple::soft {
 namespace {
-
-struct Name {
-  std::string_view name;
-  int value;
-};
-
-constexpr Name kCounted[] = {
-#define DAPPLE_NAME(name) {"ibv_" #name, static_cast<int>(provider::Operation::name)},
-    DAPPLE_PLANNED_VERBS(DAPPLE_NAME)
-#undef DAPPLE_NAME
-        {"ibv_open_device", static_cast<int>(kOpenDevice)},
-    {"completion", static_cast<int>(kCompletion)},
-    {"event", static_cast<int>(kEvent)},
-    {"link", static_cast<int>(kLink)},
-#define DAPPLE_NAME(name) {"rdma_" #name, static_cast<int>(PlannedCommand::name)},
-    DAPPLE_PLANNED_COMMANDS(DAPPLE_NAME)
-#undef DAPPLE_NAME
-};
-
-const Name* find_counted(std::string_view name) {
-  for (const Name& candidate : kCounted) {
-    if (candidate.name == name) return &candidate;
-  }
-  return nullptr;
-}
-
-// A whole number above 0.
-template <typename Number>
-bool number_of(std::string_view text, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc() && end == text.data() + text.size() && number > 0;
-}
-
-// The result SIGKILL, in the place of an errno or a status.
-constexpr int kDies = -1;
-
-constexpr int kMaxErrno = 4095;  // the kernel's limit
 
 // The number of an errno, a status or an event.
 bool is_result(size_t of, int number) {
@@ -73,51 +32,28 @@ bool is_result(size_t of, int number) {
   return number <= kMaxErrno;
 }
 
-int result_of(size_t of, std::string_view text) {
-  if (text == "SIGKILL") return kDies;
-  // 0 means no event.
-  if (of == kEvent) return event_of(text) + 1;
-  if (of == kLink) {
-    uint64_t nanoseconds = 0;
-    return parse_delay(text, nanoseconds) ? static_cast<int>(nanoseconds / 1000) : 0;
-  }
-  if (of == kCompletion) {
-    return static_cast<int>(status_of(text));
-  }
-  if (const int error = errno_of(text); error != 0) return error;
-  int number = 0;
-  return number_of(text, number) && number <= kMaxErrno ? number : 0;
-}
-
 }  // namespace
 
 bool FaultPlan::add(std::string_view entry) {
-  if (constexpr std::string_view kRegistered = "registered="; entry.starts_with(kRegistered)) {
-    if (!number_of(entry.substr(kRegistered.size()), most_registered_)) return false;
-    return plans_calls_ = true;
+  std::string reason;
+  return add(entry, reason);
+}
+
+bool FaultPlan::add(std::string_view entry, std::string& reason) {
+  if (entry.starts_with(kRegistered)) {
+    reason = read_registered(entry, most_registered_);
+    return reason.empty() && (plans_calls_ = true);
   }
-  const size_t at = entry.find('@'), equals = entry.find('=');
-  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at) return false;
-  Fault fault;
-  std::string_view name = entry.substr(0, at);
-  if (const size_t hash = name.find('#'); hash != std::string_view::npos) {
-    if (!number_of(name.substr(hash + 1), fault.stack, 16)) return false;
-    name = name.substr(0, hash);
-  }
-  const Name* what = find_counted(name);
-  if (what == nullptr) return false;
-  fault.of = static_cast<size_t>(what->value);
-  const bool of_completions = fault.of >= kCompletion && fault.of <= kLink;
-  if (fault.stack != 0 && (fault.of == kEvent || fault.of == kLink)) return false;
-  std::string_view number = entry.substr(at + 1, equals - at - 1);
-  fault.lasts = number.ends_with('+');
-  if (fault.lasts) number.remove_suffix(1);
-  fault.result = result_of(fault.of, entry.substr(equals + 1));
-  if (fault.result == 0 || !number_of(number, fault.number)) return false;
+  PlannedFault fault;
+  reason = read_fault(entry, fault);
+  if (!reason.empty()) return false;
   if (count_ == kMax) {
     is_overfull_ = true;
+    reason = "more than 64 calls, completions and events are planned";
     return false;
   }
+  static_assert(kMax == 64);
+  const bool of_completions = is_of_completions(fault.of);
   (of_completions ? plans_completions_ : plans_calls_) = true;
   plans_outages_ |= fault.of == kLink;
   needs_stack_ |= fault.stack != 0 && !of_completions;
@@ -126,10 +62,10 @@ bool FaultPlan::add(std::string_view entry) {
 }
 
 bool FaultPlan::set_next(std::string_view name, int result) {
-  const Name* what = find_counted(name);
-  if (what == nullptr || !is_result(static_cast<size_t>(what->value), result)) return false;
-  const bool event = what->value == static_cast<int>(kEvent);
-  next_[what->value].store(event ? result + 1 : result, std::memory_order_relaxed);
+  const size_t of = counted_of(name);
+  if (!is_result(of, result)) return false;
+  const bool event = of == kEvent;
+  next_[of].store(event ? result + 1 : result, std::memory_order_relaxed);
   return true;
 }
 
@@ -142,41 +78,51 @@ int FaultPlan::next(size_t of, uint64_t stack) {
   int result = of <= kEvent ? next_[of].exchange(0, std::memory_order_relaxed) : 0;
   const uint64_t of_all = passed_[of].fetch_add(1, std::memory_order_relaxed) + 1;
   for (size_t i = 0; i < count_; i++) {
-    const Fault& fault = faults_[i];
+    const PlannedFault& fault = faults_[i];
     if (fault.of != of || (fault.stack != 0 && fault.stack != stack)) continue;
     const uint64_t number = fault.stack == 0 ? of_all : passed_there_[i].fetch_add(1, std::memory_order_relaxed) + 1;
-    if (result == 0 && (fault.lasts ? number >= fault.number : number == fault.number)) result = fault.result;
+    const bool comes = result == 0 && (fault.lasts ? number >= fault.number : number == fault.number);
+    if (comes) result = fault.result;
+    note_coming(i, number, comes);
   }
   if (result == kDies) kill(getpid(), SIGKILL);
   return result;
 }
 
+void FaultPlan::note_coming(size_t fault, uint64_t number, bool came) {
+  assert(fault <= kMaxPlannedFaults);
+  if (notes_ == nullptr) return;
+  FaultComing& coming = notes_->comings[fault];
+  uint64_t most = coming.most.load(std::memory_order_relaxed);
+  while (most < number && !coming.most.compare_exchange_weak(most, number)) {
+  }
+  if (came) coming.came.store(1);
+}
+
 bool FaultPlan::register_bytes(uint64_t size) {
-  if (registered_.fetch_add(size, std::memory_order_relaxed) + size <= most_registered_) return true;
-  unregister_bytes(size);
-  return false;
+  const uint64_t all = registered_.fetch_add(size, std::memory_order_relaxed) + size;
+  const bool fits = all <= most_registered_;
+  if (!fits) unregister_bytes(size);
+  note_coming(kMax, fits ? all : all - size, !fits);
+  return fits;
 }
 
 int FaultPlan::next_call(size_t verb) {
-  if (!needs_stack_ && points_ == nullptr) return next(verb, 0);
+  if (!needs_stack_ && !notes_points_) return next(verb, 0);
   const CallSite site = call_site();
-  if (points_ != nullptr) note(verb, site);
+  if (notes_points_) note(verb, site, {});
   return next(verb, site.stack);
 }
 
 int FaultPlan::next_call(std::string_view name) {
-  const Name* what = find_counted(name);
-  return what == nullptr ? 0 : next_call(static_cast<size_t>(what->value));
+  const size_t of = counted_of(name);
+  return of == SIZE_MAX ? 0 : next_call(of);
 }
 
 roce::CompletionStatus FaultPlan::next_completion(roce::CompletionOpcode opcode) {
   CallSite site;
   site.stack = static_cast<uint64_t>(opcode) + 1;
-  if (points_ != nullptr) {
-    const std::string_view name = opcode_name(opcode);
-    memcpy(site.place, name.data(), std::min(name.size(), sizeof site.place - 1));
-    note(kCompletion, site);
-  }
+  if (notes_points_) note(kCompletion, site, opcode_name(opcode));
   return static_cast<roce::CompletionStatus>(next(kCompletion, site.stack));
 }
 
@@ -186,29 +132,32 @@ bool FaultPlan::next_outage() {
   return microseconds != 0;
 }
 
-// Without a free place the call is not noted.
-void FaultPlan::note(size_t verb, const CallSite& site) {
-  const char* name = "";
-  for (const Name& candidate : kCounted) {
-    if (candidate.value == static_cast<int>(verb)) name = candidate.name.data();
-  }
+// Without a free place the call is not noted. A name takes long, so a call gets one only if its place is new. Two
+// threads may note one place twice.
+void FaultPlan::note(size_t verb, const CallSite& site, std::string_view name) {
+  const char* function = counted_name(verb);
   const auto process = static_cast<uint32_t>(getpid());
-  for (size_t i = 0; i < kMaxFaultPoints; i++) {
-    FaultPoint& point = points_[i];
-    PointState state = PointState::kFree;
-    if (point.state.compare_exchange_strong(state, PointState::kTaken)) {
-      point.process = process;
-      point.stack = site.stack;
-      point.calls.store(1);
-      snprintf(point.program, sizeof point.program, "%s", program_invocation_short_name);
-      snprintf(point.verb, sizeof point.verb, "%s", name);
-      memcpy(point.place, site.place, sizeof point.place);
-      point.state.store(PointState::kComplete);
-      return;
-    }
+  for (FaultPoint& point : notes_->points) {
+    const PointState state = point.state.load();
+    if (state == PointState::kFree) break;
     if (state != PointState::kComplete || point.process != process || point.stack != site.stack) continue;
-    if (strcmp(point.verb, name) != 0) continue;
+    if (strcmp(point.verb, function) != 0) continue;
     point.calls.fetch_add(1);
+    return;
+  }
+  char place[sizeof FaultPoint::place] = {};
+  memcpy(place, name.data(), std::min(name.size(), sizeof place - 1));
+  if (name.empty()) name_caller(site.caller, place);
+  for (FaultPoint& point : notes_->points) {
+    PointState state = PointState::kFree;
+    if (!point.state.compare_exchange_strong(state, PointState::kTaken)) continue;
+    point.process = process;
+    point.stack = site.stack;
+    point.calls.store(1);
+    snprintf(point.program, sizeof point.program, "%s", program_invocation_short_name);
+    snprintf(point.verb, sizeof point.verb, "%s", function);
+    memcpy(point.place, place, sizeof point.place);
+    point.state.store(PointState::kComplete);
     return;
   }
 }
@@ -216,13 +165,13 @@ void FaultPlan::note(size_t verb, const CallSite& site) {
 namespace {
 
 // Null if there is no such file.
-FaultPoint* map_points() {
+FaultNotes* map_notes() {
   const char* name = provider::settings().fault_points;
   if (name == nullptr) return nullptr;
   const OwnedFd file(open(name, O_RDWR | O_CLOEXEC));
   if (!file) return nullptr;
-  void* memory = mmap(nullptr, kFaultPointsSize, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<FaultPoint*>(memory);
+  void* memory = mmap(nullptr, sizeof(FaultNotes), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<FaultNotes*>(memory);
 }
 
 bool is_for_this_program() {
@@ -254,7 +203,7 @@ FaultPlan* fault_plan() {
   static FaultPlan* const plan = []() -> FaultPlan* {
     static FaultPlan made;
     if (is_for_this_program()) {
-      made.record(map_points());
+      made.tell(map_notes());
       const char* text = provider::settings().faults;
       if (text != nullptr) add_all(made, text);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The places from which programs call verbs, in a file that `dapple-run --enumerate` makes and all of their processes
-// map. The notes of a killed process stay.
+// What programs write down about planned faults, in a file that dapple-run makes and all of their processes map: the
+// faults that have come true, and the places from which verbs are called. The notes of a killed process stay.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,21 @@ struct FaultPoint {
   char place[64] = {};  // of the call, for people
 };
 
+// What became of a planned fault.
+struct FaultComing {
+  std::atomic<uint64_t> most{0};  // the calls or completions of one process, or the registered bytes
+  std::atomic<uint32_t> came{0};  // 1 after the fault has happened in a process
+};
+
+inline constexpr size_t kMaxPlannedFaults = 64;
 inline constexpr size_t kMaxFaultPoints = 1024;
-inline constexpr size_t kFaultPointsSize = kMaxFaultPoints * sizeof(FaultPoint);
+
+// The file, which is full of zeros at first.
+struct FaultNotes {
+  std::atomic<uint32_t> wants_points{0};  // 1: places are noted, too
+  // One for each planned fault, in their order, and the last for "registered=".
+  FaultComing comings[kMaxPlannedFaults + 1];
+  FaultPoint points[kMaxFaultPoints];
+};
 
 }  // namespace dapple::soft

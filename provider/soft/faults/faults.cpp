@@ -10,6 +10,7 @@
 #include <cassert>
 #include <charconv>
 #include <new>
+#include <string>
 #include <string_view>
 
 #include "provider/common/settings.hpp"
@@ -19,9 +20,10 @@
 namespace dapple::soft {
 namespace {
 
-constexpr uint64_t kMaxDelay = 10'000'000'000;
 // A reordered packet lets packets pass that arrive within this time.
 constexpr uint64_t kReorderDelay = 200'000;
+
+constexpr size_t kMaxShownWord = 80;
 
 // strtod() would want a comma where the program's locale has one.
 bool number_of(std::string_view text, double& value, std::string_view& rest) {
@@ -37,18 +39,48 @@ bool probability_of(std::string_view text, double& value) {
   return number_of(text, value, rest) && rest.empty() && value >= 0 && value <= 1;
 }
 
-bool parse_one(std::string_view entry, FaultSettings& settings) {
-  const size_t equals = entry.find('=');
-  if (equals == std::string_view::npos) return false;
-  const std::string_view name = entry.substr(0, equals), value = entry.substr(equals + 1);
-  if (name == "drop") return probability_of(value, settings.drop);
-  if (name == "dup") return probability_of(value, settings.duplicate);
-  if (name == "reorder") return probability_of(value, settings.reorder);
-  if (name == "corrupt") return probability_of(value, settings.corrupt);
-  if (name == "delay") return parse_delay(value, settings.delay_ns);
-  if (name == "order") return settings.disorders_writes = value == "random";
-  if (name == "seed") return parse_seed(value, settings.seed);
-  return false;
+constexpr const char* kProbability = "a probability is a number from 0 to 1";
+
+// A word that is none of the plan. Null, or the reason why it is malformed. `known`: the word has a name of these.
+const char* read_one(std::string_view name, std::string_view value, FaultSettings& settings, bool& known) {
+  known = true;
+  if (name == "drop") return probability_of(value, settings.drop) ? nullptr : kProbability;
+  if (name == "dup") return probability_of(value, settings.duplicate) ? nullptr : kProbability;
+  if (name == "reorder") return probability_of(value, settings.reorder) ? nullptr : kProbability;
+  if (name == "corrupt") return probability_of(value, settings.corrupt) ? nullptr : kProbability;
+  if (name == "delay") {
+    return parse_delay(value, settings.delay_ns) ? nullptr
+                                                 : "a delay is a number with ns, us, ms or s, and 10s at most";
+  }
+  if (name == "order") {
+    settings.disorders_writes = value == "random";
+    return settings.disorders_writes ? nullptr : "the only order is random";
+  }
+  if (name == "seed") return parse_seed(value, settings.seed) ? nullptr : "a seed is a number of 64 bits";
+  if (name == "missed") {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), settings.missed);
+    const bool good = error == std::errc() && end == value.data() + value.size() && settings.missed > 0;
+    return good ? nullptr : "an exit code is a number from 1 to 255";
+  }
+  known = false;
+  return nullptr;
+}
+
+// Empty, or the reason why the word is malformed.
+std::string read_word(std::string_view word, FaultSettings& settings, FaultPlan& plan) {
+  if (word.empty()) return "a word is empty";
+  const size_t equals = word.find('=');
+  if (equals == word.npos) return "it has no =, as drop=0.01 and ibv_reg_mr@3=ENOMEM have";
+  bool known = false;
+  const char* wrong = read_one(word.substr(0, equals), word.substr(equals + 1), settings, known);
+  if (known) return wrong == nullptr ? "" : wrong;
+  if (word.find('@') == word.npos && !word.starts_with(kRegistered)) {
+    return "there is no word with this name: they are drop=, dup=, reorder=, corrupt=, delay=, order=, seed=, "
+           "registered=, missed=, and NAME@N=RESULT";
+  }
+  std::string reason;
+  plan.add(word, reason);
+  return reason;
 }
 
 // Heaps of the standard library have the greatest first.
@@ -57,27 +89,6 @@ bool later(const DelayQueue::Packet* a, const DelayQueue::Packet* b) {
 }
 
 }  // namespace
-
-bool parse_delay(std::string_view text, uint64_t& nanoseconds) {
-  double number;
-  std::string_view unit;
-  if (!number_of(text, number, unit)) return false;
-  double factor;
-  if (unit == "ns") {
-    factor = 1;
-  } else if (unit == "us") {
-    factor = 1e3;
-  } else if (unit == "ms") {
-    factor = 1e6;
-  } else if (unit == "s") {
-    factor = 1e9;
-  } else {
-    return false;
-  }
-  if (!(number * factor <= static_cast<double>(kMaxDelay))) return false;
-  nanoseconds = static_cast<uint64_t>(number * factor);
-  return true;
-}
 
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
   settings = {};
@@ -91,16 +102,13 @@ bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
   for (;;) {
     const size_t comma = rest.find(',');
     const std::string_view entry = rest.substr(0, comma);
-    if (!parse_one(entry, settings) && !plan->add(entry)) {
+    if (const std::string reason = read_word(entry, settings, *plan); !reason.empty()) {
       if (plan->is_overfull()) {
-        problem.set(EINVAL, "DAPPLE_FAULTS: more than %zu calls, completions and events are planned", FaultPlan::kMax);
-        return false;
+        problem.set(EINVAL, "DAPPLE_FAULTS: %s", reason.c_str());
+      } else {
+        problem.set(EINVAL, "DAPPLE_FAULTS: \"%.*s\": %s",
+                    static_cast<int>(std::min<size_t>(entry.size(), kMaxShownWord)), entry.data(), reason.c_str());
       }
-      problem.set(EINVAL,
-                  "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, "
-                  "at most 10s), order=random, seed=, VERB@N=ERRNO, completion@N=STATUS, event@N=NAME, link@N=TIME, "
-                  "registered=BYTES",
-                  static_cast<int>(std::min<size_t>(entry.size(), 30)), entry.data());
       return false;
     }
     if (comma == std::string_view::npos) return true;

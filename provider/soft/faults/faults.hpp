@@ -13,6 +13,7 @@
 
 #include "provider/member/problem.hpp"
 #include "provider/member/random.hpp"
+#include "provider/soft/faults/fault_word.hpp"
 
 namespace dapple::soft {
 
@@ -26,6 +27,8 @@ struct FaultSettings {
   // order=random: see disordered_writes.hpp.
   bool disorders_writes = false;
   uint64_t seed = 1;  // used if the process has no seed either
+  // dapple-run's exit code if a planned fault has not come true; 0: that of the program.
+  uint8_t missed = 0;
 
   // False: packets arrive as they are.
   bool disturbs_packets() const { return drop > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay_ns > 0; }
@@ -34,9 +37,6 @@ struct FaultSettings {
 // "drop=0.01,delay=1ms,dup=0.001,reorder=0.01,corrupt=0.001,seed=7"; delays in ns, us, ms or s, at most 10 s. Without
 // seed=, the process' seed counts. Words of the plan (fault_plan.hpp) are checked, too.
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem);
-
-// "1ms": a number with ns, us, ms or s; at most 10 s.
-bool parse_delay(std::string_view text, uint64_t& nanoseconds);
 
 // DAPPLE_FAULTS of this process; no faults if it is malformed, because then no device can be opened.
 const FaultSettings& program_faults();

@@ -107,6 +107,26 @@ void next_completion__status_by_its_name(void**) {
   assert_true(plan.next_completion(kSend) == dapple::roce::CompletionStatus::kSuccess);
 }
 
+void next_call__with_room_for_comings__each_fault_that_came(void**) {
+  static FaultNotes notes;
+  const FaultComing(&comings)[kMaxPlannedFaults + 1] = notes.comings;
+  FaultPlan plan;
+  plan.tell(&notes);
+  for (const char* word : {"ibv_reg_mr@2=ENOMEM", "ibv_reg_mr@4=ENOMEM", "ibv_post_send@1=EIO", "registered=100"})
+    assert_true(plan.add(word));
+  for (int i = 0; i < 3; i++) plan.next_call(kRegister);
+  assert_true(plan.register_bytes(60));
+  assert_int_equal(comings[0].came, 1);
+  assert_int_equal(comings[1].came, 0);
+  assert_int_equal(comings[1].most, 3);
+  assert_int_equal(comings[2].came, 0);
+  assert_int_equal(comings[2].most, 0);
+  assert_int_equal(comings[kMaxPlannedFaults].came, 0);
+  assert_int_equal(comings[kMaxPlannedFaults].most, 60);
+  assert_false(plan.register_bytes(60));
+  assert_int_equal(comings[kMaxPlannedFaults].came, 1);
+}
+
 void add__malformed__false_and_no_fault(void**) {
   for (const char* text : {"",
                            "@",
@@ -173,6 +193,7 @@ int main() {
       cmocka_unit_test(next_event__event_by_its_name),
       cmocka_unit_test(next_outage__with_its_completion__the_planned_time),
       cmocka_unit_test(register_bytes__above_the_limit__refused_until_some_are_back),
+      cmocka_unit_test(next_call__with_room_for_comings__each_fault_that_came),
       cmocka_unit_test(add__malformed__false_and_no_fault),
       cmocka_unit_test(add__too_many__false),
   };

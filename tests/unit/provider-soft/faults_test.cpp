@@ -101,6 +101,55 @@ void parse__malformed__is_one_line_with_the_place(void**) {
   }
 }
 
+void parse__each_mistake__a_line_of_its_own_with_the_whole_word(void**) {
+  const struct {
+    const char* text;
+    const char* line;
+  } kWrong[] = {
+      {"drop=2", "DAPPLE_FAULTS: \"drop=2\": a probability is a number from 0 to 1"},
+      {"delay=1", "DAPPLE_FAULTS: \"delay=1\": a delay is a number with ns, us, ms or s, and 10s at most"},
+      {"order=reverse", "DAPPLE_FAULTS: \"order=reverse\": the only order is random"},
+      {"seed=x", "DAPPLE_FAULTS: \"seed=x\": a seed is a number of 64 bits"},
+      {"missed=256", "DAPPLE_FAULTS: \"missed=256\": an exit code is a number from 1 to 255"},
+      {"registered=1k", "DAPPLE_FAULTS: \"registered=1k\": \"1k\" is no number of bytes, 1 or more"},
+      {"drop", "DAPPLE_FAULTS: \"drop\": it has no =, as drop=0.01 and ibv_reg_mr@3=ENOMEM have"},
+      {"drop=0.1,", "DAPPLE_FAULTS: \"\": a word is empty"},
+      {"ibv_create_completion_queue@1=ENOMEM",
+       "DAPPLE_FAULTS: \"ibv_create_completion_queue@1=ENOMEM\": no plan counts \"ibv_create_completion_queue\"; "
+       "dapple-soft(7) lists the names"},
+      {"ibv_reg_mr@first=ENOMEM",
+       "DAPPLE_FAULTS: \"ibv_reg_mr@first=ENOMEM\": \"first\" is no number of a call, 1 or more"},
+      {"ibv_reg_mr@1=ENOSUCH",
+       "DAPPLE_FAULTS: \"ibv_reg_mr@1=ENOSUCH\": \"ENOSUCH\" is no errno, such as ENOMEM or 12"},
+      {"completion@1=IBV_WC_RETRY_EXC_ERR",
+       "DAPPLE_FAULTS: \"completion@1=IBV_WC_RETRY_EXC_ERR\": \"IBV_WC_RETRY_EXC_ERR\" is no status of enum "
+       "ibv_wc_status for an error, without IBV_WC_"},
+      {"event@1=PORT",
+       "DAPPLE_FAULTS: \"event@1=PORT\": \"PORT\" is no event of enum ibv_event_type, without IBV_EVENT_"},
+      {"link@1=20",
+       "DAPPLE_FAULTS: \"link@1=20\": \"20\" is no time such as 20ms, with ns, us, ms or s, and 10s at most"},
+      {"ibv_reg_mr=1@1", "DAPPLE_FAULTS: \"ibv_reg_mr=1@1\": it is not of the form NAME@N=RESULT"},
+      {"loss=1",
+       "DAPPLE_FAULTS: \"loss=1\": there is no word with this name: they are drop=, dup=, reorder=, corrupt=, delay=, "
+       "order=, seed=, registered=, missed=, and NAME@N=RESULT"},
+  };
+  for (const auto& [text, line] : kWrong) {
+    FaultSettings settings;
+    Problem problem;
+    assert_false(parse_faults(text, settings, problem));
+    assert_string_equal(problem.line, line);
+  }
+}
+
+void parse__missed__an_exit_code(void**) {
+  FaultSettings settings;
+  Problem problem;
+  assert_true(parse_faults("ibv_reg_mr@1=EIO", settings, problem));
+  assert_int_equal(settings.missed, 0);
+  assert_true(parse_faults("ibv_reg_mr@1=EIO,missed=9", settings, problem));
+  assert_int_equal(settings.missed, 9);
+}
+
 void parse__65_planned_faults__the_line_names_the_limit(void**) {
   char text[1300] = "completion@1=RETRY_EXC_ERR";
   for (int i = 1; i < 64; i++) strcat(text, ",ibv_reg_mr@1=EIO");
@@ -176,6 +225,8 @@ int main() {
   const CMUnitTest all[] = {
       cmocka_unit_test(parse__all_settings__are_read),
       cmocka_unit_test(parse__malformed__is_one_line_with_the_place),
+      cmocka_unit_test(parse__each_mistake__a_line_of_its_own_with_the_whole_word),
+      cmocka_unit_test(parse__missed__an_exit_code),
       cmocka_unit_test(parse__65_planned_faults__the_line_names_the_limit),
       cmocka_unit_test_setup_teardown(parse__seed__the_plans_before_the_process, without_seed, without_seed),
       cmocka_unit_test_setup_teardown(seed__malformed__none_and_a_reason, without_seed, without_seed),

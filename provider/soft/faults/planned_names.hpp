@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a plan of faults counts, and its names.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "provider/private_api/layout.hpp"
+
+namespace dapple::soft {
+
+// The plan counts calls of these operations of libibverbs and of ibv_open_device(), and successful completions.
+// clang-format off
+#define DAPPLE_PLANNED_VERBS(X) \
+  X(alloc_mw) X(alloc_pd) X(attach_mcast) X(bind_mw) X(create_ah) X(create_cq) X(create_cq_ex) X(create_qp) \
+  X(create_qp_ex) X(create_srq) X(dealloc_mw) X(dealloc_pd) X(dereg_mr) X(destroy_ah) X(destroy_cq) \
+  X(destroy_qp) X(destroy_srq) X(detach_mcast) X(modify_qp) X(modify_srq) X(poll_cq) X(post_recv) X(post_send) \
+  X(post_srq_recv) X(query_device_ex) X(query_port) X(query_qp) X(query_srq) X(reg_dmabuf_mr) X(reg_mr) \
+  X(req_notify_cq) X(rereg_mr) X(resize_cq)
+// clang-format on
+inline constexpr size_t kOpenDevice = provider::kMaxOperations;
+inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
+inline constexpr size_t kEvent = provider::kMaxOperations + 2;  // counts successful completions, too
+inline constexpr size_t kLink = provider::kMaxOperations + 3;   // the same
+// Functions of librdmacm that give the kernel a command. The doors (provider/preload/doors/rdma_cm.cpp) count them.
+// clang-format off
+#define DAPPLE_PLANNED_COMMANDS(X) \
+  X(accept) X(bind_addr) X(connect) X(create_id) X(disconnect) X(join_multicast) X(leave_multicast) X(listen) \
+  X(reject) X(resolve_addr) X(resolve_route) X(set_option)
+// clang-format on
+enum class PlannedCommand : size_t {
+  kBefore = kLink,
+#define DAPPLE_COMMAND(name) name,
+  DAPPLE_PLANNED_COMMANDS(DAPPLE_COMMAND)
+#undef DAPPLE_COMMAND
+      kCount
+};
+
+// The number of "ibv_reg_mr", "completion" or "rdma_connect"; SIZE_MAX for a name that nobody counts.
+size_t counted_of(std::string_view name);
+// Its name; empty for another number.
+const char* counted_name(size_t of);
+
+}  // namespace dapple::soft
