@@ -2,13 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The operations of a program under dapple-run --check: they note the program's calls. Other programs have the plain
-// table.
+// table. The program's sanitizer takes the check for a part of the plug-in: the check copies bytes that a peer, or an
+// earlier request, may still change.
 #include <errno.h>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/sanitizers/watched.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
@@ -211,7 +213,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
     ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
     ours<Qp>(qp)->checked->wr_complete = extended.wr_complete;
-    extended.wr_complete = wr_complete;
+    extended.wr_complete = watched<wr_complete>();
   }
   return note_queues(qp, "made by ibv_create_qp_ex", asked);
 }
@@ -317,30 +319,30 @@ int destroy_ah(ibv_ah* ah) {
 const Operations& checked_operations() {
   static const Operations table = [] {
     Operations made = below();
-    made.alloc_mw = alloc_mw;
-    made.alloc_pd = alloc_pd;
-    made.create_ah = create_ah;
-    made.create_cq = create_cq;
-    made.create_cq_ex = create_cq_ex;
-    made.create_qp = create_qp;
-    made.create_qp_ex = create_qp_ex;
-    made.create_srq = create_srq;
-    made.dealloc_mw = dealloc_mw;
-    made.dealloc_pd = dealloc_pd;
-    made.dereg_mr = dereg_mr;
-    made.destroy_ah = destroy_ah;
-    made.destroy_cq = destroy_cq;
-    made.destroy_qp = destroy_qp;
-    made.destroy_srq = destroy_srq;
-    made.modify_qp = modify_qp;
-    made.modify_srq = modify_srq;
-    made.post_recv = post_recv;
-    made.post_send = post_send;
-    made.post_srq_recv = post_srq_recv;
-    made.reg_mr = reg_mr;
-    made.reg_mr_ex = reg_mr_ex;
-    made.rereg_mr = rereg_mr;
-    made.resize_cq = resize_cq;
+    made.alloc_mw = watched<alloc_mw>();
+    made.alloc_pd = watched<alloc_pd>();
+    made.create_ah = watched<create_ah>();
+    made.create_cq = watched<create_cq>();
+    made.create_cq_ex = watched<create_cq_ex>();
+    made.create_qp = watched<create_qp>();
+    made.create_qp_ex = watched<create_qp_ex>();
+    made.create_srq = watched<create_srq>();
+    made.dealloc_mw = watched<dealloc_mw>();
+    made.dealloc_pd = watched<dealloc_pd>();
+    made.dereg_mr = watched<dereg_mr>();
+    made.destroy_ah = watched<destroy_ah>();
+    made.destroy_cq = watched<destroy_cq>();
+    made.destroy_qp = watched<destroy_qp>();
+    made.destroy_srq = watched<destroy_srq>();
+    made.modify_qp = watched<modify_qp>();
+    made.modify_srq = watched<modify_srq>();
+    made.post_recv = watched<post_recv>();
+    made.post_send = watched<post_send>();
+    made.post_srq_recv = watched<post_srq_recv>();
+    made.reg_mr = watched<reg_mr>();
+    made.reg_mr_ex = watched<reg_mr_ex>();
+    made.rereg_mr = watched<rereg_mr>();
+    made.resize_cq = watched<resize_cq>();
     return made;
   }();
   return table;

@@ -6,8 +6,8 @@
 
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/sanitizers/watched.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/watched_operations.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -13,10 +13,10 @@
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/sanitizers/watched.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
-#include "provider/soft/verbs/watched_operations.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -3,6 +3,7 @@
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/verbs/watched_operations.hpp"
 

@@ -9,6 +9,7 @@
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
+#include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft {
 namespace {

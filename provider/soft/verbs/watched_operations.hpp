@@ -6,28 +6,10 @@
 #pragma once
 
 #include "provider/soft/abi/plugin.hpp"
-#include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft {
 
 // The same operations for a program with a sanitizer. Only the first call's argument counts.
 const Operations& watched_operations(const Operations& operations);
-
-template <auto kFunction, typename Function = decltype(kFunction)>
-struct Watched;
-
-template <auto kFunction, typename Result, typename... Arguments>
-struct Watched<kFunction, Result (*)(Arguments...)> {
-  static Result call(Arguments... arguments) {
-    const InsidePlugin inside;
-    return kFunction(arguments...);
-  }
-};
-
-// For functions outside of that table: this one, or in a program with a sanitizer one that calls it.
-template <auto kFunction>
-decltype(kFunction) watched() {
-  return Sanitizer::of_program() == nullptr ? kFunction : Watched<kFunction>::call;
-}
 
 }  // namespace dapple::soft

@@ -46,8 +46,8 @@ static struct connection make_connection(bool with_channel, bool with_shared) {
   return made;
 }
 
-static void post_receive(struct connection* connection) {
-  struct ibv_sge segment = segment_of(&connection->back.buffer);
+static void post_receive_into(struct connection* connection, const struct buffer* buffer) {
+  struct ibv_sge segment = segment_of(buffer);
   struct ibv_recv_wr receive = {.sg_list = &segment, .num_sge = 1};
   struct ibv_recv_wr* bad;
   check((connection->srq != NULL ? ibv_post_srq_recv(connection->srq, &receive, &bad)
@@ -55,14 +55,22 @@ static void post_receive(struct connection* connection) {
         "a receive");
 }
 
-static void post(struct connection* connection, enum ibv_wr_opcode opcode, bool signalled) {
+static void post_receive(struct connection* connection) {
+  post_receive_into(connection, &connection->back.buffer);
+}
+
+static void post_with(struct connection* connection, enum ibv_wr_opcode opcode, unsigned flags) {
   struct ibv_sge segment = segment_of(&connection->front.buffer);
   struct ibv_send_wr request = {.sg_list = &segment, .num_sge = 1, .opcode = opcode};
-  request.send_flags = signalled ? IBV_SEND_SIGNALED : 0;
+  request.send_flags = flags;
   request.wr.rdma.remote_addr = (uintptr_t)connection->back.buffer.bytes;
   request.wr.rdma.rkey = connection->back.buffer.mr->rkey;
   struct ibv_send_wr* bad;
   check(ibv_post_send(connection->front.qp, &request, &bad) == 0, "ibv_post_send");
+}
+
+static void post(struct connection* connection, enum ibv_wr_opcode opcode, bool signalled) {
+  post_with(connection, opcode, signalled ? IBV_SEND_SIGNALED : 0);
 }
 
 static void wait_for(struct side* side) {
@@ -98,6 +106,20 @@ static void one_round(struct connection* connection, int number) {
   connection->front.buffer.bytes[0] = 0;
 }
 
+/* What a Read fetches is sent on at once: the fence makes the device wait, and the program does not look. */
+static void send_fetched(struct connection* connection, int number) {
+  struct buffer received = make_buffer();
+  memset(connection->back.buffer.bytes, number, kSize);
+  post_receive_into(connection, &received);
+  post(connection, IBV_WR_RDMA_READ, false);
+  post_with(connection, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+  wait_for(&connection->front);
+  wait_for(&connection->back);
+  check(received.bytes[0] == (char)number, "what was sent on");
+  check(ibv_dereg_mr(received.mr) == 0, "ibv_dereg_mr");
+  free(received.bytes);
+}
+
 static pthread_mutex_t shared_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct connection shared_connection;
 
@@ -109,6 +131,7 @@ static void* run_thread(void* unused) {
   pthread_mutex_unlock(&shared_mutex);
   for (int i = 0; i < kRounds; ++i) {
     one_round(&own, i);
+    send_fetched(&own, i);
     one_round(&with_channel, i);
     pthread_mutex_lock(&shared_mutex);
     one_round(&shared_connection, i);
