@@ -55,6 +55,11 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
     if (registration) return false;
     // No other place tells one such request of a peer from another.
     if (access.queue_pair) places.push_back(*access.queue_pair);
+    if (const std::optional<EndedWindow> window = checker.keys.ended_window(access.device, access.key)) {
+      if (window->by) places.push_back(*window->by);
+      return report("ended-window", std::string(", the key of a memory window ") + window->how + ".",
+                    "Use the key that the last bind of the window has made, until the window is unbound.");
+    }
     return report("unknown-key", ", which belongs to no memory.",
                   access.from_peer ? "Give the peer the rkey of registered memory, in a byte order that both know."
                                    : "Use the lkey of the registration that holds these bytes.");
@@ -94,8 +99,7 @@ void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark
   std::vector<Place> places = {{is_unmapped ? "unmapped" : "freed", freed.stack}};
   for (const Place& place : places_of(access, checker.keys.find(access.device, access.key))) places.push_back(place);
   checker.reporter.show(
-      {.level = Level::kWarning,
-       .kind = "freed-memory",
+      {.kind = "freed-memory",
        .text = access.text + format(" by key 0x%x, and the program has %s that memory (%zu bytes at %p)%s.", access.key,
                                     is_unmapped ? "unmapped" : "freed", freed.size, freed.memory,
                                     is_unmapped ? "; a NIC would not use what is mapped there now" : ""),

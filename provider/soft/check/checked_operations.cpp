@@ -9,6 +9,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/symbols.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -238,6 +239,8 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   const roce::QpState before = qp.state.load(std::memory_order_acquire);
   const int error = below().modify_qp(ibv, attr, mask);
   if (error == EINVAL && (mask & IBV_QP_AV) != 0) report_roce_v1(ibv->context, attr->ah_attr, "ibv_modify_qp");
+  if (error == 0 && (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0)
+    qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
   if (attr->qp_state == IBV_QPS_RESET) checker().receives.forget(&qp.own_receives);
   const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
@@ -263,7 +266,9 @@ void report_end(Qp& qp) {
              format("Queue pair 0x%x of %s is destroyed with %llu send requests that are not complete: its peer may "
                     "never get them.",
                     qp.qpn, device, static_cast<unsigned long long>(outstanding)),
-         .remedy = "Wait for the completion of the last request before ibv_destroy_qp().",
+         .remedy = called_by_rdma_cm(places[0].stack)
+                       ? "Wait for the completion of the last request before rdma_destroy_qp() or rdma_destroy_ep()."
+                       : "Wait for the completion of the last request before ibv_destroy_qp().",
          .places = places});
   }
   if (not_ready == 0) return;
@@ -298,7 +303,12 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 }
 
 int dealloc_mw(ibv_mw* mw) {
-  return forgotten(mw, [&] { return below().dealloc_mw(mw); });
+  const Context* device = context_of(mw->context);
+  const uint32_t key = mw->rkey;
+  const Place call = {"deallocated by ibv_dealloc_mw", here()};
+  const int error = forgotten(mw, [&] { return below().dealloc_mw(mw); });
+  if (error == 0) checker().keys.end_window(device, key, {"which ibv_dealloc_mw() has ended", call});
+  return error;
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {

@@ -4,6 +4,8 @@
 // The parts that dapple-run --check adds to a queue pair.
 #pragma once
 
+#include <atomic>
+
 #include "provider/soft/check/checking_completions.hpp"
 #include "provider/soft/check/checking_events.hpp"
 #include "provider/soft/check/checking_memory.hpp"
@@ -31,7 +33,8 @@ struct CheckedQp {
   CheckingMemory memory;
   CheckingCompletions sent, received;
   CheckingEvents events;
-  int (*wr_complete)(ibv_qp_ex*) = nullptr;  // the one below, of an extended queue pair
+  std::atomic<bool> has_rdma_cms_rights{false};  // librdmacm has set its qp_access_flags last
+  int (*wr_complete)(ibv_qp_ex*) = nullptr;      // the one below, of an extended queue pair
 };
 
 }  // namespace dapple::soft::check

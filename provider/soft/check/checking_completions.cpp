@@ -10,6 +10,7 @@ namespace dapple::soft::check {
 void CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
+  if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
   const bool had_overrun = queue_.queue.has_overrun();
   below_.complete(completion);
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),
@@ -32,6 +33,18 @@ void CheckingCompletions::end_receive(const roce::Completion& completion) {
            qp_.qpn, qp_.context->ibv->device->name, static_cast<unsigned long long>(receive ? receive->length() : 0),
            static_cast<unsigned long long>(completion.request_id)),
        .remedy = "Post receives that are as long as the longest message of the peer.",
+       .places = places});
+}
+
+void CheckingCompletions::report_not_ready() {
+  std::vector<Place> places;
+  if (const std::optional<Place> made = checker_.objects.made(&qp_)) places.push_back(*made);
+  checker_.reporter.show(
+      {.kind = "receiver-not-ready",
+       .text = format("Queue pair 0x%x of %s gives up a message, because its peer has had no receive for it, and is in "
+                      "error now: rnr_retry is %u.",
+                      qp_.qpn, qp_.context->ibv->device->name, qp_.engine->attributes().rnr_retry),
+       .remedy = "Post receives at the peer before the program sends, or set rnr_retry to 7, which waits for ever.",
        .places = places});
 }
 

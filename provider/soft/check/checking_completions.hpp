@@ -19,6 +19,7 @@ class CheckingCompletions final : public roce::CompletionSink {
 
  private:
   void end_receive(const roce::Completion& completion);
+  void report_not_ready();
   void report_overrun();
 
   Checker& checker_;

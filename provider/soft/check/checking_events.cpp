@@ -3,9 +3,23 @@
 #include "provider/soft/check/checking_events.hpp"
 
 #include "provider/soft/check/access_findings.hpp"
+#include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
+
+namespace {
+
+std::string remedy_for(const char* right, bool has_rdma_cms_rights) {
+  if (has_rdma_cms_rights) {
+    return "Give responder_resources at this end, and initiator_depth at the peer's, a value above 0 in the "
+           "rdma_conn_param of rdma_connect() and rdma_accept().";
+  }
+  return right != nullptr ? format("Set %s in qp_access_flags when ibv_modify_qp() initializes the queue pair.", right)
+                          : "Set max_dest_rd_atomic when ibv_modify_qp() takes the queue pair to RTR.";
+}
+
+}  // namespace
 
 void CheckingEvents::refused(uint32_t access) {
   const char* right = missing_right(access, qp_.engine->attributes().access);
@@ -16,9 +30,7 @@ void CheckingEvents::refused(uint32_t access) {
        .text =
            format("A peer's request reaches queue pair 0x%x of %s, whose ", qp_.qpn, qp_.context->ibv->device->name) +
            (right != nullptr ? format("qp_access_flags lack %s.", right) : "max_dest_rd_atomic is 0."),
-       .remedy = right != nullptr
-                     ? format("Set %s in qp_access_flags when ibv_modify_qp() initializes the queue pair.", right)
-                     : "Set max_dest_rd_atomic when ibv_modify_qp() takes the queue pair to RTR.",
+       .remedy = remedy_for(right, qp_.checked->has_rdma_cms_rights.load(std::memory_order_relaxed)),
        .places = places});
 }
 

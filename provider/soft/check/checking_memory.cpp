@@ -78,10 +78,11 @@ Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, 
           .queue_pair = checker_.objects.made(&qp_)};
 }
 
-Access CheckingMemory::own_access(const char* what, size_t size, std::optional<Place> posted, uint32_t rights) const {
+Access CheckingMemory::own_access(const char* what, uint64_t size, std::optional<Place> posted, uint32_t rights) const {
   return {.device = qp_.context,
           .domain = qp_.pd->number,
-          .text = format("Queue pair 0x%x of %s %s %zu bytes", qp_.qpn, qp_.context->ibv->device->name, what, size),
+          .text = format("Queue pair 0x%x of %s %s %llu bytes", qp_.qpn, qp_.context->ibv->device->name, what,
+                         static_cast<unsigned long long>(size)),
           .rights = rights,
           .from_peer = false,
           .posted = posted,
@@ -128,7 +129,8 @@ void CheckingMemory::warn_of_freed(std::span<const Segment> segments, uint64_t o
     }
     const size_t part = std::min<uint64_t>(segment.length - offset, size);
     if (const auto mark = checker_.freed->find(qp_.context, segment.lkey, segment.address + offset, part)) {
-      Access access = own_access(what, part, posted ? Place{"posted", *posted} : poster_of_result(segments));
+      const uint64_t whole = posted ? roce::length_of(segments) : stored_by(segments, part);
+      Access access = own_access(what, whole, posted ? Place{"posted", *posted} : poster_of_result(segments));
       access.key = segment.lkey;
       report_freed(checker_, access, *mark);
     }
@@ -136,6 +138,11 @@ void CheckingMemory::warn_of_freed(std::span<const Segment> segments, uint64_t o
     offset = 0;
     if (size == 0) return;
   }
+}
+
+// The bytes of the request, if this is the result of one. The length of a message is not known before its end.
+uint64_t CheckingMemory::stored_by(std::span<const Segment> segments, size_t packet) {
+  return sends_.with_result(segments) ? roce::length_of(segments) : packet;
 }
 
 // The post of the Read or atomic with these segments, or of the oldest receive with one of their keys.
@@ -230,7 +237,7 @@ Fault CheckingMemory::check_local(Accessor who, std::span<const Segment> segment
 Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                              size_t size) {
   const std::optional<Stack> posted = sends_.waiting(segments, offset);
-  const auto access = [&] { return own_access("sends", size, Place{"posted", *posted}); };
+  const auto access = [&] { return own_access("sends", roce::length_of(segments), Place{"posted", *posted}); };
   Probe probe(checker_, false);
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, false, probe);
   if (lent == Fault::kFailed) {
@@ -256,7 +263,7 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
   Probe probe(checker_, true);
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, true, probe);
   if (lent == Fault::kFailed) {
-    Access access = own_access("stores", size, poster_of_result(segments));
+    Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments));
     set_domain(access, who);
     access.key = probe.key(segments, offset);
     report_unmapped(checker_, access, probe.gone(), probe.size());
@@ -265,7 +272,7 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
   if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
   const Fault fault = below_.scatter(who, segments, offset, from, size);
   if (fault == Fault::kAccess) {
-    Access access = own_access("stores", size, poster_of_result(segments), roce::kLocalWrite);
+    Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments), roce::kLocalWrite);
     set_domain(access, who);
     explain(segments, access);
   }
@@ -281,19 +288,32 @@ void CheckingMemory::set_domain(Access& access, Accessor who) const {
 Fault CheckingMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
   const BindObstacle obstacle = qp_.context->memory.bind_obstacle(who, bind);
   const Fault fault = below_.bind_window(who, bind);
-  if (fault != Fault::kNone) report_bind(checker_, qp_, bind, obstacle);
+  if (fault != Fault::kNone) {
+    report_bind(checker_, qp_, bind, obstacle);
+  } else if (bind.window_rkey != bind.new_rkey) {
+    checker_.keys.end_window(qp_.context, bind.window_rkey, {"which a later bind has replaced", std::nullopt});
+  }
   return fault;
 }
 
 Fault CheckingMemory::invalidate_local(Accessor who, uint32_t rkey) {
   const Fault fault = below_.invalidate_local(who, rkey);
-  if (fault != Fault::kNone) report_invalidation(checker_, qp_, rkey, false);
+  if (fault != Fault::kNone) {
+    report_invalidation(checker_, qp_, rkey, false);
+  } else {
+    checker_.keys.end_window(qp_.context, rkey, {"which IBV_WR_LOCAL_INV has invalidated", std::nullopt});
+  }
   return fault;
 }
 
 Fault CheckingMemory::invalidate_remote(Accessor who, uint32_t rkey) {
   const Fault fault = below_.invalidate_remote(who, rkey);
-  if (fault != Fault::kNone) report_invalidation(checker_, qp_, rkey, true);
+  if (fault != Fault::kNone) {
+    report_invalidation(checker_, qp_, rkey, true);
+  } else {
+    checker_.keys.end_window(qp_.context, rkey,
+                             {"which the peer's IBV_WR_SEND_WITH_INV has invalidated", std::nullopt});
+  }
   return fault;
 }
 

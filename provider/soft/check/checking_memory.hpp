@@ -40,7 +40,8 @@ class CheckingMemory final : public MemoryLayer {
   class Address;
 
   Access peers_access(const roce::RemoteRange& range, const char* what, uint32_t rights = 0) const;
-  Access own_access(const char* what, size_t size, std::optional<Place> posted, uint32_t rights = 0) const;
+  // `size`: of the whole request, where it is known.
+  Access own_access(const char* what, uint64_t size, std::optional<Place> posted, uint32_t rights = 0) const;
   // Reports why a peer's access has failed, if it has. Returns `fault`.
   roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what, uint32_t rights);
   void explain(std::span<const roce::Segment> segments, Access access);
@@ -54,6 +55,7 @@ class CheckingMemory final : public MemoryLayer {
                      const std::optional<Stack>& posted);
   // A peer has written there. Reports an earlier Write to the same bytes if there is no completion between the two.
   void note_write(roce::Accessor who, const roce::RemoteRange& range);
+  uint64_t stored_by(std::span<const roce::Segment> segments, size_t packet);
   std::optional<Place> poster_of_result(std::span<const roce::Segment> segments);
   void report_change(uint64_t at, const Place& posted);
 

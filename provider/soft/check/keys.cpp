@@ -31,6 +31,22 @@ void Keys::restore(const void* device, uint32_t key) {
   if (found != registrations_.end()) found->second.deregistered.reset();
 }
 
+void Keys::end_window(const void* device, uint32_t key, const EndedWindow& end) {
+  const std::lock_guard lock(mutex_);
+  if (ended_windows_.insert_or_assign({device, key}, end).second) order_of_windows_.emplace_back(device, key);
+  if (order_of_windows_.size() > kMaxEndedWindows) {
+    ended_windows_.erase(order_of_windows_.front());
+    order_of_windows_.pop_front();
+  }
+  assert(order_of_windows_.size() == ended_windows_.size() && ended_windows_.size() <= kMaxEndedWindows);
+}
+
+std::optional<EndedWindow> Keys::ended_window(const void* device, uint32_t key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ended_windows_.find({device, key});
+  return found == ended_windows_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<Registration> Keys::find(const void* device, uint32_t key) {
   const std::lock_guard lock(mutex_);
   const auto found = registrations_.find({device, key});

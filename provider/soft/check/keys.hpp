@@ -24,6 +24,12 @@ struct Registration {
   std::optional<Stack> deregistered;
 };
 
+// The end of a memory window's key.
+struct EndedWindow {
+  const char* how;          // "which ibv_dealloc_mw() has ended"
+  std::optional<Place> by;  // the call, if the program has made it
+};
+
 // Internally locked; the lock is a leaf. `device` tells the keys of open devices apart.
 class Keys {
  public:
@@ -35,15 +41,22 @@ class Keys {
   // A copy; none if the process never had the key, or deregistered it long ago.
   std::optional<Registration> find(const void* device, uint32_t key);
 
+  // The key of a memory window has ended. A later window or region may have the same key again.
+  void end_window(const void* device, uint32_t key, const EndedWindow& end);
+  std::optional<EndedWindow> ended_window(const void* device, uint32_t key);
+
   Mutex& mutex() { return mutex_; }
 
  private:
   using Key = std::pair<const void*, uint32_t>;
   static constexpr size_t kMaxDeregistered = 65536;
+  static constexpr size_t kMaxEndedWindows = 65536;
 
   Mutex mutex_{LockRank::kKeys};
   std::map<Key, Registration> registrations_;
   std::deque<Key> deregistered_;  // in order; a key may be registered again meanwhile
+  std::map<Key, EndedWindow> ended_windows_;
+  std::deque<Key> order_of_windows_;  // each key of ended_windows_ once, the oldest first
 };
 
 }  // namespace dapple::soft::check

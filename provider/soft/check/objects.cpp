@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/objects.hpp"
 
-#include <vector>
+#include <string>
+#include <utility>
 
 namespace dapple::soft::check {
 
@@ -31,16 +32,22 @@ std::optional<Place> Objects::made(const void* object) {
 }
 
 void Objects::report_all(Reporter& reporter) {
-  std::vector<Place> left;
+  // Those that one line has made are one note.
+  std::map<std::string, std::pair<Place, size_t>> left;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [object, place] : objects_) left.push_back(place);
+    for (const auto& [object, place] : objects_) {
+      const std::string line = place.title + bytes_of(place.stack);
+      left.try_emplace(line, place, 0).first->second.second++;
+    }
   }
-  for (const Place& place : left) {
+  for (const auto& [line, places] : left) {
+    const auto& [place, count] = places;
     reporter.show({.level = Level::kNote,
                    .kind = "left-object",
-                   .text = format("An object is left at exit: it was %s().", place.title),
-                   .remedy = "Destroy the object before the program ends, or tools for leaks report it.",
+                   .text = count == 1 ? format("An object is left at exit: it was %s().", place.title)
+                                      : format("%zu objects are left at exit: each was %s().", count, place.title),
+                   .remedy = "Destroy each object before the program ends, or tools for leaks report it.",
                    .places = {place}});
   }
 }

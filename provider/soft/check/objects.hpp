@@ -23,7 +23,7 @@ class Objects {
   std::optional<Place> remove(const void* object);
   // The place where the object was made; it stays noted.
   std::optional<Place> made(const void* object);
-  // A note for each one that is left.
+  // A note for each line that has made objects which are left.
   void report_all(Reporter& reporter);
 
   Mutex& mutex() { return mutex_; }

@@ -14,6 +14,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/member/owned_fd.hpp"
+#include "provider/soft/check/kinds.hpp"
 #include "provider/soft/check/printed.hpp"
 
 namespace dapple::soft::check {
@@ -71,6 +72,7 @@ bool Reporter::is_new(const Report& report) {
 
 void Reporter::show(const Report& report, void (*before_halt)()) {
   if (report.level == Level::kNote && !options_.notes) return;
+  assert(is_kind(report.kind));
   const int saved = errno;
   const std::lock_guard lock(mutex_);
   if (shown_ == kMaxShown || !is_new(report)) return;

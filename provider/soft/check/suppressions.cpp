@@ -11,6 +11,8 @@
 #include <memory>
 #include <string_view>
 
+#include "provider/soft/check/kinds.hpp"
+
 namespace dapple::soft::check {
 namespace {
 
@@ -42,6 +44,11 @@ bool Suppressions::read(const std::string& file, std::string& error) {
     const size_t colon = text.find(':');
     if (colon == 0 || colon == text.npos || colon + 1 == text.size()) {
       error = "suppressions=" + file + ": expected KIND:PATTERN instead of " + std::string(text);
+      return false;
+    }
+    const std::string_view kind = text.substr(0, colon);
+    if (kind != "*" && !is_kind(kind)) {
+      error = "suppressions=" + file + ": " + std::string(kind) + " is no kind of report; dapple-check(1) lists them";
       return false;
     }
     lines_.push_back({std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))});

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The kinds of reports, which a file of suppressions may name. dapple-check(1) explains each of them;
+// tests/checks/report-kinds compares.
+#pragma once
+
+#include <string_view>
+
+namespace dapple::soft::check {
+
+inline constexpr std::string_view kKinds[] = {
+    "changed-send-buffer", "cq-may-overrun",      "cq-overrun",      "deregistered-key", "ended-window",
+    "failed-bind",         "failed-invalidation", "foreign-domain",  "freed-memory",     "left-object",
+    "missing-right",       "missing-sync",        "more-than-asked", "out-of-bounds",    "outstanding-sends",
+    "overlapping-writes",  "receiver-not-ready",  "roce-v1",         "small-receive",    "unknown-key",
+    "unmapped-memory",     "unsupported-request",
+};
+
+inline bool is_kind(std::string_view word) {
+  for (const std::string_view kind : kKinds) {
+    if (kind == word) return true;
+  }
+  return false;
+}
+
+}  // namespace dapple::soft::check

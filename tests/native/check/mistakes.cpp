@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// mistakes NAME: makes one mistake for dapple-run --check, or none.
+#include <stdio.h>
+#include <string.h>
+
+#include <memory>
+
+#include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/pair.hpp"
+
+using namespace dapple::tests;
+
+namespace {
+
+constexpr int kLeaks = 300;
+
+bool ends(ibv_cq* cq, ibv_wc_status status) {
+  ibv_wc completion;
+  return wait_for(cq, completion) && completion.status == status;
+}
+
+bool bind_all(End& end, ibv_mw* window) {
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.opcode = IBV_WR_BIND_MW;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.bind_mw.mw = window;
+  request.bind_mw.rkey = ibv_inc_rkey(window->rkey);
+  request.bind_mw.bind_info = {end.mr, reinterpret_cast<uintptr_t>(end.buffer), kBufferSize, IBV_ACCESS_REMOTE_WRITE};
+  if (ibv_post_send(end.qp, &request, &bad) != 0 || !ends(end.cq, IBV_WC_SUCCESS)) return false;
+  window->rkey = request.bind_mw.rkey;
+  return true;
+}
+
+int post(End& end, ibv_wr_opcode opcode, uint32_t length, const End& remote, uint32_t key) {
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(end.buffer), length, end.mr->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = opcode;
+  request.send_flags = IBV_SEND_SIGNALED;
+  if (opcode == IBV_WR_SEND_WITH_INV) {
+    request.invalidate_rkey = key;
+  } else {
+    request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(remote.buffer);
+    request.wr.rdma.rkey = key;
+  }
+  return ibv_post_send(end.qp, &request, &bad);
+}
+
+// A peer writes by the key of a window that has ended.
+bool use_window(Pair& pair, bool by_peer) {
+  ibv_mw* window = ibv_alloc_mw(pair.pd, IBV_MW_TYPE_2);
+  if (window == nullptr || !bind_all(pair.b, window)) return false;
+  const uint32_t key = window->rkey;
+  if (by_peer) {
+    if (post_receive(pair.b, 1, 0, 64) != 0 || post(pair.a, IBV_WR_SEND_WITH_INV, 8, pair.b, key) != 0) return false;
+    if (!ends(pair.a.cq, IBV_WC_SUCCESS) || !ends(pair.b.cq, IBV_WC_SUCCESS)) return false;
+  }
+  if (!by_peer && ibv_dealloc_mw(window) != 0) return false;
+  if (pair.a, IBV_WR_RDMA_WRITE, 8, pair.b, key) != 0 || !ends(pair.a.cq, IBV_WC_REM_ACCESS_ERR)) return false;
+  return !by_peer || ibv_dealloc_mw(window) == 0;
+}
+
+// The request has several packets, and the region ends in the first one.
+bool send_beyond(Pair& pair) {
+  ibv_mr* small = ibv_reg_mr(pair.pd, pair.a.buffer, 100, IBV_ACCESS_LOCAL_WRITE);
+  if (small == nullptr || post_receive(pair.b, 1, 0, kBufferSize) != 0) return false;
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair.a.buffer), 9000, small->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  if (ibv_post_send(pair.a.qp, &request, &bad) != 0 || !ends(pair.a.cq, IBV_WC_LOC_PROT_ERR)) return false;
+  return ibv_dereg_mr(small) == 0;
+}
+
+// The message finds no receive, and its sender does not repeat it.
+bool give_up(Pair& pair) {
+  ibv_qp_attr kept = {};
+  ibv_qp_init_attr init = {};
+  if (ibv_query_qp(pair.a.qp, &kept, IBV_QP_AV, &init) != 0) return false;
+  ibv_qp_attr attr = kept;
+  attr.qp_state = IBV_QPS_RESET;
+  if (ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE) != 0) return false;
+  for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
+    static constexpr int kMasks[] = {
+        0,
+        IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+        IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+            IBV_QP_MIN_RNR_TIMER,
+        IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+    };
+    attr = kept;
+    attr.qp_state = state;
+    attr.rnr_retry = 0;
+    if (ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE | kMasks[state]) != 0) return false;
+  }
+  return post_send(pair.a, 1, IBV_WR_SEND, 0, 64) == 0 && ends(pair.a.cq, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+bool leak(Pair& pair) {
+  for (int i = 0; i < kLeaks; i++) {
+    if (ibv_reg_mr(pair.pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE) == nullptr) return false;
+  }
+  return true;
+}
+
+// A Read, and a Send of its result behind a fence: no mistake.
+bool send_result(Pair& pair) {
+  for (int i = 0; i < 20; i++) {
+    if (post_receive(pair.b, 1, kBufferSize / 2, 4096) != 0) return false;
+    memset(pair.b.buffer, i, 4096);
+    if (post_send(pair.a, 2, IBV_WR_RDMA_READ, 0, 4096, &pair.b, 0, 0) != 0) return false;
+    if (post_send(pair.a, 3, IBV_WR_SEND, 0, 4096, nullptr, 0, IBV_SEND_SIGNALED | IBV_SEND_FENCE) != 0) return false;
+    if (!ends(pair.a.cq, IBV_WC_SUCCESS) || !ends(pair.b.cq, IBV_WC_SUCCESS)) return false;
+    if (pair.b.buffer[kBufferSize / 2] != i) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  need_new_namespace();
+  PairOptions options;
+  options.windows = true;
+  std::unique_ptr<Pair> pair(make_pair(options));
+  if (pair == nullptr || count != 2) {
+    puts("SKIP: no pair of queue pairs");
+    return 77;
+  }
+  const char* name = words[1];
+  bool good = false;
+  if (strcmp(name, "deallocated") == 0) good = use_window(*pair, false);
+  if (strcmp(name, "invalidated") == 0) good = use_window(*pair, true);
+  if (strcmp(name, "beyond") == 0) good = send_beyond(*pair);
+  if (strcmp(name, "gives-up") == 0) good = give_up(*pair);
+  if (strcmp(name, "fence") == 0) good = send_result(*pair);
+  if (strcmp(name, "leaks") == 0) {
+    good = leak(*pair);
+    // The regions still use the domain.
+    (void)pair.release();
+  }
+  puts(good ? "all went as planned" : "not as planned");
+  return good ? 0 : 1;
+}
