@@ -72,6 +72,12 @@ bool is_own(const json& frame) {
 // cannot show these.
 json place_of(const json& report) {
   const json* first = nullptr;
+  // The interpreter of a script may have lines, too. Lines of scripts have no offset in a module.
+  for (const json& place : report["places"]) {
+    for (const json& frame : place["frames"]) {
+      if (has_source(frame) && frame.value("offset", 0) == 0) return json::array({location_of(frame)});
+    }
+  }
   for (const json& place : report["places"]) {
     for (const json& frame : place["frames"]) {
       if (!is_own(frame)) continue;
