@@ -68,15 +68,17 @@ bool sends_bytes(roce::SendOpcode opcode) {
 }
 
 // Notes a request that uses memory. Returns its number, if any.
-uint64_t note(Qp& qp, roce::SendOpcode opcode, bool is_inline, std::vector<roce::Segment> segments) {
+uint64_t note(Qp& qp, roce::SendOpcode opcode, bool is_inline, const std::vector<roce::Segment>& segments) {
   PostedSend send;
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
   if (!is_known || is_inline || segments.empty()) return PostedSends::kNone;
   send.stack = here();
   send.has_result = has_result(opcode);
-  if (!send.has_result) send.copy = copy_of(qp, segments);
-  send.segments = std::move(segments);
-  return qp.checked->sends.add(std::move(send));
+  send.segments = segments;
+  const bool sends = !send.has_result;
+  const uint64_t number = qp.checked->sends.add(std::move(send));
+  if (sends) qp.checked->sends.keep(number, copy_of(qp, segments));
+  return number;
 }
 
 // Tells whether it is a datagram whose address handle has another protection domain.

@@ -27,8 +27,14 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
       size_ = size;
       return false;
     }
-    if (is_write_) checker_.overwritten(memory, size);
+    if (!is_write_) return true;
+    checker_.overwritten(memory, size);
+    changed_.emplace_back(memory, size);
     return true;
+  }
+  // The device has stored there: a copy that was made meanwhile may have old bytes.
+  void stored() const {
+    for (const std::span<std::byte> piece : changed_) checker_.overwritten(piece.data(), piece.size());
   }
   const std::byte* gone() const { return gone_; }
   size_t size() const { return size_; }
@@ -45,6 +51,7 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
  private:
   Checker& checker_;
   const bool is_write_;
+  std::vector<std::span<std::byte>> changed_;
   const std::byte* gone_ = nullptr;
   size_t before_ = 0;  // bytes of the transfer
   size_t size_ = 0;
@@ -271,6 +278,7 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
   }
   if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
   const Fault fault = below_.scatter(who, segments, offset, from, size);
+  probe.stored();
   if (fault == Fault::kAccess) {
     Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments), roce::kLocalWrite);
     set_domain(access, who);

@@ -37,6 +37,16 @@ uint64_t PostedSends::add(PostedSend send) {
   return next_number_ - 1;
 }
 
+void PostedSends::keep(uint64_t number, std::vector<std::byte> copy) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
+  if (found == sends_.end() || found->overwritten) return;
+  assert(found->copy.empty() && found->sent == 0);
+  found->copy = std::move(copy);
+  copied_bytes.fetch_add(found->copy.size());
+}
+
 void PostedSends::remove(uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found =
@@ -96,10 +106,11 @@ void PostedSends::overwritten(const std::byte* memory, size_t size) {
   const std::lock_guard lock(mutex_);
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   for (PostedSend& send : sends_) {
-    if (send.copy.empty()) continue;
+    if (send.has_result || send.overwritten) continue;
     for (const roce::Segment& segment : send.segments) {
       if (segment.address >= begin + size || begin >= segment.address + segment.length) continue;
       drop_copy(send);
+      send.overwritten = true;
       break;
     }
   }

@@ -24,6 +24,7 @@ struct PostedSend {
   std::vector<roce::Segment> segments;
   bool has_result = false;      // the segments are for the result of a Read or an atomic
   uint64_t sent = 0;            // bytes that the device has taken
+  bool overwritten = false;     // the device has stored there since
   std::vector<std::byte> copy;  // of the buffer at the post; empty if there is none
 };
 
@@ -39,6 +40,8 @@ class PostedSends {
 
   // Only the last `depth` are kept: the device can have no older one. Returns its number.
   uint64_t add(PostedSend send);
+  // The copy of a buffer is made after add(), so that the device cannot store there unnoticed meanwhile.
+  void keep(uint64_t number, std::vector<std::byte> copy);
   // The device has refused it.
   void remove(uint64_t number);
   // The queue pair starts again, with no request.

@@ -90,6 +90,30 @@ void overwritten__by_the_device__drops_the_copy(void**) {
   assert_int_equal(PostedSends::copied_bytes.load(), 0);
 }
 
+void keep__the_device_stores_while_the_copy_is_made__drops_the_copy(void**) {
+  PostedSends sends(4);
+  PostedSend send;
+  send.segments = {segment()};
+  const uint64_t number = sends.add(std::move(send));
+  fill(1);
+  sends.overwritten(buffer + 7, 1);
+  sends.keep(number, std::vector<std::byte>(buffer, buffer + kSize));
+  fill(2);
+  assert_int_equal(taken(sends, 0, kSize), -1);
+  assert_int_equal(PostedSends::copied_bytes.load(), 0);
+}
+
+void keep__changed_byte__finds_its_place(void**) {
+  PostedSends sends(4);
+  PostedSend send;
+  send.segments = {segment()};
+  const uint64_t number = sends.add(std::move(send));
+  fill(1);
+  sends.keep(number, std::vector<std::byte>(buffer, buffer + kSize));
+  buffer[3] = std::byte{2};
+  assert_int_equal(taken(sends, 0, kSize), 3);
+}
+
 void overwritten__beside_the_buffer__keeps_the_copy(void**) {
   PostedSends sends(4);
   fill(1);
@@ -129,6 +153,8 @@ int main() {
       cmocka_unit_test(take__sent_again__is_not_compared),
       cmocka_unit_test(take__two_requests_of_one_buffer__compares_each_with_its_post),
       cmocka_unit_test(overwritten__by_the_device__drops_the_copy),
+      cmocka_unit_test(keep__the_device_stores_while_the_copy_is_made__drops_the_copy),
+      cmocka_unit_test(keep__changed_byte__finds_its_place),
       cmocka_unit_test(overwritten__beside_the_buffer__keeps_the_copy),
       cmocka_unit_test(remove__refused_request__waits_no_more),
       cmocka_unit_test(add__more_than_the_depth__forgets_the_oldest),
