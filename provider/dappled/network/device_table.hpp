@@ -41,9 +41,9 @@ class DeviceTable {
   // index among the GIDs while the netdev has it; a new one takes the lowest free index after the default GID's. The
   // index of an address that has gone is not free as long as it has users, even if the address comes again.
   void update(const Netdevs& netdevs);
-  // From now on the netdev has this many devices, if there are to be more than one. A further device of lo has an address of its own: 127.0.0.2
-  // and so on. A further device of another netdev shares one address of each family with the first device, and keeps it
-  // as long as the netdev has it. False without room for the devices.
+  // From now on the netdev has this many devices, if there are to be more than one. A further device of lo has an
+  // address of its own: 127.0.0.2 and so on. A further device of another netdev shares one address of each family with
+  // the first device, and keeps it as long as the netdev has it. False without room for the devices.
   bool divide(const soft::Rails& rails, const Netdevs& netdevs, soft::Problem& problem);
   // What a program with these rails is told of a device: the first one lacks the addresses of the others.
   void show(const soft::Rails& rails, soft::DeviceInfo& device) const;

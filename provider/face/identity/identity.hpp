@@ -52,8 +52,8 @@ inline constexpr size_t kMaxProfile = 65536;
 // and `problem` has one line.
 bool read_identity(std::string_view spec, ProfileSource& source, Identity& identity, soft::Problem& problem);
 
-// Replaces the values of a device that rails.has() by those that a program with this identity sees. The device keeps its
-// index, GUID, netdev and GIDs.
+// Replaces the values of a device that rails.has() by those that a program with this identity sees. The device keeps
+// its index, GUID, netdev and GIDs.
 void apply(const Identity& identity, soft::DeviceInfo& device);
 
 }  // namespace dapple::face
