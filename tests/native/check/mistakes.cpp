@@ -59,7 +59,7 @@ bool use_window(Pair& pair, bool by_peer) {
     if (!ends(pair.a.cq, IBV_WC_SUCCESS) || !ends(pair.b.cq, IBV_WC_SUCCESS)) return false;
   }
   if (!by_peer && ibv_dealloc_mw(window) != 0) return false;
-  if (pair.a, IBV_WR_RDMA_WRITE, 8, pair.b, key) != 0 || !ends(pair.a.cq, IBV_WC_REM_ACCESS_ERR)) return false;
+  if (post(pair.a, IBV_WR_RDMA_WRITE, 8, pair.b, key) != 0 || !ends(pair.a.cq, IBV_WC_REM_ACCESS_ERR)) return false;
   return !by_peer || ibv_dealloc_mw(window) == 0;
 }
 

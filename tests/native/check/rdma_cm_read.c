@@ -34,12 +34,12 @@ static struct rdma_cm_id* endpoint(int passive) {
   return id;
 }
 
-static void* serve(void* unused) {
-  struct rdma_conn_param none = {.responder_resources = 0, .rnr_retry_count = 7};
+static void* serve(__attribute__((unused)) void* unused) {
+  struct rdma_conn_param one = {.responder_resources = 1, .initiator_depth = 1, .rnr_retry_count = 7};
   struct rdma_cm_id* id;
   if (rdma_get_request(listener, &id)) fail("rdma_get_request");
   served = ibv_reg_mr(id->pd, memory[0], sizeof memory[0], IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-  if (!served || rdma_accept(id, &none)) fail("rdma_accept");
+  if (!served || rdma_accept(id, &one)) fail("rdma_accept");
   return id;
 }
 
@@ -54,8 +54,7 @@ static struct ibv_wc read_from_server(struct rdma_cm_id* id, struct ibv_mr* own)
 }
 
 int main(void) {
-  // initiator_depth becomes that of the server.
-  struct rdma_conn_param one = {.initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 7};
+  struct rdma_conn_param none = {.initiator_depth = 0, .retry_count = 7, .rnr_retry_count = 7};
   pthread_t thread;
   void* accepted;
   listener = endpoint(1);
@@ -64,7 +63,7 @@ int main(void) {
   struct ibv_mr* own = rdma_reg_msgs(client, memory[1], sizeof memory[1]);
   if (!own) fail("rdma_reg_msgs");
   pthread_create(&thread, NULL, serve, NULL);
-  if (rdma_connect(client, &one)) fail("rdma_connect");
+  if (rdma_connect(client, &none)) fail("rdma_connect");
   pthread_join(thread, &accepted);
   struct ibv_wc completion = read_from_server(client, own);
   printf("the Read ends with: %s\n", ibv_wc_status_str(completion.status));
