@@ -129,7 +129,7 @@ class Server final : private GidUsers {
     std::vector<soft::DeviceInfo> infos;
     std::vector<face::ShownDevice> list;  // points into infos
   };
-  // What programs with this sight are told of a device. False if they do not see it.
+  // Describes a device to the programs with this sight. False if they do not see it.
   bool show(Sight sight, soft::DeviceInfo& device);
   ShownDevices shown_devices(Sight sight);
   // The devices that the connection's program sees are others now, or it has gone.

@@ -45,7 +45,7 @@ class DeviceTable {
   // address of its own: 127.0.0.2 and so on. A further device of another netdev shares one address of each family with
   // the first device, and keeps it as long as the netdev has it. False without room for the devices.
   bool divide(const soft::Rails& rails, const Netdevs& netdevs, soft::Problem& problem);
-  // What a program with these rails is told of a device: the first one lacks the addresses of the others.
+  // Describes a device to a program with these rails: the first one lacks the addresses of the others.
   void show(const soft::Rails& rails, soft::DeviceInfo& device) const;
   // A member knew this device from the last dappled. Ignored if the device no longer exists, or contradicts another
   // one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What programs write down about planned faults, in a file that dapple-run makes and all of their processes map: the
+// Programs write down planned faults in a file that dapple-run makes and all of their processes map: the
 // faults that have come true, and the places from which verbs are called. The notes of a killed process stay.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a plan of faults counts, and its names.
+// The things that a plan of faults counts, and their names.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the system gives: its C library, network devices, system calls, namespaces and limits.
+// Lines about the system: its C library, network devices, system calls, namespaces and limits.
 #pragma once
 
 #include "tools/dapple-run/doctor/line.hpp"
