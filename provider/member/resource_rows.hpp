@@ -9,7 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "provider/member/shared_row.hpp"
 
 namespace dapple::soft {
 
@@ -33,45 +34,18 @@ struct ResourceRow {
   uint32_t send_psn = 0;
   uint32_t state = 0;   // of a QP: enum ibv_qp_state
   uint64_t length = 0;  // of a region
+
+  bool is_used() const { return kind != ResourceKind::kNone; }
 };
 static_assert(sizeof(ResourceRow) == 56);
 
 inline constexpr uint32_t kErrorState = 6;  // IBV_QPS_ERR
 
-// One writer, except for the state; any number of readers.
-class SharedResourceRow {
+// The state has other writers, too: the queue pair may fail by itself.
+class SharedResourceRow : public SharedRow<ResourceRow> {
  public:
-  void write(const ResourceRow& row) {
-    uint32_t words[kWords];
-    memcpy(words, &row, sizeof words);
-    const uint32_t version = version_.load(std::memory_order_relaxed);
-    version_.store(version | 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    for (size_t i = 0; i < kWords; i++) words_[i].store(words[i], std::memory_order_relaxed);
-    version_.store((version | 1) + 1, std::memory_order_release);
-  }
   void set_state(uint32_t state) { words_[offsetof(ResourceRow, state) / 4].store(state, std::memory_order_relaxed); }
   uint32_t state() const { return words_[offsetof(ResourceRow, state) / 4].load(std::memory_order_relaxed); }
-  // False if the row is free, or is written all the time, or its writer was killed meanwhile.
-  bool read(ResourceRow& row) const {
-    for (int tries = 0; tries < 100; tries++) {
-      const uint32_t before = version_.load(std::memory_order_acquire);
-      if (before % 2 != 0) continue;
-      uint32_t words[kWords];
-      for (size_t i = 0; i < kWords; i++) words[i] = words_[i].load(std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (version_.load(std::memory_order_relaxed) != before) continue;
-      memcpy(static_cast<void*>(&row), words, sizeof words);
-      return row.kind != ResourceKind::kNone;
-    }
-    return false;
-  }
-
- private:
-  static constexpr size_t kWords = sizeof(ResourceRow) / sizeof(uint32_t);
-
-  std::atomic<uint32_t> version_{0};  // odd while it is written
-  std::atomic<uint32_t> words_[kWords] = {};
 };
 static_assert(sizeof(SharedResourceRow) == 60);
 

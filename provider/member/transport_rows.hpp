@@ -8,9 +8,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "provider/member/right.hpp"
+#include "provider/member/shared_row.hpp"
 #include "provider/member/transport.hpp"
 #include "provider/member/wire_counters.hpp"
 
@@ -25,46 +25,12 @@ struct TransportRow {
   Transport transport = Transport::kNone;
   uint32_t ring = 0;  // the number of the ring; 0: none
   uint32_t queue_pairs = 0;
+
+  bool is_used() const { return queue_pairs != 0; }
 };
 static_assert(sizeof(TransportRow) == 48);
 
-// One writer, any number of readers.
-class SharedTransportRow {
- public:
-  void write(const TransportRow& row) {
-    uint32_t words[kWords];
-    memcpy(words, &row, sizeof words);
-    version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    for (size_t i = 0; i < kWords; i++) words_[i].store(words[i], std::memory_order_relaxed);
-    version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
-  // Makes it free, whatever its last writer has left.
-  void reset() {
-    version_.store(0, std::memory_order_relaxed);
-    write({});
-  }
-  // False if the row is free, or is written all the time, or its writer was killed meanwhile.
-  bool read(TransportRow& row) const {
-    for (int tries = 0; tries < 100; tries++) {
-      const uint32_t before = version_.load(std::memory_order_acquire);
-      if (before % 2 != 0) continue;
-      uint32_t words[kWords];
-      for (size_t i = 0; i < kWords; i++) words[i] = words_[i].load(std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (version_.load(std::memory_order_relaxed) != before) continue;
-      memcpy(static_cast<void*>(&row), words, sizeof words);
-      return row.queue_pairs != 0;
-    }
-    return false;
-  }
-
- private:
-  static constexpr size_t kWords = sizeof(TransportRow) / sizeof(uint32_t);
-
-  std::atomic<uint32_t> version_{0};  // odd while it is written
-  std::atomic<uint32_t> words_[kWords] = {};
-};
+using SharedTransportRow = SharedRow<TransportRow>;
 
 // More than there can be peers on this host.
 inline constexpr uint32_t kMaxTransportRows = 300;

@@ -24,7 +24,7 @@ void TransportTable::open(SlotTransports& shared) {
   shared.unlisted_queue_pairs.set(0);
   shared.no_rings.store(Transport::kNone, std::memory_order_relaxed);
   // An owner that was killed may have left a row half written.
-  for (uint32_t i = 0, end = end_of_rows(shared); i < end; i++) shared.rows[i].reset();
+  for (uint32_t i = 0, end = end_of_rows(shared); i < end; i++) shared.rows[i].write({});
   shared.end.store(0, std::memory_order_release);
 }
 
