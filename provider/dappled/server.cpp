@@ -72,7 +72,7 @@ bool Server::run() {
   while (!stops && !yielded_ && !finished()) {
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_for_cm(wait_time()));
     cm_.begin_turn();
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !yielded_; i++) {
       const uint64_t key = events[i].data.u64;
       if (key == kListenerKey) {
         accept_all();
@@ -86,6 +86,9 @@ bool Server::run() {
         serve(connections_[key]);
       }
     }
+    // The successor may serve by now. An announcement that both answer makes both look through the bundle at once,
+    // which has one position for both. Members repeat their questions to the successor.
+    if (yielded_) break;
     cm_.advance();
     soft::Problem problem;
     give_wire(problem);
