@@ -86,7 +86,10 @@ void Core::receives_posted() {
 
 void Core::finish_send(CompletionStatus status) {
   const SendEntry& entry = sends.front();
-  if (status != CompletionStatus::kSuccess) events.sends_fail();
+  if (status != CompletionStatus::kSuccess) {
+    if (status != CompletionStatus::kFlushed) events.send_fails(entry.request, status);
+    events.sends_fail();
+  }
   if (status != CompletionStatus::kSuccess || has_completion(entry.request.flags)) {
     Completion completion;
     completion.request_id = entry.request.id;
@@ -132,6 +135,8 @@ void Core::enter_send_error() {
 }
 
 void Core::finish_receive(CompletionStatus status, Completion completion) {
+  if (status != CompletionStatus::kSuccess && status != CompletionStatus::kFlushed)
+    events.receive_fails(receive_request, status);
   receive_completions.complete(end_receive(status, completion));
 }
 

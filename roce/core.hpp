@@ -26,6 +26,7 @@ class Core : public QueuePair {
   void receives_posted() final;
   const QpCounters& counters() const final { return count; }
   uint64_t outstanding_sends() const final { return sends.tail() - sends.head(); }
+  const SendRequest* oldest_send() const final { return sends.empty() ? nullptr : &sends.front().request; }
 
   Accessor self() const { return {config.domain, config.qpn}; }
   uint32_t mtu() const { return values.path_mtu; }
@@ -47,6 +48,11 @@ class Core : public QueuePair {
   // The receive in progress. False if there is none to take.
   bool take_receive() { return has_receive || take_next_receive(receives); }
   void finish_receive(CompletionStatus status, Completion completion = {});
+  // A message is dropped.
+  void drop(const DroppedMessage& message) {
+    count.dropped_packets++;
+    events.dropped(message);
+  }
   // Parts of these two, for callers that know the types of the ports.
   template <typename Receives>
   bool take_next_receive(Receives& from);

@@ -131,11 +131,24 @@ enum class QpEvent : uint8_t {
   kLastRequestReached = 16,
 };
 
+// A message that a queue pair drops without a word to its sender (UC, UD).
+struct DroppedMessage {
+  enum class Reason : uint8_t { kState, kQkey, kTooLong, kNoReceive, kSmallReceive, kLost, kOther };
+  Reason reason = Reason::kOther;
+  uint64_t found = 0;   // the message's Q_Key, or its bytes
+  uint64_t wanted = 0;  // the queue pair's Q_Key, or its room for bytes
+  uint32_t source_qpn = 0;
+};
+
 class EventSink {
  public:
   virtual void event(QpEvent event, uint32_t qpn) = 0;
   // A peer's request is refused: the queue pair lacks one of these rights (Access), or its max_dest_rd_atomic is 0.
   virtual void refused(uint32_t /*access*/) {}
+  // This request, or this receive, is about to complete with an error other than a flush.
+  virtual void send_fails(const SendRequest&, CompletionStatus) {}
+  virtual void receive_fails(const ReceiveRequest&, CompletionStatus) {}
+  virtual void dropped(const DroppedMessage&) {}
   // Requests are about to complete with an error, although the peer may still fetch their bytes.
   virtual void sends_fail() {}
 

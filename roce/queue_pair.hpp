@@ -152,6 +152,8 @@ class QueuePair {
   virtual const QpCounters& counters() const = 0;
   // Requests that were posted and are not complete.
   virtual uint64_t outstanding_sends() const = 0;
+  // The oldest of them; null if there is none. Valid until the next call of another function.
+  virtual const SendRequest* oldest_send() const { return nullptr; }
 
  protected:
   QpState state_ = QpState::kReset;

@@ -107,6 +107,10 @@ class SendQueue {
     return entries_[number & mask_];
   }
   SendEntry& front() { return (*this)[head_]; }
+  const SendEntry& front() const {
+    assert(!empty());
+    return entries_[head_ & mask_];
+  }
 
   // Tells whether push() would take the request after `ahead` others. It takes operations that the transport lacks:
   // they complete with an error in their turn.

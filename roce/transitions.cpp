@@ -56,17 +56,22 @@ int column_of(QpType type) {
 
 }  // namespace
 
-bool transition_allowed(QpType type, QpState from, QpState to, uint32_t mask) {
-  const uint32_t attributes = mask & ~static_cast<uint32_t>(kState);
+TransitionMasks transition_masks(QpType type, QpState from, QpState to) {
   // From anywhere; the other attributes mean nothing there.
-  if (to == QpState::kReset || to == QpState::kError) return (attributes & ~static_cast<uint32_t>(kCurrentState)) == 0;
+  if (to == QpState::kReset || to == QpState::kError) return {.exists = true, .optional = kCurrentState};
   const int column = column_of(type);
   for (const Transition& transition : kTransitions) {
     if (transition.from != from || transition.to != to) continue;
-    const uint32_t required = transition.required[column];
-    return (attributes & required) == required && (attributes & ~(required | transition.optional[column])) == 0;
+    return {.exists = true, .required = transition.required[column], .optional = transition.optional[column]};
   }
-  return false;
+  return {};
+}
+
+bool transition_allowed(QpType type, QpState from, QpState to, uint32_t mask) {
+  const TransitionMasks masks = transition_masks(type, from, to);
+  const uint32_t attributes = mask & ~static_cast<uint32_t>(kState);
+  return masks.exists && (attributes & masks.required) == masks.required &&
+         (attributes & ~(masks.required | masks.optional)) == 0;
 }
 
 bool values_possible(const QpAttributes& attributes, uint32_t mask) {

@@ -10,7 +10,15 @@
 
 namespace dapple::roce {
 
-// IBTA 11.2.5.2, tables 91 to 94: tells whether the transition exists and has all required attributes and no others.
+// The attributes of a transition, without the state.
+struct TransitionMasks {
+  bool exists = false;
+  uint32_t required = 0;
+  uint32_t optional = 0;
+};
+// IBTA 11.2.5.2, tables 91 to 94.
+TransitionMasks transition_masks(QpType type, QpState from, QpState to);
+// Tells whether the transition exists and has all required attributes and no others.
 bool transition_allowed(QpType type, QpState from, QpState to, uint32_t mask);
 
 // Tells whether the values of the attributes in `mask` are possible.

@@ -83,7 +83,7 @@ class UnreliableConnection final : public Unreliable {
   void entered(QpState from) override;
   void tell_progress(QpAttributes& now) const override;
   void address(const SendEntry& entry, DataPacket& packet) const override;
-  void drop_message();
+  void drop_message(InboundError error);
 
   Inbound inbound_{*this};
   uint32_t expected_psn_ = 0;
@@ -97,6 +97,7 @@ class UnreliableDatagram final : public Unreliable {
 
  private:
   void address(const SendEntry& entry, DataPacket& packet) const override;
+  DroppedMessage reason_to_drop(const Packet& packet) const;
 };
 
 }  // namespace dapple::roce

@@ -113,16 +113,20 @@ void UnreliableConnection::tell_progress(QpAttributes& now) const {
 }
 
 // The receive in progress serves the next message.
-void UnreliableConnection::drop_message() {
+[[gnu::cold]] void UnreliableConnection::drop_message(InboundError error) {
+  using Reason = DroppedMessage::Reason;
+  const Reason reason = error == InboundError::kNoReceive ? Reason::kNoReceive
+                        : error == InboundError::kTooLong ? Reason::kSmallReceive
+                        : error == InboundError::kLost    ? Reason::kLost
+                                                          : Reason::kOther;
   inbound_.reset();
-  count.dropped_packets++;
+  drop({.reason = reason, .wanted = reason == Reason::kSmallReceive ? receive_room : 0});
 }
 
 void UnreliableConnection::receive(Now, const Packet& packet) {
   const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
   if (!is_ready || packet.info->transport != Transport::kUc) {
-    count.dropped_packets++;
-    return;
+    return drop({.reason = is_ready ? DroppedMessage::Reason::kOther : DroppedMessage::Reason::kState});
   }
   if (!established_ && state() == QpState::kRtr) {
     established_ = true;
@@ -133,10 +137,10 @@ void UnreliableConnection::receive(Now, const Packet& packet) {
   if (starts) {
     inbound_.reset();
   } else if (packet.headers.psn != expected_psn_) {
-    return drop_message();
+    return drop_message(InboundError::kLost);
   }
   expected_psn_ = psn_add(packet.headers.psn, 1);
-  switch (inbound_.receive(packet)) {
+  switch (const InboundError error = inbound_.receive(packet)) {
     case InboundError::kNone:
       return;
     case InboundError::kLocalAccess:
@@ -144,7 +148,7 @@ void UnreliableConnection::receive(Now, const Packet& packet) {
       finish_receive(CompletionStatus::kLocalProtection);
       return enter_error();
     default:
-      return drop_message();
+      return drop_message(error);
   }
 }
 

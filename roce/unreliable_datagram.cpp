@@ -22,13 +22,36 @@ void UnreliableDatagram::address(const SendEntry& entry, DataPacket& packet) con
   packet.deth = {(request.remote_qkey & kControlledQkey) ? values.qkey : request.remote_qkey, config.qpn};
 }
 
+[[gnu::cold]] DroppedMessage UnreliableDatagram::reason_to_drop(const Packet& packet) const {
+  using Reason = DroppedMessage::Reason;
+  const bool is_datagram = packet.info->transport == Transport::kUd;
+  DroppedMessage dropped = {.source_qpn = is_datagram ? packet.headers.deth.source_qpn : 0};
+  if (state() < QpState::kRtr || state() > QpState::kSqe) {
+    dropped.reason = Reason::kState;
+  } else if (!is_datagram) {
+    dropped.reason = Reason::kOther;
+  } else if (packet.headers.deth.qkey != values.qkey) {
+    dropped.reason = Reason::kQkey;
+    dropped.found = packet.headers.deth.qkey;
+    dropped.wanted = values.qkey;
+  } else if (packet.payload.size() > mtu()) {
+    dropped.reason = Reason::kTooLong;
+    dropped.found = packet.payload.size();
+    dropped.wanted = mtu();
+  } else {
+    dropped.reason = has_receive ? Reason::kSmallReceive : Reason::kNoReceive;
+    dropped.found = packet.payload.size() + kGrhSize;
+    dropped.wanted = has_receive ? receive_room : 0;
+  }
+  return dropped;
+}
+
 void UnreliableDatagram::receive(Now, const Packet& packet) {
   const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
   // A datagram that does not fit is only its sender's error, so it must not stop the receiver.
   if (!is_ready || packet.info->transport != Transport::kUd || packet.headers.deth.qkey != values.qkey ||
       packet.payload.size() > mtu() || !take_receive() || packet.payload.size() + kGrhSize > receive_room) {
-    count.dropped_packets++;
-    return;
+    return drop(reason_to_drop(packet));
   }
   const std::span<const Segment> segments(receive_request.segments, receive_request.segment_count);
   const std::byte no_grh[kGrhSize] = {};

@@ -17,6 +17,13 @@ class CheckingEvents final : public roce::EventSink {
 
   void event(roce::QpEvent event, uint32_t qpn) override { below_.event(event, qpn); }
   void refused(uint32_t access) override;
+  void send_fails(const roce::SendRequest& request, roce::CompletionStatus status) override {
+    below_.send_fails(request, status);
+  }
+  void receive_fails(const roce::ReceiveRequest& request, roce::CompletionStatus status) override {
+    below_.receive_fails(request, status);
+  }
+  void dropped(const roce::DroppedMessage& message) override { below_.dropped(message); }
   void sends_fail() override { below_.sends_fail(); }
 
  private:

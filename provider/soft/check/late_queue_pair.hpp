@@ -56,6 +56,7 @@ class LateQueuePair final : public roce::QueuePair {
   roce::Owes owes() const override { return engine_->owes(); }
   const roce::QpCounters& counters() const override { return engine_->counters(); }
   uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
+  const roce::SendRequest* oldest_send() const override { return engine_->oldest_send(); }
 
  private:
   // Asserts the conditions that hold between two calls.
