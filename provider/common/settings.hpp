@@ -20,6 +20,7 @@ namespace dapple::provider {
   X(check, "DAPPLE_CHECK")                 \
   X(check_records, "DAPPLE_CHECK_RECORDS") \
   X(check_log, "DAPPLE_CHECK_LOG")         \
+  X(explain, "DAPPLE_EXPLAIN")             \
   X(faults, "DAPPLE_FAULTS")               \
   X(faults_in, "DAPPLE_FAULTS_IN")         \
   X(fault_points, "DAPPLE_FAULT_POINTS")   \

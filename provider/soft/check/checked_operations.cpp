@@ -4,8 +4,6 @@
 // The operations of a program under dapple-run --check: they note the program's calls. Other programs have the plain
 // table. The program's sanitizer takes the check for a part of the plug-in: the check copies bytes that a peer, or an
 // earlier request, may still change.
-#include <errno.h>
-
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
@@ -219,26 +217,11 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   return note_queues(qp, "made by ibv_create_qp_ex", asked);
 }
 
-// After a call that the device has refused.
-void report_roce_v1(ibv_context* context, const ibv_ah_attr& attr, const char* verb) {
-  const uint32_t index = attr.grh.sgid_index;
-  if (attr.is_global == 0 || !context_of(context)->is_roce_v1(index)) return;
-  checker().reporter.show(
-      {.level = Level::kWarning,
-       .kind = "roce-v1",
-       .text = format("%s with sgid_index %u of %s is refused with EINVAL: this GID is of RoCE v1, which the software "
-                      "device does not send.",
-                      verb, index, context->device->name),
-       .remedy = "Use a GID of the type RoCE v2, as ibv_query_gid_ex() tells it: usually the index after this one.",
-       .places = {{"the call", here()}}});
-}
-
 // In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   Qp& qp = *ours<Qp>(ibv);
   const roce::QpState before = qp.state.load(std::memory_order_acquire);
   const int error = below().modify_qp(ibv, attr, mask);
-  if (error == EINVAL && (mask & IBV_QP_AV) != 0) report_roce_v1(ibv->context, attr->ah_attr, "ibv_modify_qp");
   if (error == 0 && (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0)
     qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
@@ -312,12 +295,7 @@ int dealloc_mw(ibv_mw* mw) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
-  ibv_ah* made = below().create_ah(pd, attr);
-  if (made == nullptr && errno == EINVAL) {
-    const ErrnoGuard keep;
-    report_roce_v1(pd->context, *attr, "ibv_create_ah");
-  }
-  return noted(made, "made by ibv_create_ah");
+  return noted(below().create_ah(pd, attr), "made by ibv_create_ah");
 }
 
 int destroy_ah(ibv_ah* ah) {

@@ -20,7 +20,8 @@ namespace dapple::soft::check {
 Checker* Checker::get() {
   static Checker* const checker = []() -> Checker* {
     const char* records = provider::settings().check_records;
-    if (records == nullptr) return nullptr;
+    // dapple-run --explain has a file for its reports, too.
+    if (records == nullptr || provider::is_on(provider::settings().explain)) return nullptr;
     prepare_symbols();
     Scripts::get();
     pthread_atfork(before_fork, after_fork, after_fork);

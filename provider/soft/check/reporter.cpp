@@ -43,19 +43,20 @@ bool append(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-Reporter::Reporter(const char* records) : records_(records) {
+Reporter::Reporter(const char* records, Shows shows) : records_(records) {
   const auto defaults = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "__dapple_default_options"));
   if (defaults != nullptr) read_or_refuse("__dapple_default_options()", defaults(), options_);
   read_or_refuse("DAPPLE_CHECK", provider::settings().check, options_);
   std::string error;
   if (!options_.suppressions.empty() && !suppressions_.read(options_.suppressions, error))
     refuse("DAPPLE_CHECK: " + error);
+  if (shows == Shows::kAll) options_.notes = true;
   record("{\"attached\":" + std::to_string(getpid()) + ",\"program\":" + json_string(program_invocation_short_name) +
-         ",\"exitcode\":" + std::to_string(options_.exit_code) + "}\n");
+         ",\"exitcode\":" + std::to_string(shows == Shows::kAll ? 0 : options_.exit_code) + "}\n");
 }
 
 void Reporter::record(const std::string& line) const {
-  append(records_, line);
+  if (!records_.empty()) append(records_, line);
 }
 
 void Reporter::print(const std::string& text) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -18,9 +19,11 @@ namespace dapple::soft::check {
 // Internally locked; the lock is a leaf.
 class Reporter {
  public:
-  // The options of the program's __dapple_default_options(), then those of DAPPLE_CHECK. `records`: dapple-run's file.
-  // Ends the process with one line if an option is malformed: no finding must get lost.
-  explicit Reporter(const char* records);
+  enum class Shows : uint8_t { kByOptions, kAll };  // kAll: notes, too
+
+  // The options of the program's __dapple_default_options(), then those of DAPPLE_CHECK. `records`: dapple-run's file;
+  // empty if it has none. Ends the process with one line if an option is malformed: no finding must get lost.
+  explicit Reporter(const char* records, Shows shows = Shows::kByOptions);
 
   const Options& options() const { return options_; }
   // A finding from the same places is shown once. With halt_on_error the first error ends the process, after a call of

@@ -16,12 +16,13 @@ const char* device_of(const Qp& qp) {
   return qp.context->ibv->device->name;
 }
 
-struct Explanation {
-  std::string reason;
-  const char* remedy;
-};
+void add_maker(Checker& checker, const Qp& qp, std::vector<Place>& places) {
+  if (const std::optional<Place> made = checker.objects.made(&qp)) places.push_back(*made);
+}
 
-Explanation explain(BindObstacle obstacle, const roce::WindowBind& bind) {
+}  // namespace
+
+BindExplanation explain_bind(BindObstacle obstacle, const roce::WindowBind& bind) {
   switch (obstacle) {
     case BindObstacle::kNone:
       break;
@@ -58,14 +59,8 @@ Explanation explain(BindObstacle obstacle, const roce::WindowBind& bind) {
   return {"the window or the region has just changed", "Change neither while a bind waits for its turn."};
 }
 
-void add_maker(Checker& checker, const Qp& qp, std::vector<Place>& places) {
-  if (const std::optional<Place> made = checker.objects.made(&qp)) places.push_back(*made);
-}
-
-}  // namespace
-
 void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, BindObstacle obstacle) {
-  const Explanation explanation = explain(obstacle, bind);
+  const BindExplanation explanation = explain_bind(obstacle, bind);
   std::vector<Place> places;
   if (const auto region = checker.keys.find(qp.context, bind.region_lkey))
     places.push_back({"registered", region->registered});

@@ -14,6 +14,11 @@
 
 namespace dapple::soft::check {
 
+struct BindExplanation {
+  std::string reason;  // a clause
+  const char* remedy;
+};
+BindExplanation explain_bind(BindObstacle obstacle, const roce::WindowBind& bind);
 // A bind that fails.
 void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, BindObstacle obstacle);
 // An invalidation that fails.

@@ -64,6 +64,8 @@ class DeviceObjects {
   void give(ObjectKind kind, uint32_t count);
   uint32_t count(ObjectKind kind) const { return counts_[static_cast<size_t>(kind)].load(std::memory_order_relaxed); }
 
+  uint32_t most(ObjectKind kind) const { return most_[static_cast<size_t>(kind)]; }
+
   // Contexts that have joined. Guarded by DaemonWatch::contexts_mutex_.
   uint32_t contexts() const { return contexts_; }
   void set_contexts(uint32_t count);

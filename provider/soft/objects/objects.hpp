@@ -102,6 +102,17 @@ class QpEvents final : public roce::EventSink {
     pending_.fetch_or(1u << static_cast<unsigned>(event), std::memory_order_release);
     if (shown_ != nullptr && event <= roce::QpEvent::kAccessError) shown_->show_failure(kErrorState);
   }
+  void send_fails(const roce::SendRequest& request, roce::CompletionStatus status) override {
+    if (explained_ != nullptr) explained_->send_fails(request, status);
+  }
+  void receive_fails(const roce::ReceiveRequest& request, roce::CompletionStatus status) override {
+    if (explained_ != nullptr) explained_->receive_fails(request, status);
+  }
+  void dropped(const roce::DroppedMessage& message) override {
+    if (explained_ != nullptr) explained_->dropped(message);
+  }
+  // Under dapple-run --explain and --check. Before the queue pair has its engine.
+  void explained_by(roce::EventSink* explained) { explained_ = explained; }
   // From now on no peer begins to copy for the queue pair, or counts a copy that it has begun.
   void sends_fail() override {
     if (publication_ != nullptr) publication_->withdraw_qp(published_);
@@ -137,12 +148,16 @@ class QpEvents final : public roce::EventSink {
   uint32_t published_ = 0;
   ShownObject* shown_ = nullptr;
   uint32_t failed_state_ = 0;
+  roce::EventSink* explained_ = nullptr;
 };
 
 struct ExtendedPost;
 struct Qp;
 namespace check {
 struct CheckedQp;
+}
+namespace explain {
+class ExplainedQp;
 }
 
 // The way of a queue pair's packets and bytes to its peer. Guarded by the queue pair's lock.
@@ -192,6 +207,8 @@ struct Qp {
   GidHold source;                         // of `address`; guarded by `modifying`
 
   std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
+  // Under dapple-run --explain and --check; the engine needs it. Shared, because its type is known to its folder alone.
+  std::shared_ptr<explain::ExplainedQp> explained;
 
   // The rest is guarded by the lock, except for the atomics.
   BiasedMutex mutex{LockRank::kQueuePair};

@@ -10,6 +10,7 @@
 
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -35,6 +36,7 @@ struct Planned<kVerb, kMember, Result (*)(Arguments...)> {
   static Result call(Arguments... arguments) {
     const int error = fault_plan()->next_call(static_cast<size_t>(kVerb));
     if (error == 0) return (plain_operations().*kMember)(arguments...);
+    refuse_by_plan(error);
     if constexpr (std::is_pointer_v<Result>) {
       errno = error;
       return nullptr;
@@ -54,7 +56,7 @@ using PlannedDereg = Planned<provider::Operation::dereg_mr, &Operations::dereg_m
 template <typename Make>
 ibv_mr* limited(uint64_t size, Make make) {
   if (!fault_plan()->register_bytes(size)) {
-    errno = ENOMEM;
+    errno = refuse_by_plan(ENOMEM);
     return nullptr;
   }
   ibv_mr* mr = make();
@@ -80,7 +82,7 @@ int dereg_mr(ibv_mr* mr) {
 int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
   const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
   const uint64_t before = moves ? mr->length : 0, after = moves ? length : 0;
-  if (!fault_plan()->register_bytes(after)) return errno = ENOMEM;
+  if (!fault_plan()->register_bytes(after)) return errno = refuse_by_plan(ENOMEM);
   const int error = PlannedRereg::call(mr, flags, pd, address, length, access);
   if (error != 0) errno = error;
   fault_plan()->unregister_bytes(error == 0 ? before : after);

@@ -15,6 +15,7 @@
 #include "provider/member/random.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 
 namespace dapple::soft {
@@ -55,6 +56,12 @@ Context* make_context(const ContextInit& init) {
   }
   delete context;
   return failed(error);
+}
+
+int refuse_child() {
+  return refuse(ENODEV,
+                "the object belongs to the parent of this process: a child of fork() cannot use its parent's objects.\n"
+                "Open the device after fork(), or make all calls in the process that has opened it.");
 }
 
 void lock_revival() {

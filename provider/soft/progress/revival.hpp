@@ -16,6 +16,9 @@ bool revive(const ibv_context* context);
 void lock_revival();
 void unlock_revival();
 
+// ENODEV and its reason, for a verb on an object that is not usable().
+int refuse_child();
+
 // False in a child of fork(), where the parent's objects are invalid: verbs on them return ENODEV.
 inline bool usable(const ibv_context* context) {
   return context_of(context)->generation == ForkGeneration::now() || revive(context);

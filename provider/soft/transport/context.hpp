@@ -24,6 +24,7 @@
 #include "provider/soft/objects/object_limits.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/resource_table.hpp"
+#include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/sanitizers/shown_memory.hpp"
 #include "provider/soft/wire/outages.hpp"
 
@@ -72,13 +73,17 @@ class Context {
   // A source address that keeps its index as long as `hold`. Asks dappled if the last refresh may be outdated. 0,
   // ENODATA if there is none, EINVAL if it is one of RoCE v1, or an errno.
   int hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold);
-  // The program has chosen RoCE v1, which the device refuses.
-  bool is_roce_v1(uint32_t gid_index);
   // The path that an address describes. False if the source does not exist or the families differ.
   bool resolve(const roce::AddressVector& address, Path& path);
   // The same for a program's attributes; `hold` keeps the source. 0 or an errno.
   enum class Peer { kQueuePair, kAny };  // kAny: of datagrams
   int check_address(const ibv_ah_attr& attr, Peer peer, roce::AddressVector& address, GidHold& hold);
+
+  // Tells whether the device has this GID, as of the last refresh.
+  bool has_gid(const uint8_t gid[16]);
+  // The queue pair of a program of this host with this number, as dappled sees it. Asks dappled. False if there is
+  // none.
+  bool find_qp(uint32_t qpn, ResourceRow& row);
 
   // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
   // background thread.
@@ -153,6 +158,9 @@ class Context {
   bool told_gone_ = false;
   EventCount port_events_;
   bool is_current(uint32_t gid_index, GidEntry& entry);
+  // The GIDs as of the last refresh, for a refusal: "0 (fe80::1), 1 (10.0.0.1)". Only those of RoCE v2, and of the
+  // family of `like` unless it is null.
+  ShortText gids_for(const uint8_t* like);
   // The netdev has the address of this GID.
   bool has_address(uint32_t gid_index);
 
@@ -161,8 +169,10 @@ class Context {
   uint32_t known_removals_ = 0;  // of addresses, before dappled was asked for info_
 };
 
-// For a verb that returns a pointer: sets errno and returns null.
+// For a verb that returns a pointer: sets errno and returns null. `error` is a refusal's (refuse()).
 std::nullptr_t failed(int error);
+// ENOMEM and its reason, for an object that the device has no room or the process no memory for.
+int refuse_limit(Context& context, ObjectKind kind);
 // For a verb of the data path that returns an error number: sets errno, too. errno_operations() does so for the others.
 int refused(int error);
 

@@ -3,6 +3,7 @@
 //
 // Address handles, and multicast groups.
 #include <errno.h>
+#include <string.h>
 
 #include <new>
 #include <utility>
@@ -11,19 +12,41 @@
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::verbs {
+namespace {
+
+int refuse_type(ibv_qp_type type) {
+  return refuse(EINVAL,
+                "the queue pair has the type %s, and only datagrams reach multicast groups.\n"
+                "Use a queue pair of the type IBV_QPT_UD.",
+                type_name(type));
+}
+
+int refuse_group(const ibv_gid& group, int error) {
+  if (error == EINVAL) {
+    return refuse(error, "%s is no multicast address.\nUse the GID of a group, of ff00::/8 or ::ffff:224.0.0.0/100.",
+                  gid_text(group.raw).c_str());
+  }
+  return refuse(error,
+                "the device cannot join the group %s: %s.\n"
+                "Attach to fewer groups, and see whether the network interface has multicast.",
+                gid_text(group.raw).c_str(), strerror(error));
+}
+
+}  // namespace
 
 ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
-  if (!usable(ibv->context)) return failed(ENODEV);
+  if (!usable(ibv->context)) return failed(refuse_child());
   roce::AddressVector address;
   GidHold hold;
   const int error = context_of(ibv->context)->check_address(*attr, Context::Peer::kAny, address, hold);
   if (error != 0) return failed(error);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kAddressHandle);
   Ah* ah = place ? new (std::nothrow) Ah : nullptr;
-  if (ah == nullptr) return failed(ENOMEM);
+  if (ah == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kAddressHandle));
   ah->place_in_limit = std::move(place);
   ah->address = address;
   ah->source = std::move(hold);
@@ -42,20 +65,28 @@ int destroy_ah(ibv_ah* ibv) {
 }
 
 int attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
-  if (!usable(qp->context)) return ENODEV;
+  if (!usable(qp->context)) return refuse_child();
   Context* context = context_of(qp->context);
-  if ((context->attributes().features & kFeatureMulticast) == 0) return EOPNOTSUPP;
-  if (qp->qp_type != IBV_QPT_UD) return EINVAL;
+  if ((context->attributes().features & kFeatureMulticast) == 0) {
+    return refuse(EOPNOTSUPP,
+                  "the device's identity (--as) has no multicast.\nUse an identity with it, or addresses of one host.");
+  }
+  if (qp->qp_type != IBV_QPT_UD) return refuse_type(qp->qp_type);
   DeviceInfo info;
   if (const int error = context->refresh(info); error != 0) return error;
-  return context->runtime.multicast().attach(*ours<Qp>(qp), gid->raw, info.netdev_index);
+  const int error = context->runtime.multicast().attach(*ours<Qp>(qp), gid->raw, info.netdev_index);
+  return error == 0 ? 0 : refuse_group(*gid, error);
 }
 
 // Also when the netdev is gone, or dappled does not answer: otherwise the queue pair could never be destroyed.
 int detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
-  if (!usable(qp->context)) return ENODEV;
-  if (qp->qp_type != IBV_QPT_UD) return EINVAL;
-  return context_of(qp->context)->runtime.multicast().detach(*ours<Qp>(qp), gid->raw);
+  if (!usable(qp->context)) return refuse_child();
+  if (qp->qp_type != IBV_QPT_UD) return refuse_type(qp->qp_type);
+  const int error = context_of(qp->context)->runtime.multicast().detach(*ours<Qp>(qp), gid->raw);
+  if (error == 0) return 0;
+  return refuse(error,
+                "the queue pair is not attached to the group %s.\nDetach from the groups that it is attached to.",
+                gid_text(gid->raw).c_str());
 }
 
 }  // namespace dapple::soft::verbs

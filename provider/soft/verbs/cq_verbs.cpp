@@ -13,6 +13,7 @@
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/verbs/extended_cq.hpp"
 
@@ -25,20 +26,37 @@ ResourceRow row_of(const Cq& cq) {
   return row;
 }
 
+int refuse_depth(int64_t cqe, uint32_t most) {
+  return refuse(EINVAL,
+                "cqe is %lld, and the device's completion queues have 1 to %u places (max_cqe).\n"
+                "Ask for room for all requests that may complete before the next poll, but not more than max_cqe.",
+                static_cast<long long>(cqe), most);
+}
+
 Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int vector) {
-  if (!usable(ibv)) return failed(ENODEV);
+  if (!usable(ibv)) return failed(refuse_child());
   const uint32_t most = context_of(ibv)->attributes().max_cqe;
-  if (cqe <= 0 || cqe > most || vector < 0 || vector >= ibv->num_comp_vectors) return failed(EINVAL);
-  if (channel != nullptr && channel_writer(channel) < 0) return failed(EINVAL);
+  if (cqe <= 0 || cqe > most) return failed(refuse_depth(cqe, most));
+  if (vector < 0 || vector >= ibv->num_comp_vectors) {
+    return failed(refuse(EINVAL,
+                         "comp_vector is %d, and num_comp_vectors of the device is %d.\n"
+                         "Pass a number from 0 to %d.",
+                         vector, ibv->num_comp_vectors, ibv->num_comp_vectors - 1));
+  }
+  if (channel != nullptr && channel_writer(channel) < 0) {
+    return failed(refuse(EINVAL,
+                         "the completion channel is not one that ibv_create_comp_channel() has made for this "
+                         "device.\nMake the channel with the same ibv_context."));
+  }
   CountedObject place = context_of(ibv)->objects.take(ObjectKind::kCq);
   Cq* cq = place ? new (std::nothrow) Cq : nullptr;
-  if (cq == nullptr) return failed(ENOMEM);
+  if (cq == nullptr) return failed(refuse_limit(*context_of(ibv), ObjectKind::kCq));
   cq->place_in_limit = std::move(place);
   const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), most);
   const int error = cq->queue.initialize(size);
   if (error != 0) {
     delete cq;
-    return failed(error);
+    return failed(error == ENOMEM ? refuse_memory("completions") : refuse_depth(cqe, most));
   }
   cq->context = context_of(ibv);
   cq->context->live_objects.fetch_add(1);
@@ -46,6 +64,10 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
   cq->abi.cq.cqe = static_cast<int>(size);
   cq->shown = cq->context->resources().add(row_of(*cq));
   return cq;
+}
+
+int refuse_count(int count) {
+  return refuse(EINVAL, "num_entries is %d.\nPass the number of elements of the array of completions.", count);
 }
 
 }  // namespace
@@ -57,12 +79,26 @@ ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int 
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   constexpr uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
-  if ((attr->comp_mask & ~kKnownMask) != 0) return failed(EINVAL);
+  if (const uint32_t unknown = attr->comp_mask & ~kKnownMask; unknown != 0) {
+    return failed(
+        refuse(EINVAL, "comp_mask has 0x%x, which the device does not know.\nLeave these bits out.", unknown));
+  }
   // The device has no time stamps, VLAN tags and the like.
-  if ((attr->wc_flags & ~uint64_t{IBV_WC_STANDARD_FLAGS}) != 0) return failed(EOPNOTSUPP);
+  if (const uint64_t lacking = attr->wc_flags & ~uint64_t{IBV_WC_STANDARD_FLAGS}; lacking != 0) {
+    return failed(refuse(EOPNOTSUPP,
+                         "wc_flags has 0x%llx, and the device has no time stamps, VLAN tags and the like.\n"
+                         "Ask for IBV_WC_STANDARD_FLAGS at most.",
+                         static_cast<unsigned long long>(lacking)));
+  }
   const uint32_t flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
-  if ((flags & ~uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN}) != 0)
-    return failed(EINVAL);
+  if (const uint32_t unknown =
+          flags & ~uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN};
+      unknown != 0) {
+    return failed(refuse(EINVAL,
+                         "flags has 0x%x, which the device does not know.\n"
+                         "Use IBV_CREATE_CQ_ATTR_SINGLE_THREADED and IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN at most.",
+                         unknown));
+  }
   Cq* cq = make_cq(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector));
   if (cq == nullptr) return nullptr;
   cq->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
@@ -72,9 +108,14 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
 }
 
 int destroy_cq(ibv_cq* ibv) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refuse_child();
   Cq* cq = ours<Cq>(ibv);
-  if (cq->users.load() != 0) return EBUSY;
+  if (const uint32_t users = cq->users.load(); users != 0) {
+    return refuse(EBUSY,
+                  "queue pairs use the completion queue, as send_cq or recv_cq, in %u places.\n"
+                  "Destroy these queue pairs first.",
+                  users);
+  }
   Context& context = *cq->context;
   if (ibv->channel != nullptr) {
     context.pipes.remove(ibv->channel->fd, channel_writer(ibv->channel), sizeof(CompletionMessage),
@@ -90,13 +131,20 @@ int destroy_cq(ibv_cq* ibv) {
 }
 
 int resize_cq(ibv_cq* ibv, int cqe) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refuse_child();
   const DeviceAttributes& limits = context_of(ibv->context)->attributes();
-  if ((limits.features & kFeatureResizeCq) == 0) return EOPNOTSUPP;
-  if (cqe <= 0 || static_cast<uint32_t>(cqe) > limits.max_cqe) return EINVAL;
+  if ((limits.features & kFeatureResizeCq) == 0) {
+    return refuse(EOPNOTSUPP,
+                  "the device's identity (--as) has no ibv_resize_cq().\n"
+                  "Make the completion queue large enough at once.");
+  }
+  if (cqe <= 0 || static_cast<uint32_t>(cqe) > limits.max_cqe) return refuse_depth(cqe, limits.max_cqe);
   const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), limits.max_cqe);
   const int error = ours<Cq>(ibv)->queue.resize(size);
-  if (error != 0) return error;
+  if (error == ENOMEM) return refuse_memory("completions");
+  if (error != 0) {
+    return refuse(error, "more than %u completions wait in the queue.\nPoll them before the queue gets smaller.", size);
+  }
   ibv->cqe = static_cast<int>(size);
   Cq* cq = ours<Cq>(ibv);
   cq->shown.show(row_of(*cq));
@@ -106,9 +154,9 @@ int resize_cq(ibv_cq* ibv, int cqe) {
 template <bool kSanitized>
 int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
   Cq* cq = ours<Cq>(ibv);
-  if (count <= 0) return count < 0 ? -refused(EINVAL) : 0;
+  if (count <= 0) return count < 0 ? -refused(refuse_count(count)) : 0;
   // In a child of fork() the completions are the parent's.
-  if (!usable(ibv->context)) return -refused(ENODEV);
+  if (!usable(ibv->context)) return -refused(refuse_child());
   if (cq->queue.empty()) {
     cq->context->runtime.poll();
     if (cq->queue.empty()) return 0;
@@ -123,7 +171,7 @@ template int poll_cq<false>(ibv_cq*, int, ibv_wc*);
 template int poll_cq<true>(ibv_cq*, int, ibv_wc*);
 
 int req_notify_cq(ibv_cq* ibv, int solicited_only) {
-  if (!usable(ibv->context)) return refused(ENODEV);
+  if (!usable(ibv->context)) return refused(refuse_child());
   Cq* cq = ours<Cq>(ibv);
   cq->queue.request_notification(solicited_only != 0);
   cq->context->runtime.expect_no_polls();

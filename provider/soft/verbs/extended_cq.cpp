@@ -6,6 +6,7 @@
 
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
 #include "provider/soft/transport/context.hpp"
 
@@ -61,19 +62,20 @@ bool take_current(Cq& cq) {
 template <bool kSanitized>
 int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
   Cq& cq = cq_of(ibv);
-  if (attr != nullptr && attr->comp_mask != 0) return refused(EINVAL);
-  if (!usable(ibv->context)) return refused(ENODEV);
+  if (attr != nullptr && attr->comp_mask != 0)
+    return refused(refuse(EINVAL, "comp_mask is 0x%x.\nSet comp_mask to 0.", attr->comp_mask));
+  if (!usable(ibv->context)) return refused(refuse_child());
   if (!cq.single_threaded) cq.poll_mutex.lock();
   if (take_current<kSanitized>(cq)) return 0;
   cq.context->runtime.poll();
   if (take_current<kSanitized>(cq)) return 0;
   if (!cq.single_threaded) cq.poll_mutex.unlock();
-  return ENOENT;
+  return ENOENT;  // no refusal: there is no completion
 }
 
 template <bool kSanitized>
 int next_poll(ibv_cq_ex* ibv) {
-  return take_current<kSanitized>(cq_of(ibv)) ? 0 : ENOENT;
+  return take_current<kSanitized>(cq_of(ibv)) ? 0 : ENOENT;  // no refusal: there is no other
 }
 
 void end_poll(ibv_cq_ex* ibv) {

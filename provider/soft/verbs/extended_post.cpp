@@ -7,16 +7,19 @@
 
 #include <algorithm>
 #include <cassert>
+#include <climits>
 #include <new>
 
 #include "provider/soft/abi/extended_qp.hpp"
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
+#include "provider/soft/verbs/post_refusals.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -66,13 +69,16 @@ Request* begin(ibv_qp_ex* ibv, SendOpcode opcode) {
   if (post.error != 0) return nullptr;
   assert(post.count <= post.room);
   if (post.count == post.room) {
-    fail(post, ENOMEM);
+    fail(post, refuse(ENOMEM,
+                      "the list has more than %u requests, the room of the send queue (cap.max_send_wr).\n"
+                      "Call ibv_wr_complete() for shorter lists, or make the queue pair with more room.",
+                      post.room));
     return nullptr;
   }
   std::unique_ptr<Request>& request = post.requests[post.count];
   if (request == nullptr) request.reset(new (std::nothrow) Request);
   if (request == nullptr) {
-    fail(post, ENOMEM);
+    fail(post, refuse_memory("send requests"));
     return nullptr;
   }
   ++post.count;
@@ -139,7 +145,11 @@ void wr_atomic_write(ibv_qp_ex* ibv, uint32_t rkey, uint64_t address, const void
 
 void wr_flush(ibv_qp_ex* ibv, uint32_t rkey, uint64_t address, size_t length, uint8_t type, uint8_t level) {
   if (length > UINT32_MAX || type > 0xF || level > 3) {
-    fail(post_of(ibv), EINVAL);
+    fail(post_of(ibv), refuse(EINVAL,
+                              "length is %zu, type 0x%x and level %u.\n"
+                              "Flush at most 2^32-1 bytes, with IBV_FLUSH_GLOBAL or IBV_FLUSH_PERSISTENT, and "
+                              "IBV_FLUSH_RANGE or IBV_FLUSH_MR.",
+                              length, type, level));
     return;
   }
   Request* request = begin_remote(ibv, SendOpcode::kFlush, rkey, address);
@@ -151,7 +161,7 @@ void wr_flush(ibv_qp_ex* ibv, uint32_t rkey, uint64_t address, size_t length, ui
 // The window has its new key from here on, as after ibv_post_send(), unless the list is not posted.
 void wr_bind_mw(ibv_qp_ex* ibv, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* info) {
   if (mw->type != IBV_MW_TYPE_2 || mw->context != ibv->qp_base.context) {
-    fail(post_of(ibv), EINVAL);
+    fail(post_of(ibv), refuse_bind(qp_of(ibv), mw));
     return;
   }
   Request* request = begin(ibv, SendOpcode::kBindWindow);
@@ -179,7 +189,7 @@ void wr_set_sge_list(ibv_qp_ex* ibv, size_t count, const ibv_sge* list) {
   Request* request = last(ibv);
   if (request == nullptr) return;
   if (count > roce::kMaxSegments) {
-    fail(post_of(ibv), EINVAL);
+    fail(post_of(ibv), refuse_segments(static_cast<int>(std::min<size_t>(count, INT_MAX))));
     return;
   }
   memcpy(static_cast<void*>(request->segments), list, count * sizeof(*list));
@@ -201,7 +211,14 @@ void wr_set_inline_data_list(ibv_qp_ex* ibv, size_t count, const ibv_data_buf* l
   for (size_t i = 0; i < count; ++i) {
     if (list[i].length == 0) continue;
     if (list[i].length > room - size || request->inline_bytes == nullptr) {
-      fail(post_of(ibv), list[i].length > room - size ? EINVAL : ENOMEM);
+      fail(post_of(ibv),
+           list[i].length > room - size
+               ? refuse(EINVAL,
+                        "the inline data have %zu bytes or more, and the queue pair has "
+                        "cap.max_inline_data %zu.\nPost longer data by ibv_wr_set_sge(), or make the queue "
+                        "pair with more inline data.",
+                        size + list[i].length, room)
+               : refuse_memory("inline data"));
       return;
     }
     watch_inline(qp_of(ibv), list[i].addr, list[i].length);
@@ -223,7 +240,7 @@ void wr_start(ibv_qp_ex* ibv) {
   ExtendedPost& post = post_of(ibv);
   post.mutex.lock();
   post.count = 0;
-  post.error = usable(ibv->qp_base.context) ? 0 : ENODEV;
+  post.error = usable(ibv->qp_base.context) ? 0 : refuse_child();
 }
 
 template <bool kSanitized>
@@ -234,8 +251,11 @@ int wr_complete(ibv_qp_ex* ibv) {
   if (error == 0) {
     const EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kPost);
     // All of them or none.
-    for (uint32_t i = 0; i < post.count && error == 0; ++i)
-      error = error_of(qp.engine->check_send(post.requests[i]->send, i));
+    for (uint32_t i = 0; i < post.count && error == 0; ++i) {
+      const roce::SendRequest& request = post.requests[i]->send;
+      const roce::PostError refused = qp.engine->check_send(request, i);
+      if (refused != roce::PostError::kNone) error = refuse_send(qp, request, refused);
+    }
     if (error == 0) {
       for (uint32_t i = 0; i < post.count; ++i) post_to_engine<kSanitized>(qp, post.requests[i]->send);
     }
@@ -279,13 +299,18 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   const uint64_t possible = qp.init.qp_type == IBV_QPT_RC   ? kRcOperations
                             : qp.init.qp_type == IBV_QPT_UC ? kUcOperations
                                                             : kDatagramOperations;
-  if ((send_operations & ~(possible & device_operations(qp.context->attributes()))) != 0) return EOPNOTSUPP;
-  if ((send_operations & kWithFlush) != 0 && !qp.context->has_wr_flush) return EOPNOTSUPP;
+  const uint64_t lacking = send_operations & ~(possible & device_operations(qp.context->attributes()));
+  if (lacking != 0 || ((send_operations & kWithFlush) != 0 && !qp.context->has_wr_flush)) {
+    return refuse(EOPNOTSUPP,
+                  "send_ops_flags has 0x%llx, operations that the queue pair's type, the device's identity "
+                  "(--as) or libibverbs lacks.\nAsk for the operations of the type of the queue pair.",
+                  static_cast<unsigned long long>(lacking != 0 ? lacking : kWithFlush));
+  }
   qp.extended.reset(new (std::nothrow) ExtendedPost);
-  if (qp.extended == nullptr) return ENOMEM;
+  if (qp.extended == nullptr) return refuse_memory("send requests");
   qp.extended->room = std::max<uint32_t>(1, qp.init.cap.max_send_wr);
   qp.extended->requests.reset(new (std::nothrow) std::unique_ptr<Request>[qp.extended->room]);
-  if (qp.extended->requests == nullptr) return ENOMEM;
+  if (qp.extended->requests == nullptr) return refuse_memory("send requests");
 
   ibv_qp_ex& ex = qp.abi.qp_ex;
   ex.wr_atomic_cmp_swp = wr_atomic_cmp_swp;

@@ -10,19 +10,26 @@
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
 
 namespace dapple::soft::verbs {
 
 ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
-  if (!usable(ibv->context)) return failed(ENODEV);
-  if ((context_of(ibv->context)->attributes().features & kFeatureMemoryWindows) == 0) return failed(EOPNOTSUPP);
-  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return failed(EINVAL);
+  if (!usable(ibv->context)) return failed(refuse_child());
+  if ((context_of(ibv->context)->attributes().features & kFeatureMemoryWindows) == 0) {
+    return failed(refuse(EOPNOTSUPP,
+                         "the device's identity (--as) has no memory windows.\n"
+                         "Look at IBV_DEVICE_MEM_WINDOW in device_cap_flags first."));
+  }
+  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
+    return failed(refuse(EINVAL, "the type is %d.\nPass IBV_MW_TYPE_1 or IBV_MW_TYPE_2.", type));
+  }
   Pd* pd = ours<Pd>(ibv);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kWindow);
   Mw* mw = place ? new (std::nothrow) Mw : nullptr;
-  if (mw == nullptr) return failed(ENOMEM);
+  if (mw == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kWindow));
   mw->place_in_limit = std::move(place);
   uint32_t key = 0;
   const int error =
@@ -30,7 +37,7 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
           ->memory.add_window(pd->number, type == IBV_MW_TYPE_1 ? WindowType::kType1 : WindowType::kType2, key);
   if (error != 0) {
     delete mw;
-    return failed(error);
+    return failed(error == ENOMEM ? refuse_memory("memory windows") : error);
   }
   pd->users.fetch_add(1);
   mw->pd = pd;
@@ -46,11 +53,29 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
 // A bind that is not possible completes with IBV_WC_MW_BIND_ERR (IBTA 11.6.2): its turn may come when the region or the
 // window has changed.
 int bind_mw(ibv_qp* ibv_qp, ibv_mw* mw, ibv_mw_bind* bind) {
-  if (!usable(ibv_qp->context)) return ENODEV;
+  if (!usable(ibv_qp->context)) return refuse_child();
   const ibv_mw_bind_info& info = bind->bind_info;
-  if (mw->context != ibv_qp->context || ibv_qp->qp_type == IBV_QPT_UD) return EINVAL;
-  if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
-  if ((info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0) return EINVAL;
+  if (ibv_qp->qp_type == IBV_QPT_UD) {
+    return refuse(EINVAL,
+                  "the queue pair has the type UD, and only connections bind memory windows.\n"
+                  "Use a queue pair of the type IBV_QPT_RC or IBV_QPT_UC.");
+  }
+  if (mw->context != ibv_qp->context) {
+    return refuse(EINVAL,
+                  "the memory window and the queue pair belong to two open devices.\n"
+                  "Make both with one ibv_context.");
+  }
+  if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) {
+    return refuse(EINVAL,
+                  "bind_info.mr is null, and bind_info.length is %llu.\n"
+                  "Set bind_info.mr to the memory region, or addr and length to 0 to unbind the window.",
+                  static_cast<unsigned long long>(info.length));
+  }
+  if ((info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0) {
+    return refuse(EINVAL,
+                  "bind_info.mw_access_flags has IBV_ACCESS_ZERO_BASED, which no window of type 1 can have.\n"
+                  "Use a memory window of type 2, or leave the flag out.");
+  }
   Qp& qp = *ours<Qp>(ibv_qp);
   roce::SendRequest request;
   request.id = bind->wr_id;
@@ -63,9 +88,14 @@ int bind_mw(ibv_qp* ibv_qp, ibv_mw* mw, ibv_mw_bind* bind) {
 }
 
 int dealloc_mw(ibv_mw* ibv) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refuse_child();
   const int error = context_of(ibv->context)->memory.remove_window(ibv->rkey);
-  if (error != 0) return error;
+  if (error != 0) {
+    return refuse(error,
+                  "no memory window of the device has the key 0x%x.\n"
+                  "Change rkey of the struct ibv_mw only by a bind, and deallocate a window once.",
+                  ibv->rkey);
+  }
   Mw* mw = ours<Mw>(ibv);
   leave(mw->pd->users);
   delete mw;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/explain/explained_operations.hpp"
+#include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
@@ -68,7 +70,8 @@ const Operations& unchecked_operations() {
 }
 
 const Operations& operations() {
-  return errno_operations(check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations());
+  const Operations& table = check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
+  return errno_operations(explain::process_reporter() == nullptr ? table : explain::explained_operations(table));
 }
 
 }  // namespace dapple::soft

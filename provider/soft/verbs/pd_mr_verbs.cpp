@@ -13,7 +13,9 @@
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/region_refusals.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -35,14 +37,36 @@ static_assert(uint32_t{roce::kZeroBased} == IBV_ACCESS_ZERO_BASED);
 // 0, or the errno for these rights and this memory.
 int check_region(const DeviceAttributes& limits, const void* address, size_t length, uint32_t access) {
   // On-demand paging is not an optional right.
-  if ((access & IBV_ACCESS_ON_DEMAND) != 0) return EOPNOTSUPP;
-  if ((access & ~(kKnownAccess | kOptionalAccess)) != 0) return EINVAL;
-  if ((access & kRemoteChanges) != 0 && (access & roce::kLocalWrite) == 0) return EINVAL;
-  if (length > limits.max_mr_size) return EINVAL;
+  if ((access & IBV_ACCESS_ON_DEMAND) != 0) {
+    return refuse_access(IBV_ACCESS_ON_DEMAND, "the device has no on-demand paging",
+                         "Look at odp_caps of ibv_query_device_ex() first, and register without it.", EOPNOTSUPP);
+  }
+  if (const uint32_t unknown = access & ~(kKnownAccess | kOptionalAccess); unknown != 0) {
+    return refuse_access(unknown, "the device does not know it",
+                         "Initialize access, and use only constants of enum ibv_access_flags.", EINVAL);
+  }
+  if ((access & kRemoteChanges) != 0 && (access & roce::kLocalWrite) == 0) {
+    return refuse_access(access & kRemoteChanges, "lacks IBV_ACCESS_LOCAL_WRITE, which these rights need",
+                         "Add IBV_ACCESS_LOCAL_WRITE: a peer may only change what the device may write.", EINVAL);
+  }
+  if (length > limits.max_mr_size) {
+    return refuse(EINVAL, "length is %zu, and max_mr_size of the device is %llu.\nRegister the memory in parts.",
+                  length, static_cast<unsigned long long>(limits.max_mr_size));
+  }
   const bool flushes = (access & (roce::kFlushGlobal | roce::kFlushPersistent)) != 0;
-  if (flushes && (limits.features & kFeatureFlush) == 0) return EOPNOTSUPP;
-  if ((access & roce::kFlushPersistent) != 0 && !coherence::machine_persistence().possible) return EOPNOTSUPP;
-  return probe_mapped_range(address, length, (access & roce::kLocalWrite) != 0);
+  if (flushes && (limits.features & kFeatureFlush) == 0) {
+    return refuse_access(access & (roce::kFlushGlobal | roce::kFlushPersistent),
+                         "the device's identity (--as) has no RDMA Flush",
+                         "Look at device_cap_flags_ex first, or use an RDMA Read after the Writes.", EOPNOTSUPP);
+  }
+  if ((access & roce::kFlushPersistent) != 0 && !coherence::machine_persistence().possible) {
+    return refuse_access(roce::kFlushPersistent, "this machine cannot make memory persistent",
+                         "Look at device_cap_flags_ex first, or set DAPPLE_PERSISTENCE as dapple.7 explains.",
+                         EOPNOTSUPP);
+  }
+  const bool write = (access & roce::kLocalWrite) != 0;
+  const int error = probe_mapped_range(address, length, write);
+  return error == 0 ? 0 : refuse_range(address, length, write, error);
 }
 
 RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova, uint32_t access) {
@@ -84,14 +108,19 @@ void revoke(Mr& mr) {
 
 // 0, or an errno; then the region is as before.
 int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t length, int access) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refuse_child();
   constexpr int kKnown = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
-  if (flags == 0 || (flags & ~kKnown) != 0) return EINVAL;
+  if (flags == 0 || (flags & ~kKnown) != 0) {
+    return refuse(EINVAL,
+                  "flags is 0x%x.\nUse IBV_REREG_MR_CHANGE_TRANSLATION, IBV_REREG_MR_CHANGE_PD and "
+                  "IBV_REREG_MR_CHANGE_ACCESS, at least one of them.",
+                  static_cast<unsigned>(flags));
+  }
   Mr* mr = ours<Mr>(ibv);
   MemoryTable& memory = context_of(ibv->context)->memory;
   RegionConfig config;
   int error = memory.region_config(ibv->lkey, config);
-  if (error != 0) return error;
+  if (error != 0) return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
   Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? ours<Pd>(new_pd) : mr->pd;
   const uint32_t rights =
       (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? static_cast<uint32_t>(access) : static_cast<uint32_t>(mr->abi.access);
@@ -108,7 +137,7 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   const RegionConfig changed = config_of(*pd, address, length, iova, rights);
   error = memory.change_region(ibv->lkey, changed);
   publish(*mr, error == 0 ? changed : config);
-  if (error != 0) return error;
+  if (error != 0) return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
   AnnouncedQueue::end_all();
   pd->users.fetch_add(1);
   leave(mr->pd->users);
@@ -121,10 +150,10 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
 }  // namespace
 
 ibv_pd* alloc_pd(ibv_context* ibv) {
-  if (!usable(ibv)) return failed(ENODEV);
+  if (!usable(ibv)) return failed(refuse_child());
   CountedObject place = context_of(ibv)->objects.take(ObjectKind::kPd);
   Pd* pd = place ? new (std::nothrow) Pd : nullptr;
-  if (pd == nullptr) return failed(ENOMEM);
+  if (pd == nullptr) return failed(refuse_limit(*context_of(ibv), ObjectKind::kPd));
   pd->place_in_limit = std::move(place);
   pd->number = context_of(ibv)->next_domain.fetch_add(1);
   pd->ibv.context = ibv;
@@ -136,28 +165,34 @@ ibv_pd* alloc_pd(ibv_context* ibv) {
 
 int dealloc_pd(ibv_pd* ibv) {
   Pd* pd = ours<Pd>(ibv);
-  if (pd->users.load() != 0) return EBUSY;
+  if (const uint32_t users = pd->users.load(); users != 0) {
+    return refuse(
+        EBUSY,
+        "%u objects of the protection domain are left.\n"
+        "Destroy its queue pairs, shared receive queues and address handles, and deregister its memory first.",
+        users);
+  }
   leave(context_of(ibv->context)->live_objects);
   delete pd;
   return 0;
 }
 
 ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int access) {
-  if (!usable(ibv->context)) return failed(ENODEV);
+  if (!usable(ibv->context)) return failed(refuse_child());
   const auto rights = static_cast<uint32_t>(access);
   int error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
   if (error != 0) return failed(error);
   Pd* pd = ours<Pd>(ibv);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
   Mr* mr = place ? new (std::nothrow) Mr : nullptr;
-  if (mr == nullptr) return failed(ENOMEM);
+  if (mr == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kRegion));
   mr->place_in_limit = std::move(place);
   uint32_t key = 0;
   const RegionConfig config = config_of(*pd, address, length, iova, rights);
   error = context_of(ibv->context)->memory.add_region(config, key);
   if (error != 0) {
     delete mr;
-    return failed(error);
+    return failed(refuse_region(key, address, length, error));
   }
   pd->users.fetch_add(1);
   mr->pd = pd;
@@ -178,8 +213,15 @@ ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int acc
 
 ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
   constexpr uint64_t kKnown = provider::kRegionInitIova | provider::kRegionInitAddr;
-  if ((attr->comp_mask & ~kKnown) != 0) return failed(EOPNOTSUPP);
-  if ((attr->comp_mask & provider::kRegionInitAddr) == 0) return failed(EINVAL);
+  if (const uint64_t unknown = attr->comp_mask & ~kKnown; unknown != 0) {
+    return failed(refuse(EOPNOTSUPP,
+                         "comp_mask has 0x%llx, which the device does not know.\n"
+                         "Register memory by its address; the device has no dma-buf.",
+                         static_cast<unsigned long long>(unknown)));
+  }
+  if ((attr->comp_mask & provider::kRegionInitAddr) == 0) {
+    return failed(refuse(EINVAL, "comp_mask lacks IBV_REG_MR_MASK_ADDR.\nSet addr, and this bit."));
+  }
   const uint64_t iova =
       (attr->comp_mask & provider::kRegionInitIova) != 0 ? attr->iova : reinterpret_cast<uintptr_t>(attr->addr);
   return reg_mr(pd, attr->addr, attr->length, iova, attr->access);
@@ -187,7 +229,9 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
 
 // The device copies with the CPU, which may not have access to a dma-buf's memory.
 ibv_mr* reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
-  return failed(EOPNOTSUPP);
+  return failed(refuse(EOPNOTSUPP,
+                       "the device copies with the CPU, which may have no access to a dma-buf.\n"
+                       "Register ordinary memory."));
 }
 
 int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t length, int access) {
@@ -198,7 +242,7 @@ int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t lengt
 }
 
 int dereg_mr(ibv_mr* ibv) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refuse_child();
   Mr* mr = ours<Mr>(ibv);
   MemoryTable& memory = context_of(ibv->context)->memory;
   revoke(*mr);
@@ -206,7 +250,7 @@ int dereg_mr(ibv_mr* ibv) {
   if (error != 0) {
     RegionConfig config;
     if (memory.region_config(ibv->lkey, config) == 0) publish(*mr, config);
-    return error;
+    return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
   }
   AnnouncedQueue::end_all();
   leave(mr->pd->users);

@@ -13,7 +13,9 @@
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/post_refusals.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -51,17 +53,19 @@ bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
 // alone.
 [[gnu::noinline]] int convert_bind(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
   ibv_mw* window = wr.bind_mw.mw;
-  if (qp.init.qp_type == IBV_QPT_UD) return EINVAL;
-  if (window == nullptr || window->type != IBV_MW_TYPE_2 || window->context != qp.context->ibv) return EINVAL;
+  const bool is_possible = qp.init.qp_type != IBV_QPT_UD && window != nullptr && window->type == IBV_MW_TYPE_2 &&
+                           window->context == qp.context->ibv;
+  if (!is_possible) return refuse_bind(qp, window);
   request.bind = window_bind(*window, wr.bind_mw.rkey, wr.bind_mw.bind_info);
-  const int error = error_of(qp.engine->check_send(request, 0));
-  if (error == 0) window->rkey = request.bind.new_rkey;
-  return error;
+  const roce::PostError refused = qp.engine->check_send(request, 0);
+  if (refused != roce::PostError::kNone) return refuse_send(qp, request, refused);
+  window->rkey = request.bind.new_rkey;
+  return 0;
 }
 
 template <bool kSanitized>
 int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
-  if (!segments_of(wr.sg_list, wr.num_sge, request.segments)) return EINVAL;
+  if (!segments_of(wr.sg_list, wr.num_sge, request.segments)) return refuse_segments(wr.num_sge);
   request.id = wr.wr_id;
   request.opcode = static_cast<SendOpcode>(wr.opcode);
   request.flags = static_cast<uint8_t>(wr.send_flags & kSendFlags);
@@ -74,7 +78,11 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
     case IBV_WR_SEND_WITH_IMM:
       request.immediate_or_rkey = wr.imm_data;
       if (qp.init.qp_type != IBV_QPT_UD) return 0;
-      if (wr.wr.ud.ah == nullptr) return EINVAL;
+      if (wr.wr.ud.ah == nullptr) {
+        return refuse(EINVAL,
+                      "wr.ud.ah is null, and each datagram needs an address.\n"
+                      "Set wr.ud.ah to the address handle of ibv_create_ah().");
+      }
       set_destination(qp, request, *wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
       return 0;
     case IBV_WR_SEND_WITH_INV:
@@ -89,7 +97,11 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
       request.remote_address = wr.wr.rdma.remote_addr;
       request.rkey = wr.wr.rdma.rkey;
       if (wr.opcode != IBV_WR_ATOMIC_WRITE) return 0;
-      if (!take_word(qp, wr, request)) return EINVAL;
+      if (!take_word(qp, wr, request)) {
+        return refuse(EINVAL,
+                      "an atomic write has one segment of 8 bytes that its lkey covers.\n"
+                      "Set num_sge to 1, and length to 8, and use the lkey of the segment's memory.");
+      }
       request.segments = {};
       return 0;
     case IBV_WR_ATOMIC_CMP_AND_SWP:
@@ -102,7 +114,10 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
     case IBV_WR_BIND_MW:
       return convert_bind(qp, wr, request);
     default:
-      return EINVAL;
+      return refuse(EINVAL,
+                    "the opcode is %d, which the device lacks.\n"
+                    "Initialize opcode, and use a constant of enum ibv_wr_opcode.",
+                    static_cast<int>(wr.opcode));
   }
 }
 
@@ -119,9 +134,9 @@ int error_of(roce::PostError error) {
     case roce::PostError::kNone:
       return 0;
     case roce::PostError::kFull:
-      return ENOMEM;
+      return ENOMEM;  // no refusal: refuse_send() gives the reason
     default:
-      return EINVAL;
+      return EINVAL;  // no refusal: refuse_send() gives the reason
   }
 }
 
@@ -135,9 +150,10 @@ void watch_inline(const Qp& qp, const void* memory, size_t size) {
 
 int post_one(Qp& qp, roce::SendRequest& request) {
   EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kPost);
-  const int error = error_of(post_to_engine<true>(qp, request));
-  if (error != 0) turn.ends_by(EngineTurn::End::kTell);
-  return error;
+  const roce::PostError refused = post_to_engine<true>(qp, request);
+  if (refused == roce::PostError::kNone) return 0;
+  turn.ends_by(EngineTurn::End::kTell);
+  return refuse_send(qp, request, refused);
 }
 
 roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_bind_info& info) {
@@ -167,13 +183,18 @@ template <bool kSanitized>
 [[gnu::always_inline]] inline int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced,
                                                 const ibv_recv_wr* requests, ibv_recv_wr** bad) {
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
-    int error = EINVAL;
+    int error = 0;
     std::span<const roce::Segment> segments;
     const auto make_mark = [&] {
       return kSanitized && announced != nullptr ? announced->post(segments, true) : uint16_t{0};
     };
-    if (segments_of(wr->sg_list, wr->num_sge, segments)) error = queue.post(wr->wr_id, segments, make_mark);
-    if (error == 0) continue;
+    if (!segments_of(wr->sg_list, wr->num_sge, segments)) [[unlikely]] {
+      error = refuse_segments(wr->num_sge);
+    } else if (error = queue.post(wr->wr_id, segments, make_mark); error == 0) {
+      continue;
+    } else {
+      refuse_receive(queue, segments.size(), error);
+    }
     *bad = const_cast<ibv_recv_wr*>(wr);
     return error;
   }
@@ -196,7 +217,8 @@ template <bool kSanitized>
   for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
     roce::SendRequest request;
     int error = convert<kSanitized>(qp, *wr, request);
-    if (error == 0) error = error_of(post_to_engine<kSanitized>(qp, request));
+    const roce::PostError refused = error == 0 ? post_to_engine<kSanitized>(qp, request) : roce::PostError::kNone;
+    if (refused != roce::PostError::kNone) error = refuse_send(qp, request, refused);
     if (error == 0) continue;
     *bad = wr;
     return error;
@@ -212,7 +234,7 @@ template <bool kSanitized>
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   if (!usable(ibv->context)) {
     *bad = requests;
-    return refused(ENODEV);
+    return refused(refuse_child());
   }
   Qp& qp = *ours<Qp>(ibv);
   if (requests == nullptr) return 0;
@@ -228,11 +250,11 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   if (!usable(ibv->context)) {
     *bad = requests;
-    return refused(ENODEV);
+    return refused(refuse_child());
   }
   if (qp.srq != nullptr || qp.state.load() == roce::QpState::kReset) {
     *bad = requests;
-    return refused(EINVAL);
+    return refused(refuse_receives(qp));
   }
   const int error = post_receives<kSanitized>(qp.own_receives, qp.announced_receives.get(), requests, bad);
   if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {

@@ -14,10 +14,12 @@
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/transport/qp_publication.hpp"
 #include "provider/soft/transport/shown_qp.hpp"
+#include "provider/soft/verbs/modify_refusals.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -32,27 +34,65 @@ constexpr uint32_t kKnown = (roce::kDestinationQpn << 1) - 1;
 
 // The engine leaves these to the host: port, P_Key, address, MTU. `path` and `source` change for kAddress only.
 int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& source) {
-  if ((mask & ~kKnown) != 0) return EINVAL;
-  if ((mask & (roce::kAlternatePath | roce::kCapabilities)) != 0) return EINVAL;
-  if ((mask & roce::kPathMigration) != 0 && attr.path_mig_state != IBV_MIG_MIGRATED) return EINVAL;
-  if ((mask & roce::kPkeyIndex) != 0 && attr.pkey_index != 0) return EINVAL;
-  if ((mask & roce::kPort) != 0 && attr.port_num != 1) return EINVAL;
+  if (const uint32_t refused = mask & (~kKnown | roce::kAlternatePath | roce::kCapabilities); refused != 0) {
+    return refuse(EINVAL,
+                  "attr_mask has %s, and the device has neither alternate paths nor queues that change their size.\n"
+                  "Leave these bits out.",
+                  attribute_names(refused).c_str());
+  }
+  if ((mask & roce::kPathMigration) != 0 && attr.path_mig_state != IBV_MIG_MIGRATED) {
+    return refuse(EINVAL,
+                  "path_mig_state is %d, and the device has no alternate paths.\n"
+                  "Set path_mig_state to IBV_MIG_MIGRATED, or leave IBV_QP_PATH_MIG_STATE out.",
+                  attr.path_mig_state);
+  }
+  if ((mask & roce::kPkeyIndex) != 0 && attr.pkey_index != 0) {
+    return refuse(EINVAL, "pkey_index is %u, and the table of P_Keys has one entry, at 0.\nSet pkey_index to 0.",
+                  attr.pkey_index);
+  }
+  if ((mask & roce::kPort) != 0 && attr.port_num != 1) {
+    return refuse(EINVAL, "port_num is %u, and the device has one port, number 1.\nSet port_num to 1.", attr.port_num);
+  }
   const DeviceAttributes& most = qp.context->attributes();
-  if ((mask & roce::kMaxRdAtomic) != 0 && attr.max_rd_atomic > most.max_qp_init_rd_atom) return EINVAL;
-  if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > most.max_qp_rd_atom) return EINVAL;
+  if ((mask & roce::kMaxRdAtomic) != 0 && attr.max_rd_atomic > most.max_qp_init_rd_atom) {
+    return refuse(EINVAL,
+                  "max_rd_atomic is %u, and the device's max_qp_init_rd_atom is %u.\n"
+                  "Set max_rd_atomic to at most what ibv_query_device() returns there, and to at most the peer's "
+                  "max_dest_rd_atomic.",
+                  attr.max_rd_atomic, most.max_qp_init_rd_atom);
+  }
+  if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > most.max_qp_rd_atom) {
+    return refuse(EINVAL,
+                  "max_dest_rd_atomic is %u, and the device's max_qp_rd_atom is %u.\n"
+                  "Set max_dest_rd_atomic to at most what ibv_query_device() returns there.",
+                  attr.max_dest_rd_atomic, most.max_qp_rd_atom);
+  }
   if ((mask & roce::kAddress) != 0) {
     roce::AddressVector address;
     const int error = qp.context->check_address(attr.ah_attr, Context::Peer::kQueuePair, address, source);
     if (error != 0) return error;
-    if (!qp.context->resolve(address, path)) return EINVAL;
+    if (!qp.context->resolve(address, path)) return refusal_error(EINVAL);
   }
   if ((mask & roce::kPathMtu) != 0) {
-    if (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096) return EINVAL;
+    if (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096) {
+      return refuse(EINVAL,
+                    "path_mtu is %d, and enum ibv_mtu has 1 (IBV_MTU_256) to 5 (IBV_MTU_4096).\n"
+                    "Set path_mtu to a constant of enum ibv_mtu, not to a number of bytes.",
+                    attr.path_mtu);
+    }
     DeviceInfo info;
     const int error = qp.context->look_up(info);
     if (error != 0) return error;
     // Packets that do not fit would be lost silently.
-    if (attr.path_mtu > roce_mtu(info.netdev_mtu)) return EINVAL;
+    if (const ibv_mtu active = roce_mtu(info.netdev_mtu); attr.path_mtu > active) {
+      return refuse(
+          EINVAL,
+          "path_mtu is %s, and the port's active_mtu is %s, because the MTU of %.16s is %u and headers need up "
+          "to %u bytes.\nSet path_mtu to the lesser active_mtu of both ports, or raise the MTU of both network "
+          "interfaces to %u.",
+          mtu_name(attr.path_mtu), mtu_name(active), info.netdev, info.netdev_mtu, kHeaderRoom,
+          mtu_bytes(attr.path_mtu) + kHeaderRoom);
+    }
   }
   return 0;
 }
@@ -115,6 +155,7 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kState);
   if (!qp.engine->modify(engine_attributes(qp.context->attributes(), attr, mask), mask)) {
     turn.ends_by(EngineTurn::End::kWake);
+    refuse_modify(qp, attr, mask);
     return false;
   }
   const bool reset = qp.engine->state() == roce::QpState::kReset;
@@ -141,11 +182,14 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
 }  // namespace
 
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refuse_child();
   const CancelGuard whole;
   Qp& qp = *ours<Qp>(ibv);
   const auto mask = static_cast<uint32_t>(attr_mask);
-  if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) return EINVAL;
+  if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) {
+    return refuse(EINVAL, "qp_state is %d, which is no state.\nSet qp_state to a constant of enum ibv_qp_state.",
+                  attr->qp_state);
+  }
   Path path;
   GidHold source;
   const int error = check(qp, *attr, mask, path, source);
@@ -162,11 +206,11 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   if (done && (mask & roce::kAddress) != 0) qp.source = std::move(source);
   publish_qp(qp, transports.publication());
   transports.leave(transport);
-  return done ? 0 : EINVAL;
+  return done ? 0 : refusal_error(EINVAL);
 }
 
 int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
-  if (!usable(ibv->context)) return ENODEV;
+  if (!usable(ibv->context)) return refuse_child();
   Qp& qp = *ours<Qp>(ibv);
   const BiasedLock lock(qp.mutex);
   const roce::QpAttributes now = qp.engine->attributes();

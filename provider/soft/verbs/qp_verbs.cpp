@@ -12,6 +12,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/member/port_mtu.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/explain/explained_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/use_count.hpp"
@@ -19,6 +20,7 @@
 #include "provider/soft/planned/planned_completions.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/trace/traced_completions.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -33,15 +35,41 @@ static_assert(static_cast<int>(roce::QpType::kUc) == IBV_QPT_UC);
 static_assert(static_cast<int>(roce::QpType::kUd) == IBV_QPT_UD);
 
 int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
-  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD) return EOPNOTSUPP;
-  if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
-  if (attr.send_cq->context != pd.context || attr.recv_cq->context != pd.context) return EINVAL;
-  if (attr.srq != nullptr && attr.srq->context != pd.context) return EINVAL;
+  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD) {
+    return refuse(EOPNOTSUPP, "qp_type is %d.\nUse IBV_QPT_RC, IBV_QPT_UC or IBV_QPT_UD.", attr.qp_type);
+  }
+  if (attr.send_cq == nullptr || attr.recv_cq == nullptr) {
+    return refuse(EINVAL, "%s is null.\nSet both completion queues; they may be one.",
+                  attr.send_cq == nullptr ? "send_cq" : "recv_cq");
+  }
+  const char* foreign = attr.send_cq->context != pd.context                      ? "send_cq"
+                        : attr.recv_cq->context != pd.context                    ? "recv_cq"
+                        : attr.srq != nullptr && attr.srq->context != pd.context ? "srq"
+                                                                                 : nullptr;
+  if (foreign != nullptr) {
+    return refuse(EINVAL,
+                  "%s and the protection domain belong to two open devices.\n"
+                  "Make all objects of a queue pair with one ibv_context.",
+                  foreign);
+  }
   const ibv_qp_cap& cap = attr.cap;
   const DeviceAttributes& most = context_of(pd.context)->attributes();
-  if (attr.srq == nullptr && (cap.max_recv_wr > most.max_qp_wr || cap.max_recv_sge > most.max_recv_sge)) return EINVAL;
-  if (cap.max_send_wr > most.max_qp_wr || cap.max_send_sge > most.max_send_sge || cap.max_inline_data > most.max_inline)
-    return EINVAL;
+  const struct {
+    const char* member;
+    uint32_t asked, granted;
+    const char* limit;
+  } limits[] = {
+      {"max_send_wr", cap.max_send_wr, most.max_qp_wr, "max_qp_wr"},
+      {"max_recv_wr", attr.srq == nullptr ? cap.max_recv_wr : 0, most.max_qp_wr, "max_qp_wr"},
+      {"max_send_sge", cap.max_send_sge, most.max_send_sge, "max_sge"},
+      {"max_recv_sge", attr.srq == nullptr ? cap.max_recv_sge : 0, most.max_recv_sge, "max_sge"},
+      {"max_inline_data", cap.max_inline_data, most.max_inline, "the limit of inline data, which no query shows"},
+  };
+  for (const auto& [member, asked, granted, limit] : limits) {
+    if (asked <= granted) continue;
+    return refuse(EINVAL, "cap.%s is %u, and the device has at most %u (%s).\nAsk for at most %u.", member, asked,
+                  granted, limit, granted);
+  }
   return 0;
 }
 
@@ -75,12 +103,12 @@ void announce(Qp& qp) {
 int equip(Qp& qp) {
   const ibv_qp_cap& cap = qp.init.cap;
   int error = qp.own_receives.initialize(cap.max_recv_wr, cap.max_recv_sge);
-  if (error != 0) return error;
+  if (error != 0) return refuse_memory("receives");
   DeviceInfo info;
   error = qp.context->look_up(info);
   if (error != 0) return error;
   error = qp.runtime->add(qp);
-  if (error != 0) return error;
+  if (error != 0) return refuse_memory("queue pairs, or their numbers are all taken");
   const DeviceAttributes& limits = qp.context->attributes();
   const roce::QpConfig config = {
       .qpn = qp.qpn,
@@ -105,6 +133,7 @@ int equip(Qp& qp) {
     roce::Memory* memory = &qp.context->seen_memory();
     roce::EventSink* events = &qp.events;
     qp.events.shows_in(qp.shown, qp.init.qp_type == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE);
+    explain::explain_qp(qp);
     if (check::Checker* checker = check::Checker::get(); checker != nullptr) {
       qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received, *events);
       memory = &qp.checked->memory;
@@ -119,7 +148,7 @@ int equip(Qp& qp) {
   }
   if (qp.engine == nullptr) {
     qp.runtime->remove(qp);
-    return ENOMEM;
+    return refuse_memory("send requests");
   }
   announce(qp);
   qp.runtime->open(qp);
@@ -150,12 +179,12 @@ void publish(Qp& qp, ibv_pd* pd) {
 }
 
 ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send_operations) {
-  if (!usable(pd->context)) return failed(ENODEV);
+  if (!usable(pd->context)) return failed(refuse_child());
   int error = check(*pd, attr);
   if (error != 0) return failed(error);
   CountedObject place = context_of(pd->context)->objects.take(ObjectKind::kQp);
   std::unique_ptr<Qp> qp(place ? new (std::nothrow) Qp : nullptr);
-  if (qp == nullptr) return failed(ENOMEM);
+  if (qp == nullptr) return failed(refuse_limit(*context_of(pd->context), ObjectKind::kQp));
   qp->place_in_limit = std::move(place);
   if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
   const DeviceAttributes& most = context_of(pd->context)->attributes();
@@ -193,9 +222,20 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 
 ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
   constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  if ((attr->comp_mask & ~kKnown) != 0) return failed(EOPNOTSUPP);
-  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return failed(EINVAL);
-  if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0) return failed(EOPNOTSUPP);
+  if (const uint32_t unknown = attr->comp_mask & ~kKnown; unknown != 0) {
+    return failed(
+        refuse(EOPNOTSUPP,
+               "comp_mask has 0x%x, which the device does not know.\n"
+               "Use IBV_QP_INIT_ATTR_PD, IBV_QP_INIT_ATTR_CREATE_FLAGS and IBV_QP_INIT_ATTR_SEND_OPS_FLAGS at "
+               "most.",
+               unknown));
+  }
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0)
+    return failed(refuse(EINVAL, "comp_mask lacks IBV_QP_INIT_ATTR_PD.\nSet pd, and this bit."));
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0) {
+    return failed(refuse(EOPNOTSUPP, "create_flags is 0x%x, and the device knows no flags.\nSet create_flags to 0.",
+                         attr->create_flags));
+  }
   ibv_qp_init_attr plain = {
       .qp_context = attr->qp_context,
       .send_cq = attr->send_cq,
@@ -212,8 +252,11 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
 }
 
 int destroy_qp(ibv_qp* ibv) {
-  if (!usable(ibv->context)) return ENODEV;
-  if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
+  if (!usable(ibv->context)) return refuse_child();
+  if (const uint32_t groups = ours<Qp>(ibv)->multicast_groups.load(); groups != 0) {
+    return refuse(EBUSY, "the queue pair is attached to %u multicast groups.\nCall ibv_detach_mcast() for each first.",
+                  groups);
+  }
   const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
   {
     const CancelGuard whole;

@@ -13,6 +13,7 @@
 #include "provider/member/port_mtu.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
+#include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/multicast.hpp"
@@ -102,9 +103,14 @@ void describe(const Context& context, ibv_device_attr& attr) {
 // The other fields are zero: the device lacks their features.
 int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     size_t attr_size) {
-  if (!usable(ibv)) return ENODEV;
-  if (input != nullptr && input->comp_mask != 0) return EINVAL;
-  if (attr_size < sizeof(ibv_device_attr)) return EINVAL;
+  if (!usable(ibv)) return refuse_child();
+  if (input != nullptr && input->comp_mask != 0) {
+    return refuse(EINVAL, "comp_mask of the input is 0x%x.\nPass a null pointer, or comp_mask 0.", input->comp_mask);
+  }
+  if (attr_size < sizeof(ibv_device_attr)) {
+    return refuse(EINVAL, "the structure for the result has only %zu bytes.\nPass a struct ibv_device_attr_ex.",
+                  attr_size);
+  }
   memset(static_cast<void*>(attr), 0, attr_size);
   describe(*context_of(ibv), attr->orig_attr);
   if (attr_size >= offsetof(ibv_device_attr_ex, device_cap_flags_ex) + sizeof(attr->device_cap_flags_ex))
@@ -115,8 +121,9 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
 }
 
 int query_port(ibv_context* ibv, uint8_t port, ibv_port_attr* attr) {
-  if (!usable(ibv)) return ENODEV;
-  if (port != 1) return EINVAL;
+  if (!usable(ibv)) return refuse_child();
+  if (port != 1)
+    return refuse(EINVAL, "port_num is %u, and the device has one port, number 1.\nCount ports from 1.", port);
   DeviceInfo info;
   const int error = context_of(ibv)->refresh(info);
   if (error != 0) return error;

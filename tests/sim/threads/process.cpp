@@ -67,6 +67,9 @@ DaemonLink::State DaemonLink::look() {
   return State::kConnected;
 }
 void DaemonLink::fork_child() {}
+bool DaemonLink::resources(uint32_t, ResourceKind, uint32_t, uint32_t, ResourcesReply&, Problem&) {
+  return false;
+}
 
 struct UdpWire::Room {};
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/explain/explained_operations.hpp"
+
+#include <errno.h>
+
+#include <type_traits>
+
+#include "provider/soft/explain/failed_requests.hpp"
+#include "provider/soft/explain/noted_objects.hpp"
+#include "provider/soft/explain/object_names.hpp"
+#include "provider/soft/explain/refused_calls.hpp"
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/objects.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/refusals/refusal.hpp"
+
+namespace dapple::soft::explain {
+namespace {
+
+constinit const Operations* inner = nullptr;
+// Those of the table below, the same for all extended queue pairs of a process.
+constinit decltype(ibv_qp_ex::wr_complete) inner_wr_complete = nullptr;
+constinit decltype(ibv_qp_ex::wr_start) inner_wr_start = nullptr;
+
+// The error of a call; 0 if it has succeeded. ibv_poll_cq() returns a number of completions, or an error below 0.
+template <bool kPolls>
+int error_of(int result) {
+  return kPolls ? (result < 0 ? -result : 0) : result;
+}
+template <bool>
+int error_of(const void* result) {
+  return result == nullptr ? errno : 0;
+}
+
+template <auto kMember, typename Function = FunctionOf<kMember>>
+struct Explained;
+
+template <auto kMember, typename Result, typename Object, typename... Arguments>
+struct Explained<kMember, Result (*)(Object*, Arguments...)> {
+  static constexpr bool kPolls = std::is_same_v<FunctionOf<kMember>, provider::PollCq>;
+
+  template <const char* kVerb>
+  static Result call(Object* object, Arguments... arguments) {
+    if constexpr (!kPolls) forget_refusal();
+    const Result result = (inner->*kMember)(object, arguments...);
+    const int error = error_of<kPolls>(result);
+    if (error != 0) [[unlikely]]
+      report_refused_call(kVerb, name_of(object), error, object);
+    if constexpr (std::is_pointer_v<Result>) {
+      if (error == 0) note_made(result);
+    }
+    return result;
+  }
+  // The verb destroys the object.
+  template <const char* kVerb>
+  static Result end(Object* object) {
+    const Result result = call<kVerb>(object);
+    if (result == 0) note_end(object);
+    return result;
+  }
+};
+
+bool is_failure(ibv_wc_status status) {
+  return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
+}
+
+template <const char* kVerb>
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
+  const int polled = Explained<&Operations::poll_cq>::call<kVerb>(cq, count, completions);
+  for (int i = 0; i < polled; i++) {
+    const ibv_wc& each = completions[i];
+    if (is_failure(each.status)) [[unlikely]]
+      report_failed_request(cq, each.qp_num, (each.opcode & IBV_WC_RECV) != 0, each.wr_id, each.status);
+  }
+  return polled;
+}
+
+// Those of the extended completion queues, the same for all of a process.
+constinit decltype(ibv_cq_ex::start_poll) inner_start_poll = nullptr;
+constinit decltype(ibv_cq_ex::next_poll) inner_next_poll = nullptr;
+
+int polled(ibv_cq_ex* cq, const char* verb, int error) {
+  if (error == 0 && is_failure(cq->status)) [[unlikely]] {
+    report_failed_request(ibv_cq_ex_to_cq(cq), cq->read_qp_num(cq), (cq->read_opcode(cq) & IBV_WC_RECV) != 0, cq->wr_id,
+                          cq->status);
+  } else if (error != 0 && error != ENOENT) {
+    report_refused_call(verb, name_of(ibv_cq_ex_to_cq(cq)), error, cq);
+  }
+  return error;
+}
+
+int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
+  return polled(cq, "ibv_start_poll", inner_start_poll(cq, attr));
+}
+
+int next_poll(ibv_cq_ex* cq) {
+  return polled(cq, "ibv_next_poll", inner_next_poll(cq));
+}
+
+template <const char* kVerb>
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
+  ibv_cq_ex* cq = Explained<&Operations::create_cq_ex>::call<kVerb>(context, attr);
+  if (cq != nullptr) {
+    inner_start_poll = cq->start_poll;
+    inner_next_poll = cq->next_poll;
+    cq->start_poll = start_poll;
+    cq->next_poll = next_poll;
+  }
+  return cq;
+}
+
+int wr_complete(ibv_qp_ex* qp) {
+  const int error = inner_wr_complete(qp);
+  if (error != 0) [[unlikely]]
+    report_refused_call("ibv_wr_complete", name_of(&qp->qp_base), error, qp);
+  return error;
+}
+
+// The setters between the two may refuse.
+void wr_start(ibv_qp_ex* qp) {
+  forget_refusal();
+  inner_wr_start(qp);
+}
+
+template <const char* kVerb>
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  ibv_qp* qp = Explained<&Operations::create_qp_ex>::call<kVerb>(context, attr);
+  if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
+    ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
+    inner_wr_start = extended.wr_start;
+    inner_wr_complete = extended.wr_complete;
+    extended.wr_start = wr_start;
+    extended.wr_complete = wr_complete;
+  }
+  return qp;
+}
+
+#define DAPPLE_VERB_NAME(name) constexpr char k_##name[] = "ibv_" #name;
+DAPPLE_PLANNED_VERBS(DAPPLE_VERB_NAME)
+DAPPLE_VERB_NAME(get_srq_num)
+DAPPLE_VERB_NAME(reg_mr_ex)
+#undef DAPPLE_VERB_NAME
+
+}  // namespace
+
+const Operations& explained_operations(const Operations& operations) {
+  static const Operations table = [&] {
+    inner = &operations;
+    Operations made = operations;
+#define DAPPLE_EXPLAINED(name) made.name = Explained<&Operations::name>::call<k_##name>;
+    DAPPLE_PLANNED_VERBS(DAPPLE_EXPLAINED)
+    DAPPLE_EXPLAINED(get_srq_num)
+    DAPPLE_EXPLAINED(reg_mr_ex)
+#undef DAPPLE_EXPLAINED
+#define DAPPLE_ENDED(name) made.name = Explained<&Operations::name>::end<k_##name>;
+    DAPPLE_ENDED(dealloc_mw)
+    DAPPLE_ENDED(dealloc_pd)
+    DAPPLE_ENDED(dereg_mr)
+    DAPPLE_ENDED(destroy_ah)
+    DAPPLE_ENDED(destroy_cq)
+    DAPPLE_ENDED(destroy_qp)
+    DAPPLE_ENDED(destroy_srq)
+#undef DAPPLE_ENDED
+    made.create_cq_ex = create_cq_ex<k_create_cq_ex>;
+    made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
+    made.poll_cq = poll_cq<k_poll_cq>;
+    return made;
+  }();
+  return table;
+}
+
+}  // namespace dapple::soft::explain

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/explain/failed_requests.hpp"
+
+#include <optional>
+#include <string>
+
+#include "provider/common/host_guards.hpp"
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/explain/failures.hpp"
+#include "provider/soft/explain/object_names.hpp"
+#include "provider/soft/explain/process_reporter.hpp"
+#include "provider/soft/faults/verbs_names.hpp"
+#include "provider/soft/refusals/attribute_names.hpp"
+#include "roce/send_queue.hpp"
+
+namespace dapple::soft::explain {
+namespace {
+
+using check::format;
+using roce::CompletionStatus;
+
+unsigned long long number(uint64_t value) {
+  return value;
+}
+
+struct Text {
+  std::string reason;
+  std::string remedy;
+};
+
+// "queue pair 0x11 at 10.0.0.1".
+std::string peer_of(const Failure& failure) {
+  return format("queue pair 0x%x at %s", failure.attributes.destination_qpn, gid_text(failure.peer).c_str());
+}
+
+// The difference between the two ends of a connection, if the peer is a program of this host. Empty if there is none,
+// or if nobody knows.
+Text compare_ends(const Failure& failure) {
+  if (!failure.same_host && !failure.context->has_gid(failure.peer)) return {};
+  const uint32_t peers_qpn = failure.attributes.destination_qpn;
+  ResourceRow own, peer;
+  if (!failure.context->find_qp(peers_qpn, peer)) {
+    return {
+        format("no program of this host has a queue pair 0x%x on this device: it never existed, or is destroyed",
+               peers_qpn),
+        "Compare dest_qp_num with the peer's qp_num and its byte order, and keep the peer's queue pair until all is "
+        "sent."};
+  }
+  if (peer.state < IBV_QPS_RTR || peer.state == IBV_QPS_ERR) {
+    return {format("the peer's queue pair is in %s", state_name(static_cast<int>(peer.state))),
+            peer.state == IBV_QPS_ERR ? "Find out why the peer's queue pair is in an error: look at its completions."
+                                      : "Change the peer's queue pair to IBV_QPS_RTR before this one sends."};
+  }
+  if (peer.remote_qpn != failure.qpn) {
+    return {format("the peer's dest_qp_num is 0x%x, and this is queue pair 0x%x", peer.remote_qpn, failure.qpn),
+            "Let both ends exchange their qp_num, and set dest_qp_num to the other's."};
+  }
+  if (!failure.context->find_qp(failure.qpn, own)) return {};
+  if (own.send_psn != peer.receive_psn) {
+    return {format("this queue pair's sq_psn is 0x%x, and the peer's rq_psn is 0x%x", own.send_psn, peer.receive_psn),
+            "Set rq_psn of each end to sq_psn of the other; PSNs have 24 bits."};
+  }
+  if (own.receive_psn != peer.send_psn) {
+    return {format("this queue pair's rq_psn is 0x%x, and the peer's sq_psn is 0x%x", own.receive_psn, peer.send_psn),
+            "Set rq_psn of each end to sq_psn of the other; PSNs have 24 bits."};
+  }
+  return {};
+}
+
+// 4.096 us * 2^timeout.
+std::string time_of(uint8_t timeout) {
+  const double milliseconds = 0.004096 * static_cast<double>(uint64_t{1} << timeout);
+  return milliseconds < 1000 ? format("%.3g ms", milliseconds) : format("%.3g s", milliseconds / 1000);
+}
+
+Text of_retries(const Failure& failure) {
+  const Text difference = compare_ends(failure);
+  std::string reason =
+      peer_of(failure) + format(" has not answered %u retries (retry_cnt) of %s each (timeout %u)",
+                                failure.attributes.retry_count, time_of(failure.attributes.timeout).c_str(),
+                                failure.attributes.timeout);
+  if (!difference.reason.empty()) return {reason + "; " + difference.reason, difference.remedy};
+  return {
+      reason,
+      "Compare qp_num, PSNs, GIDs and path_mtu of both ends, and see whether the peer lives, its port is active, and "
+      "UDP port 4791 is open: dapple-info --ping."};
+}
+
+// The peer's NAK has no reason.
+Text of_invalid_request(const Failure& failure) {
+  const std::string refused = peer_of(failure) + " has refused the request: ";
+  const bool is_atomic =
+      failure.opcode == roce::SendOpcode::kCompareSwap || failure.opcode == roce::SendOpcode::kFetchAdd;
+  if (is_atomic && failure.remote_address % 8 != 0) {
+    return {refused + format("the address of the atomic, 0x%llx, is no multiple of 8", number(failure.remote_address)),
+            "Use addresses that are aligned to 8 bytes for atomics."};
+  }
+  if (roce::kWithResponse.has(failure.opcode)) {
+    return {
+        refused + format("its qp_access_flags lack the right, or its max_dest_rd_atomic is less than max_rd_atomic "
+                         "here (%u)",
+                         failure.attributes.max_rd_atomic),
+        "Set qp_access_flags of the peer's queue pair, and max_rd_atomic of each end to at most max_dest_rd_atomic of "
+        "the other."};
+  }
+  if (roce::kWrites.has(failure.opcode)) {
+    return {refused + format("its qp_access_flags lack IBV_ACCESS_REMOTE_WRITE, or its path_mtu is not %u",
+                             failure.attributes.path_mtu),
+            "Set qp_access_flags of the peer's queue pair, and the same path_mtu at both ends."};
+  }
+  return {refused + format("its receive is shorter than %llu bytes, or its path_mtu is not %u", number(failure.length),
+                           failure.attributes.path_mtu),
+          "Post receives that are as long as the longest message, and set the same path_mtu at both ends."};
+}
+
+Text text_of(const Failure& failure, bool is_receive) {
+  switch (failure.status) {
+    case CompletionStatus::kRetryExceeded:
+      return of_retries(failure);
+    case CompletionStatus::kRnrRetryExceeded:
+      return {peer_of(failure) +
+                  format(" had no receive posted, also after %u retries (rnr_retry)", failure.attributes.rnr_retry),
+              "Let the peer post receives before this end sends, or set rnr_retry to 7, to retry for ever."};
+    case CompletionStatus::kRemoteAccess:
+      return {
+          peer_of(failure) +
+              format(" has refused %llu bytes at 0x%llx by the rkey 0x%x: the key is not valid there, or its memory "
+                     "lacks the bytes or the right",
+                     number(failure.length), number(failure.remote_address), failure.rkey),
+          "Compare address and rkey with those that the peer has registered, and the access flags of the memory with "
+          "the request; dapple-run --check of the peer names the mistake."};
+    case CompletionStatus::kRemoteInvalidRequest:
+      return of_invalid_request(failure);
+    case CompletionStatus::kRemoteOperation:
+      return {
+          peer_of(failure) + " could not use the memory of its own receive",
+          "See the peer's completion: the lkey of its receive is wrong, or its memory lacks IBV_ACCESS_LOCAL_WRITE."};
+    case CompletionStatus::kLocalLength:
+      if (is_receive) {
+        return {format("the message is longer than the receive's %llu bytes", number(failure.length)),
+                "Post receives that are as long as the peer's longest message."};
+      }
+      return {format("the message has %llu bytes, more than one of this queue pair can have", number(failure.length)),
+              failure.type == IBV_QPT_UD ? "Send datagrams of at most the port's active_mtu."
+                                         : "Send messages of at most the port's max_msg_sz."};
+    case CompletionStatus::kLocalQpOperation:
+      return {
+          format("a queue pair of type %s cannot do this request, or its address handle has another protection domain",
+                 type_name(failure.type)),
+          "Use a queue pair of the type that has the operation, with objects of its own protection domain."};
+    case CompletionStatus::kLocalProtection:
+    case CompletionStatus::kWindowBind: {
+      const size_t end = failure.detail.find('\n');
+      if (failure.detail.empty() || end == failure.detail.npos) break;
+      return {failure.detail.substr(0, end), failure.detail.substr(end + 1)};
+    }
+    default:
+      break;
+  }
+  return {"the device has kept no other reason", "Look at earlier completions of this queue pair, and at its peer's."};
+}
+
+// Errors that tell of the peer, or of the network: a program may cope with them.
+bool tells_of_peer(CompletionStatus status) {
+  return status == CompletionStatus::kRetryExceeded || status == CompletionStatus::kRnrRetryExceeded;
+}
+
+// dapple-run --check reports these where they happen.
+bool check_reports(const Failure& failure) {
+  if (check::Checker::get() == nullptr || tells_of_peer(failure.status)) return false;
+  const bool is_remote = failure.status >= CompletionStatus::kBadResponse;
+  // The peer's end may be in a process without a check.
+  return !is_remote || failure.attributes.destination_qpn >> 16 == failure.qpn >> 16;
+}
+
+}  // namespace
+
+void report_failed_request(const ibv_cq* cq, uint32_t qpn, bool is_receive, uint64_t id, ibv_wc_status status) {
+  const ErrnoGuard keep;
+  const auto engines = static_cast<CompletionStatus>(status);
+  const std::optional<Failure> failure = Failures::get().take(qpn, is_receive, id, engines);
+  // A completion that a plan of faults lets fail, for example.
+  if (!failure || check_reports(*failure)) return;
+  Text text = text_of(*failure, is_receive);
+  const std::string what = is_receive ? "A receive" : "The request IBV_WR_" + std::string(opcode_name(failure->opcode));
+  process_reporter()->show({.level = tells_of_peer(engines) ? check::Level::kWarning : check::Level::kError,
+                            .kind = "failed-request",
+                            .text = what + format(" (wr_id 0x%llx) of queue pair 0x%x of ", number(id), qpn) +
+                                    name_of(cq->context) + " completes with IBV_WC_" +
+                                    std::string(status_name(engines)) + ": " + text.reason + ".",
+                            .remedy = text.remedy,
+                            .places = {{"polled", check::Stack::here()}}});
+}
+
+}  // namespace dapple::soft::explain

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/explain/failures.hpp"
+
+#include <mutex>
+
+namespace dapple::soft::explain {
+
+Failures& Failures::get() {
+  // Threads that outlive main() use it.
+  static auto* const failures = new Failures;
+  return *failures;
+}
+
+void Failures::keep(const Failure& failure, bool is_receive) {
+  const std::lock_guard lock(mutex_);
+  if (failures_.size() >= kMost) failures_.clear();
+  failures_.insert_or_assign({failure.qpn, is_receive}, failure);
+}
+
+std::optional<Failure> Failures::take(uint32_t qpn, bool is_receive, uint64_t id, roce::CompletionStatus status) {
+  const std::lock_guard lock(mutex_);
+  const auto found = failures_.find({qpn, is_receive});
+  if (found == failures_.end() || found->second.id != id || found->second.status != status) return std::nullopt;
+  const Failure failure = found->second;
+  failures_.erase(found);
+  return failure;
+}
+
+}  // namespace dapple::soft::explain

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a queue pair knew when a request or a receive of it failed. The program polls the completion later, maybe after
+// the queue pair is gone.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "provider/common/mutex.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "roce/queue_pair.hpp"
+#include "roce/request.hpp"
+
+namespace dapple::soft::explain {
+
+struct Failure {
+  Context* context = nullptr;
+  uint32_t qpn = 0;
+  ibv_qp_type type = IBV_QPT_RC;
+  uint64_t id = 0;
+  roce::CompletionStatus status = roce::CompletionStatus::kSuccess;
+  // Of a send request.
+  roce::SendOpcode opcode = roce::SendOpcode::kSend;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+  uint64_t length = 0;  // or the room of a receive
+  std::string detail;   // the obstacle, if it was in this process; empty if it is not known
+  roce::QpAttributes attributes;
+  uint8_t peer[16] = {};  // its GID
+  bool same_host = false;
+};
+
+// Internally locked; the lock is a leaf.
+class Failures {
+ public:
+  // Lives as long as the process.
+  static Failures& get();
+
+  void keep(const Failure& failure, bool is_receive);
+  // The failure of this request, or receive; then it is forgotten.
+  std::optional<Failure> take(uint32_t qpn, bool is_receive, uint64_t id, roce::CompletionStatus status);
+
+  Mutex& mutex() { return mutex_; }
+
+ private:
+  // A program may never poll.
+  static constexpr size_t kMost = 4096;
+
+  Mutex mutex_{LockRank::kFailures};
+  std::map<std::pair<uint32_t, bool>, Failure> failures_;  // the last one of each queue
+};
+
+}  // namespace dapple::soft::explain

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Notes in Holders the objects that verbs make.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+namespace dapple::soft::explain {
+
+// The verb has made this object.
+void note_made(ibv_pd* pd);
+void note_made(ibv_mr* mr);
+void note_made(ibv_mw* mw);
+void note_made(ibv_cq* cq);
+void note_made(ibv_cq_ex* cq);
+void note_made(ibv_srq* srq);
+void note_made(ibv_qp* qp);
+void note_made(ibv_ah* ah);
+// The object at this address is gone.
+void note_end(const void* object);
+
+}  // namespace dapple::soft::explain

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a report calls the object of a call: the first argument of a verb.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <string>
+
+namespace dapple::soft::explain {
+
+// "queue pair 0x11 of dapple0".
+std::string name_of(const ibv_context* context);
+std::string name_of(const ibv_pd* pd);
+std::string name_of(const ibv_mr* mr);
+std::string name_of(const ibv_mw* mw);
+std::string name_of(const ibv_cq* cq);
+std::string name_of(const ibv_srq* srq);
+std::string name_of(const ibv_qp* qp);
+std::string name_of(const ibv_ah* ah);
+
+}  // namespace dapple::soft::explain

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/explain/refused_calls.hpp"
+
+#include <errno.h>
+
+#include <string_view>
+#include <vector>
+
+#include "provider/common/host_guards.hpp"
+#include "provider/member/errno_names.hpp"
+#include "provider/soft/explain/holders.hpp"
+#include "provider/soft/explain/process_reporter.hpp"
+#include "provider/soft/refusals/refusal.hpp"
+
+namespace dapple::soft::explain {
+namespace {
+
+using check::Level;
+
+// Programs try whether the device has a feature, or how much memory it gets: such an answer is no mistake. A full queue
+// may be the program's way to limit itself.
+Level level_of(std::string_view verb, int error, bool is_planned) {
+  if (is_planned || error == EOPNOTSUPP) return Level::kNote;
+  if (error == ENOMEM || error == EAGAIN) return Level::kWarning;
+  for (const std::string_view making : {"ibv_create_", "ibv_alloc_", "ibv_reg_", "ibv_query_"}) {
+    if (verb.starts_with(making)) return Level::kWarning;
+  }
+  return Level::kError;
+}
+
+std::string number_or_name(int error) {
+  const std::string_view name = errno_name(error);
+  return name.empty() ? "the error " + std::to_string(error) : std::string(name);
+}
+
+}  // namespace
+
+void report_refused_call(const char* verb, const std::string& name, int error, const void* object) {
+  const ErrnoGuard keep;
+  const Refusal& kept = refusal();
+  std::string reason = "the device has kept no reason.", remedy = "Report this as a defect of dapple.";
+  if (kept.error == error) {
+    const std::string_view text = kept.text;
+    const size_t end = text.find('\n');
+    reason = text.substr(0, end);
+    if (end != text.npos) remedy = text.substr(end + 1);
+  }
+  std::vector<check::Place> places = {{"called", check::Stack::here()}};
+  if (error == EBUSY) {
+    size_t all = 0;
+    const std::vector<Holders::Holder> holders = Holders::get().of(object, all);
+    for (size_t i = 0; i < holders.size(); i++) {
+      reason += (i == 0 ? " It is used by " : ", ") + holders[i].name;
+      places.push_back(holders[i].made);
+    }
+    if (all > holders.size()) reason += ", and " + std::to_string(all - holders.size()) + " others";
+    if (all != 0) reason += ".";
+  }
+  process_reporter()->show(
+      {.level = level_of(verb, error, kept.is_planned),
+       .kind = "refused-call",
+       .text = std::string(verb) + "() for " + name + " fails with " + number_or_name(error) + ": " + reason,
+       .remedy = remedy,
+       .places = places});
+}
+
+}  // namespace dapple::soft::explain

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/verbs/region_refusals.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "provider/member/owned_fd.hpp"
+#include "provider/soft/refusals/attribute_names.hpp"
+#include "provider/soft/refusals/refusal.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+// A mapping of this process.
+struct Mapping {
+  uintptr_t begin = 0, end = 0;
+  char rights[5] = "";
+  char file[160] = "";
+};
+
+// The lines of /proc/self/maps, without an allocation: the program may have no memory.
+class Mappings {
+ public:
+  Mappings() : maps_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
+
+  // False at the end, or if the file cannot be read.
+  bool next(Mapping& mapping) {
+    char* line_end = nullptr;
+    while ((line_end = static_cast<char*>(memchr(text_, '\n', length_))) == nullptr) {
+      // A line that does not fit has a long path: its beginning is enough.
+      if (length_ == sizeof text_ - 1) length_ = 120;
+      const ssize_t more = maps_ ? read(maps_.get(), text_ + length_, sizeof text_ - 1 - length_) : 0;
+      if (more <= 0) return false;
+      length_ += static_cast<size_t>(more);
+    }
+    *line_end = '\0';
+    mapping = {};
+    unsigned long long begin = 0, end = 0;
+    const int fields = sscanf(text_, "%llx-%llx %4s %*s %*s %*s %159[^\n]", &begin, &end, mapping.rights, mapping.file);
+    mapping.begin = begin;
+    mapping.end = end;
+    length_ -= static_cast<size_t>(line_end + 1 - text_);
+    memmove(text_, line_end + 1, length_);
+    return fields >= 3;
+  }
+
+ private:
+  const OwnedFd maps_;
+  char text_[1024];
+  size_t length_ = 0;
+};
+
+}  // namespace
+
+int refuse_access(uint32_t access, const char* reason, const char* remedy, int error) {
+  return refuse(error, "access has %s, and %s.\n%s", access_names(access).c_str(), reason, remedy);
+}
+
+int refuse_range(const void* address, size_t length, bool write, int error) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  if (error != EFAULT) {
+    return refuse(error,
+                  "no memory has %zu bytes at %p: the range is longer than the address space.\n"
+                  "Compare length and address with those of the allocation.",
+                  length, address);
+  }
+  const uintptr_t page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t end = begin + length;
+  uintptr_t next = begin / page_size * page_size;  // every page before it is there
+  const char right = write ? 'w' : 'r';
+  Mappings mappings;
+  for (Mapping mapping; next < end && mappings.next(mapping);) {
+    if (mapping.end <= next) continue;
+    if (mapping.begin > next) break;
+    if (strchr(mapping.rights, right) == nullptr) {
+      return refuse(error, "the page at 0x%llx of the range (%zu bytes at %p) is not %s: its mapping is \"%s %s\".\n%s",
+                    static_cast<unsigned long long>(next), length, address, write ? "writable" : "readable",
+                    mapping.rights, mapping.file[0] == '\0' ? "anonymous" : mapping.file,
+                    write ? "Register memory that only peers read without IBV_ACCESS_LOCAL_WRITE, or make it writable."
+                          : "Make the memory readable before the registration.");
+    }
+    next = mapping.end;
+  }
+  if (next < end) {
+    return refuse(error,
+                  "the page at 0x%llx of the range (%zu bytes at %p) is not mapped.\n"
+                  "Register memory while it is allocated; compare length with the size of the allocation.",
+                  static_cast<unsigned long long>(next), length, address);
+  }
+  return refuse(error,
+                "a page of the range (%zu bytes at %p) cannot be reached, such as device memory or a file that has "
+                "been truncated.\nRegister ordinary memory.",
+                length, address);
+}
+
+int refuse_region(uint32_t key, const void* address, size_t length, int error) {
+  if (error == EBUSY) {
+    return refuse(error,
+                  "memory windows are bound to the region with the key 0x%x (%zu bytes at %p).\n"
+                  "Unbind or deallocate the memory windows first.",
+                  key, length, address);
+  }
+  if (error == ENOMEM) return refuse_memory("memory regions");
+  return refuse(error,
+                "no region of the device has the key 0x%x, or its rights do not go together.\n"
+                "Change no member of struct ibv_mr, and deregister a region once.",
+                key);
+}
+
+}  // namespace dapple::soft::verbs

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "provider/soft/transport/context.hpp"
+
+namespace dapple::soft::verbs {
+
+// The verbs of memory regions refuse for these reasons. Each returns its errno.
+int refuse_access(uint32_t access, const char* reason, const char* remedy, int error);
+// `error` is that of probe_mapped_range(). Names the first page that is not there, or lacks the right.
+int refuse_range(const void* address, size_t length, bool write, int error);
+// `error` is MemoryTable's, for the region with this key.
+int refuse_region(uint32_t key, const void* address, size_t length, int error);
+
+}  // namespace dapple::soft::verbs
