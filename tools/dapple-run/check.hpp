@@ -11,6 +11,8 @@ namespace dapple::run {
 // Names of files for the findings; empty: none.
 struct ReportFiles {
   std::string json, sarif, junit;
+
+  bool empty() const { return json.empty() && sarif.empty() && junit.empty(); }
 };
 
 // Returns dapple-run's exit code: the child's, or the one for findings. `program`: its name, for people. `emulate`: the

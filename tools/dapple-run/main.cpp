@@ -64,7 +64,8 @@ void show_device_files(const Options& options, const Program& program) {
   if (program.obstacle.empty() && !options.mount) return;
   const char* obstacle = program.obstacle.c_str();
   // Without a library, only the files of the devices can be had.
-  if (!program.obstacle.empty() && (!options.device || options.check || options.enumerate || options.emulate != "0"))
+  if (!program.obstacle.empty() &&
+      (!options.device || options.check || options.explain || options.enumerate || options.emulate != "0"))
     fail(kCannotRun, "%s", obstacle);
   std::string reason;
   if (mount_device_files(reason)) return;
@@ -103,7 +104,7 @@ int main(char** arguments) {
   if (has_thread_sanitizer) fix_addresses(program.path);
   const PlannedFaults faults;
   if (options.enumerate) return enumerate(options.runs, execute, &command);
-  if (options.check) {
+  if (options.check || !options.reports.empty()) {
     return faults.say_missed(run_with_check(options.reports, options.command[0], emulate, execute, &command));
   }
   if (emulate) return faults.say_missed(run_checked(findings, execute, &command));

@@ -49,8 +49,9 @@ and needs no PROGRAM.
                   connectx7:8 gives PROGRAM 8 devices with the addresses 127.0.0.1 to 127.0.0.8, and no others
       --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
       --check=strict  also report races with peers in a program that is built with ThreadSanitizer
+      --explain   the part of --check that costs little: report why a call of a verb fails, with the wrong value and the remedy
       --json FILE, --sarif FILE, --junit FILE
-                  --check, and write its reports to a file
+                  --check or --explain, --check if none is given, and write the reports to a file
       --faults F  make packets get lost, or calls fail, on the software devices: F has words of DAPPLE_FAULTS, which
                   dapple-soft(7) lists, or is the name of a file with such words
       --seed N    the number that decides all random choices of the software devices
@@ -211,6 +212,17 @@ void set_report(std::string& file, const std::string& option, const char* given)
   file = given;
 }
 
+// --check explains calls, too.
+void choose_reports(Options& options) {
+  if (!options.reports.empty() && !options.explain) options.check = true;
+  if (options.check) options.explain = false;
+  if (options.explain) {
+    set_variable(options, "DAPPLE_EXPLAIN", "1");
+  } else if (options.check) {
+    unsetenv("DAPPLE_EXPLAIN");
+  }
+}
+
 void check_combinations(const Options& options) {
   if (options.enumerate && (options.emulate != "0" || options.print_environment || !options.device))
     fail(kWrongUse, "--enumerate cannot be combined with --emulate, --watch, --env or --no-device");
@@ -218,6 +230,9 @@ void check_combinations(const Options& options) {
     fail(kWrongUse, "--check cannot be combined with --env, --no-device or --enumerate");
   if (options.doctor && (options.print_environment || !options.device || options.check || options.enumerate))
     fail(kWrongUse, "--doctor cannot be combined with --env, --no-device, --check or --enumerate");
+  if (options.explain && !options.device) fail(kWrongUse, "--explain cannot be combined with --no-device");
+  if (!options.reports.empty() && (options.print_environment || options.enumerate))
+    fail(kWrongUse, "--json, --sarif and --junit cannot be combined with --env or --enumerate");
   if (options.as && !options.device) fail(kWrongUse, "--as cannot be combined with --no-device");
   if (options.mount && (options.print_environment || !options.device || options.enumerate))
     fail(kWrongUse, "--mount cannot be combined with --env, --no-device or --enumerate");
@@ -268,8 +283,9 @@ Options parse(char** words) {
       options.check = true;
       if (option != "--check") setenv("DAPPLE_CHECK", (environment_or("DAPPLE_CHECK", "") + ":strict=1").c_str(), 1);
     } else if (std::string* file = report_file(options.reports, option); file != nullptr) {
-      options.check = true;
       set_report(*file, option, value_of(option, argument));
+    } else if (option == "--explain") {
+      options.explain = true;
     } else if (option == "--mount") {
       options.mount = true;
     } else if (option == "--enumerate") {
@@ -288,6 +304,7 @@ Options parse(char** words) {
       fail(kWrongUse, "unknown option %s; see dapple-run --help", option.c_str());
     }
   }
+  choose_reports(options);
   check_combinations(options);
   if (options.doctor) {
     if (*argument != nullptr) fail(kWrongUse, "--doctor runs no program, but %s was given", *argument);

@@ -21,6 +21,7 @@ struct Options {
   bool doctor_device = false;  // the last line of the doctor alone
   bool enumerate = false;
   bool check = false;
+  bool explain = false;  // without the rest of the check
   bool as = false;
   bool mount = false;
   std::vector<const char*> variables;  // set by options, for --env

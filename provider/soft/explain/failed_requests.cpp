@@ -168,7 +168,8 @@ bool tells_of_peer(CompletionStatus status) {
 
 // dapple-run --check reports these where they happen.
 bool check_reports(const Failure& failure) {
-  if (check::Checker::get() == nullptr || tells_of_peer(failure.status)) return false;
+  if (check::Checker::get() == nullptr || failure.status == CompletionStatus::kRetryExceeded) return false;
+  if (failure.status == CompletionStatus::kRnrRetryExceeded) return true;
   const bool is_remote = failure.status >= CompletionStatus::kBadResponse;
   // The peer's end may be in a process without a check.
   return !is_remote || failure.attributes.destination_qpn >> 16 == failure.qpn >> 16;

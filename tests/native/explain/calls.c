@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+ * SPDX-FileCopyrightText: The dapple authors
+ *
+ * explain-calls KIND CASE: makes one call that fails, or one request that fails, and exits with 0 if it has failed as
+ * expected. "right right" makes no mistake. */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define ALL_RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define MUST(condition)                                  \
+  do {                                                   \
+    if (!(condition)) {                                  \
+      printf("line %d: %s: %m\n", __LINE__, #condition); \
+      exit(1);                                           \
+    }                                                    \
+  } while (0)
+#define IS(name) (strcmp(mistake, name) == 0)
+
+enum { kBytes = 8192, kDepth = 16, kPsn = 0x123 };
+
+struct end {
+  struct ibv_cq* cq;
+  struct ibv_qp* qp;
+};
+
+static const char* mistake;
+static struct ibv_context* device;
+static struct ibv_pd* pd;
+static union ibv_gid gid;
+static int gid_index = -1;
+static char* buffer;
+static struct ibv_mr* region;
+static struct end a, b;
+static enum ibv_qp_type type = IBV_QPT_RC;
+
+static void open_device(void) {
+  struct ibv_device** list = ibv_get_device_list(NULL);
+  MUST(list != NULL);
+  for (int i = 0; list[i] != NULL && device == NULL; i++) {
+    if (strncmp(ibv_get_device_name(list[i]), "dapple", 6) == 0) device = ibv_open_device(list[i]);
+  }
+  MUST(device != NULL);
+  ibv_free_device_list(list);
+  for (int i = 0; i < 8 && gid_index < 0; i++) {
+    if (ibv_query_gid(device, 1, i, &gid) == 0 && gid.raw[10] == 0xFF && gid.raw[11] == 0xFF) gid_index = i;
+  }
+  MUST(gid_index >= 0);
+  MUST((pd = ibv_alloc_pd(device)) != NULL);
+  MUST((buffer = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED);
+  MUST((region = ibv_reg_mr(pd, buffer, kBytes, ALL_RIGHTS)) != NULL);
+}
+
+static void make_end(struct end* made) {
+  MUST((made->cq = ibv_create_cq(device, 4 * kDepth, NULL, NULL, 0)) != NULL);
+  struct ibv_qp_init_attr attr = {
+      .send_cq = made->cq,
+      .recv_cq = made->cq,
+      .cap = {.max_send_wr = kDepth, .max_recv_wr = kDepth, .max_send_sge = 1, .max_recv_sge = 1},
+      .qp_type = type,
+  };
+  MUST((made->qp = ibv_create_qp(pd, &attr)) != NULL);
+}
+
+static int to_init(struct end* of) {
+  struct ibv_qp_attr attr = {
+      .qp_state = IBV_QPS_INIT, .port_num = IS("port") ? 2 : 1, .qkey = 0x1111, .qp_access_flags = ALL_RIGHTS};
+  return ibv_modify_qp(
+      of->qp, &attr,
+      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+}
+
+static struct ibv_ah_attr address(void) {
+  struct ibv_ah_attr attr = {
+      .is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}};
+  if (IS("gid")) attr.grh.sgid_index = 60;
+  if (IS("gid-beyond")) attr.grh.sgid_index = 200;
+  if (IS("grh")) attr.is_global = 0;
+  if (IS("address-port")) attr.port_num = 3;
+  if (IS("family")) MUST(ibv_query_gid(device, 1, 0, &attr.grh.dgid) == 0);
+  return attr;
+}
+
+static int to_rtr(struct end* of, uint32_t peer) {
+  struct ibv_qp_attr attr = {
+      .qp_state = IBV_QPS_RTR,
+      .path_mtu = IS("mtu-bytes") ? 1024
+                  : IS("mtu")     ? IBV_MTU_4096
+                                  : IBV_MTU_1024,
+      .dest_qp_num = peer,
+      .rq_psn = IS("psn") && of == &b ? kPsn + 5 : kPsn,
+      .max_dest_rd_atomic = IS("depth") ? 250 : 4,
+      .min_rnr_timer = IS("timer") ? 32 : 1,
+      .ah_attr = address(),
+  };
+  int mask = IBV_QP_STATE;
+  if (type != IBV_QPT_UD) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  if (type == IBV_QPT_RC) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (IS("missing")) mask &= ~(IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER);
+  if (IS("forbidden")) mask |= IBV_QP_TIMEOUT | IBV_QP_SQ_PSN;
+  if (IS("unknown-bit")) mask |= 1 << 29;
+  if (IS("current")) mask |= IBV_QP_CUR_STATE;
+  attr.cur_qp_state = IBV_QPS_RTS;
+  return ibv_modify_qp(of->qp, &attr, mask);
+}
+
+static int to_rts(struct end* of) {
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+                             .timeout = 8,
+                             .retry_cnt = IS("retries") ? 9 : 1,
+                             .rnr_retry = 1,
+                             .sq_psn = kPsn,
+                             .max_rd_atomic = 4};
+  int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  if (type == IBV_QPT_RC) mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  return ibv_modify_qp(of->qp, &attr, mask);
+}
+
+static void connect_ends(void) {
+  make_end(&a);
+  make_end(&b);
+  MUST(to_init(&a) == 0 && to_init(&b) == 0);
+  MUST(to_rtr(&a, IS("peers-number") ? b.qp->qp_num + 77 : b.qp->qp_num) == 0);
+  MUST(to_rts(&a) == 0);
+  if (IS("peers-state")) return;
+  MUST(to_rtr(&b, IS("peers-peer") ? a.qp->qp_num + 1 : a.qp->qp_num) == 0 && to_rts(&b) == 0);
+}
+
+static int send_bytes(enum ibv_wr_opcode opcode, uint32_t bytes, uint32_t lkey, unsigned flags) {
+  struct ibv_sge segments[2] = {{(uintptr_t)buffer, bytes, lkey}, {(uintptr_t)buffer, bytes, lkey}};
+  struct ibv_send_wr request = {.wr_id = 0x77,
+                                .sg_list = segments,
+                                .num_sge = IS("segments")          ? 2
+                                           : IS("segments-beyond") ? 1000
+                                                                   : 1,
+                                .opcode = opcode,
+                                .send_flags = flags};
+  request.wr.rdma.remote_addr = (uintptr_t)buffer;
+  request.wr.rdma.rkey = IS("rkey") ? region->rkey + 0x100 : region->rkey;
+  if (type == IBV_QPT_UD) {
+    struct ibv_ah_attr to = address();
+    request.wr.ud.ah = ibv_create_ah(pd, &to);
+    MUST(request.wr.ud.ah != NULL);
+    request.wr.ud.remote_qpn = b.qp->qp_num;
+    request.wr.ud.remote_qkey = IS("qkey") ? 0x2222 : 0x1111;
+  }
+  struct ibv_send_wr* bad = NULL;
+  return ibv_post_send(a.qp, &request, &bad);
+}
+
+static int receive_bytes(struct end* of, uint32_t bytes) {
+  struct ibv_sge segment = {(uintptr_t)buffer, bytes, region->lkey};
+  struct ibv_recv_wr request = {.wr_id = 0x88, .sg_list = &segment, .num_sge = 1}, *bad = NULL;
+  return ibv_post_recv(of->qp, &request, &bad);
+}
+
+/* The status of the next completion; -1 if there is none for a while. */
+static int poll_status(struct end* of, int milliseconds) {
+  struct timespec begin, now;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  struct ibv_wc completion;
+  do {
+    const int polled = ibv_poll_cq(of->cq, 1, &completion);
+    MUST(polled >= 0);
+    if (polled == 1) return completion.status;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < milliseconds);
+  return -1;
+}
+
+/* ibv_modify_qp() */
+static void modify(void) {
+  make_end(&a);
+  if (IS("skipped")) {
+    MUST(to_rtr(&a, a.qp->qp_num) == EINVAL);
+    return;
+  }
+  if (IS("port")) {
+    MUST(to_init(&a) == EINVAL);
+    return;
+  }
+  MUST(to_init(&a) == 0);
+  const int error = to_rtr(&a, a.qp->qp_num);
+  if (IS("retries")) {
+    MUST(error == 0 && to_rts(&a) == EINVAL);
+  } else {
+    MUST(error == (IS("gid") ? ENODATA : EINVAL));
+  }
+}
+
+/* Verbs that make or destroy an object. */
+static void objects(void) {
+  struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 1, .max_send_sge = 1}};
+  if (IS("cq-depth")) {
+    MUST(ibv_create_cq(device, 0, NULL, NULL, 0) == NULL && errno == EINVAL);
+  } else if (IS("cq-vector")) {
+    MUST(ibv_create_cq(device, 1, NULL, NULL, 99999) == NULL && errno == EINVAL);
+  } else if (IS("qp-without-cq")) {
+    MUST(ibv_create_qp(pd, &attr) == NULL && errno == EINVAL);
+  } else if (IS("qp-depth")) {
+    MUST((a.cq = ibv_create_cq(device, 1, NULL, NULL, 0)) != NULL);
+    attr.send_cq = attr.recv_cq = a.cq;
+    attr.cap.max_send_wr = 1 << 30;
+    MUST(ibv_create_qp(pd, &attr) == NULL && errno == EINVAL);
+  } else if (IS("qp-type")) {
+    attr.qp_type = IBV_QPT_RAW_PACKET;
+    MUST(ibv_create_qp(pd, &attr) == NULL && errno == EOPNOTSUPP);
+  } else if (IS("srq-depth")) {
+    struct ibv_srq_init_attr srq = {.attr = {.max_wr = 0, .max_sge = 1}};
+    MUST(ibv_create_srq(pd, &srq) == NULL && errno == EINVAL);
+  } else if (IS("access")) {
+    MUST(ibv_reg_mr(pd, buffer, kBytes, IBV_ACCESS_REMOTE_WRITE) == NULL && errno == EINVAL);
+  } else if (IS("unmapped")) {
+    munmap(buffer + 4096, 4096);
+    MUST(ibv_reg_mr(pd, buffer, kBytes, 0) == NULL && errno == EFAULT);
+  } else if (IS("read-only")) {
+    mprotect(buffer + 4096, 4096, PROT_READ);
+    MUST(ibv_reg_mr(pd, buffer, kBytes, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EFAULT);
+  } else if (IS("gid")) {
+    struct ibv_ah_attr to = address();
+    MUST(ibv_create_ah(pd, &to) == NULL && errno == ENODATA);
+  } else if (IS("window-type")) {
+    MUST(ibv_alloc_mw(pd, (enum ibv_mw_type)7) == NULL && errno == EINVAL);
+  } else if (IS("busy-domain")) {
+    make_end(&a);
+    MUST(ibv_dealloc_pd(pd) == EBUSY);
+  } else if (IS("busy-queue")) {
+    make_end(&a);
+    MUST(ibv_destroy_cq(a.cq) == EBUSY);
+  } else if (IS("query-port")) {
+    struct ibv_port_attr port;
+    MUST(ibv_query_port(device, 2, &port) != 0);
+  } else {
+    MUST(!"a case");
+  }
+}
+
+static void posts(void) {
+  if (IS("state")) {
+    make_end(&a);
+    MUST(to_init(&a) == 0 && send_bytes(IBV_WR_SEND, 8, region->lkey, 0) == EINVAL);
+    return;
+  }
+  if (IS("reset")) {
+    make_end(&a);
+    MUST(receive_bytes(&a, 8) == EINVAL);
+    return;
+  }
+  connect_ends();
+  if (IS("full")) {
+    int error = 0;
+    /* The peer has no receive, so nothing completes. */
+    for (int i = 0; i < 1000 && error == 0; i++) error = send_bytes(IBV_WR_SEND, 8, region->lkey, 0);
+    MUST(error == ENOMEM);
+  } else if (IS("receives")) {
+    int error = 0;
+    for (int i = 0; i < 1000 && error == 0; i++) error = receive_bytes(&a, 8);
+    MUST(error == ENOMEM);
+  } else if (IS("inline")) {
+    MUST(send_bytes(IBV_WR_SEND, 4096, region->lkey, IBV_SEND_INLINE) == EINVAL);
+  } else if (IS("opcode")) {
+    MUST(send_bytes((enum ibv_wr_opcode)99, 8, region->lkey, 0) == EINVAL);
+  } else {
+    MUST(send_bytes(IBV_WR_SEND, 8, region->lkey, 0) == EINVAL);
+  }
+}
+
+static void completions(void) {
+  connect_ends();
+  if (IS("rkey")) {
+    MUST(send_bytes(IBV_WR_RDMA_WRITE, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_REM_ACCESS_ERR);
+  } else if (IS("lkey")) {
+    MUST(send_bytes(IBV_WR_RDMA_WRITE, 64, region->lkey + 0x100, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_LOC_PROT_ERR);
+  } else if (IS("no-receive")) {
+    MUST(send_bytes(IBV_WR_SEND, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_RNR_RETRY_EXC_ERR);
+  } else if (IS("small-receive")) {
+    MUST(receive_bytes(&b, 16) == 0 && send_bytes(IBV_WR_SEND, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_REM_INV_REQ_ERR && poll_status(&b, 5000) == IBV_WC_LOC_LEN_ERR);
+  } else {
+    MUST(receive_bytes(&b, 64) == 0 && send_bytes(IBV_WR_SEND, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_RETRY_EXC_ERR);
+  }
+}
+
+/* Messages that the peer drops. */
+static void drops(void) {
+  connect_ends();
+  if (IS("qkey")) MUST(receive_bytes(&b, 104) == 0);
+  if (IS("room")) MUST(receive_bytes(&b, 64) == 0);
+  MUST(send_bytes(IBV_WR_SEND, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
+  MUST(poll_status(&a, 5000) == IBV_WC_SUCCESS && poll_status(&b, 200) == -1);
+}
+
+static void right(void) {
+  connect_ends();
+  MUST(receive_bytes(&b, 64) == 0 && send_bytes(IBV_WR_SEND, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
+  MUST(poll_status(&a, 5000) == IBV_WC_SUCCESS && poll_status(&b, 5000) == IBV_WC_SUCCESS);
+  MUST(ibv_destroy_qp(a.qp) == 0 && ibv_destroy_qp(b.qp) == 0);
+  MUST(ibv_destroy_cq(a.cq) == 0 && ibv_destroy_cq(b.cq) == 0 && ibv_dereg_mr(region) == 0);
+  MUST(ibv_dealloc_pd(pd) == 0 && ibv_close_device(device) == 0);
+}
+
+int main(int count, char** words) {
+  MUST(count == 3);
+  mistake = words[2];
+  if (strcmp(words[1], "ud") == 0) type = IBV_QPT_UD;
+  if (strcmp(words[1], "uc") == 0) type = IBV_QPT_UC;
+  open_device();
+  if (strcmp(words[1], "modify") == 0) modify();
+  if (strcmp(words[1], "objects") == 0) objects();
+  if (strcmp(words[1], "posts") == 0) posts();
+  if (strcmp(words[1], "completions") == 0) completions();
+  if (type != IBV_QPT_RC) drops();
+  if (strcmp(words[1], "right") == 0) right();
+  puts("as expected");
+  return 0;
+}
