@@ -27,6 +27,7 @@ constexpr Named<int> kErrors[] = {
     {"ENFILE", ENFILE},
     {"EMFILE", EMFILE},
     {"ENOSPC", ENOSPC},
+    {"ENODATA", ENODATA},
     {"ENOSYS", ENOSYS},
     {"EOPNOTSUPP", EOPNOTSUPP},
     {"ETIMEDOUT", ETIMEDOUT},
