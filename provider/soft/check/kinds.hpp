@@ -10,11 +10,11 @@
 namespace dapple::soft::check {
 
 inline constexpr std::string_view kKinds[] = {
-    "changed-send-buffer", "cq-may-overrun",      "cq-overrun",      "deregistered-key", "ended-window",
-    "failed-bind",         "failed-invalidation", "foreign-domain",  "freed-memory",     "left-object",
-    "missing-right",       "missing-sync",        "more-than-asked", "out-of-bounds",    "outstanding-sends",
-    "overlapping-writes",  "receiver-not-ready",  "roce-v1",         "small-receive",    "unknown-key",
-    "unmapped-memory",     "unsupported-request",
+    "changed-send-buffer", "cq-may-overrun",    "cq-overrun",          "deregistered-key",    "dropped-message",
+    "ended-window",        "failed-bind",       "failed-invalidation", "failed-request",      "foreign-domain",
+    "freed-memory",        "left-object",       "missing-right",       "missing-sync",        "more-than-asked",
+    "out-of-bounds",       "outstanding-sends", "overlapping-writes",  "receiver-not-ready",  "refused-call",
+    "small-receive",       "unknown-key",       "unmapped-memory",     "unsupported-request",
 };
 
 inline bool is_kind(std::string_view word) {
