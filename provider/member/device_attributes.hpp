@@ -22,7 +22,10 @@ enum DeviceFeature : uint32_t {
   kFeatureMemoryWindows = 1 << 2,
   kFeatureFlush = 1 << 3,  // Flush and atomic writes
   kFeatureMulticast = 1 << 4,
-  kAllFeatures = (1 << 5) - 1,
+  kFeatureTimeStamps = 1 << 5,  // of completions, and the device's clock
+  kFeatureOnDemand = 1 << 6,    // on-demand paging
+  kFeatureDeviceMemory = 1 << 7,
+  kAllFeatures = (1 << 8) - 1,
 };
 
 // libibverbs' numbers (ibv_atomic_cap).
@@ -81,7 +84,7 @@ struct DeviceAttributes {
   uint32_t max_total_mcast_qp_attach = 256;
   uint32_t max_pkeys = 1;
   uint32_t local_ca_ack_delay = 15;
-  uint32_t num_comp_vectors = 1;
+  uint32_t num_comp_vectors = 0;  // 0: one for each CPU
 
   // The port. IBTA's numbers, as in ibv_port_attr and `rate`: 2.5 Gb/s are speed 1 and width 1.
   uint32_t active_speed = 1;

@@ -20,10 +20,12 @@ struct RegionInitAttr {
   uint64_t iova;
   void* addr;
   int fd;
+  uint64_t fd_offset;
 };
 inline constexpr uint64_t kRegionInitIova = 1 << 0;
 inline constexpr uint64_t kRegionInitAddr = 1 << 1;
 inline constexpr uint64_t kRegionInitFd = 1 << 2;
+inline constexpr uint64_t kRegionInitFdOffset = 1 << 3;
 
 using RegMr = ibv_mr* (*)(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access);
 using RegMrEx = ibv_mr* (*)(ibv_pd* pd, RegionInitAttr* attr);

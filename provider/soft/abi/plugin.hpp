@@ -67,6 +67,7 @@ int channel_writer(const ibv_comp_channel* channel);
 // registration uses free_context.
 struct Operations {
   int (*advise_mr)(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count) = nullptr;
+  ibv_dm* (*alloc_dm)(ibv_context* context, ibv_alloc_dm_attr* attr) = nullptr;
   ibv_mw* (*alloc_mw)(ibv_pd* pd, ibv_mw_type type) = nullptr;
   provider::AllocNullMr alloc_null_mr = nullptr;
   ibv_pd* (*alloc_parent_domain)(ibv_context* context, ibv_parent_domain_init_attr* attr) = nullptr;
@@ -92,6 +93,7 @@ struct Operations {
   provider::DestroyQp destroy_qp = nullptr;
   int (*destroy_srq)(ibv_srq* srq) = nullptr;
   int (*detach_mcast)(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) = nullptr;
+  int (*free_dm)(ibv_dm* dm) = nullptr;
   int (*get_srq_num)(ibv_srq* srq, uint32_t* number) = nullptr;
   int (*modify_cq)(ibv_cq* cq, ibv_modify_cq_attr* attr) = nullptr;
   provider::ModifyQp modify_qp = nullptr;
@@ -103,18 +105,21 @@ struct Operations {
   // attr_size may be that of ibv_device_attr alone, or a longer structure than our header's.
   int (*query_device_ex)(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                          size_t attr_size) = nullptr;
+  int (*query_ece)(ibv_qp* qp, ibv_ece* ece) = nullptr;
   int (*query_port)(ibv_context* context, uint8_t port, ibv_port_attr* attr) = nullptr;
   int (*query_port_speed)(ibv_context* context, uint32_t port, uint64_t* speed) = nullptr;
   provider::QueryQp query_qp = nullptr;
   int (*query_qp_data_in_order)(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags) = nullptr;
   int (*query_rt_values)(ibv_context* context, ibv_values_ex* values) = nullptr;
   int (*query_srq)(ibv_srq* srq, ibv_srq_attr* attr) = nullptr;
+  provider::RegDmMr reg_dm_mr = nullptr;
   provider::RegDmabufMr reg_dmabuf_mr = nullptr;
   provider::RegMr reg_mr = nullptr;
   provider::RegMrEx reg_mr_ex = nullptr;
   int (*req_notify_cq)(ibv_cq* cq, int solicited_only) = nullptr;
   provider::ReregMr rereg_mr = nullptr;
   int (*resize_cq)(ibv_cq* cq, int cqe) = nullptr;
+  int (*set_ece)(ibv_qp* qp, ibv_ece* ece) = nullptr;
 };
 
 const Operations& operations();

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/access_findings.hpp"
 
+#include "provider/soft/memory/mapped_range.hpp"
+
 namespace dapple::soft::check {
 namespace {
 
@@ -76,7 +78,16 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
     return report("missing-right", format(", whose %s lacks %s.", holder, right),
                   format(known.is_window ? "Bind the memory window with %s." : "Register the memory with %s.", right));
   }
-  if (access.length == 0 || within(access.address, access.length, known.start, known.length)) return false;
+  if (access.length == 0 || within(access.address, access.length, known.start, known.length)) {
+    if (known.kind != RegionKind::kOnDemand || access.length == 0) return false;
+    constexpr uint32_t kWriting = kRemoteChanges | roce::kLocalWrite;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(known.memory) + (access.address - known.start);
+    if (populate_range(reinterpret_cast<const void*>(begin), access.length, (access.rights & kWriting) != 0))
+      return false;
+    return report("unmapped-memory",
+                  ", whose memory is under on-demand paging: the program has unmapped or protected it.",
+                  "Unmap or protect memory under on-demand paging when no request uses it any more.");
+  }
   return report("out-of-bounds",
                 format(", whose %s (%llu bytes at 0x%llx) does not hold all %llu bytes at 0x%llx.", holder,
                        static_cast<unsigned long long>(known.length), static_cast<unsigned long long>(known.start),

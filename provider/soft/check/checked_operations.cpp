@@ -42,18 +42,40 @@ ibv_pd* alloc_pd(ibv_context* context) {
   return noted(below().alloc_pd(context), "made by ibv_alloc_pd");
 }
 
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
+  return noted(below().alloc_parent_domain(context, attr), "made by ibv_alloc_parent_domain");
+}
+
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
+  return noted(below().alloc_td(context, attr), "made by ibv_alloc_td");
+}
+
+int dealloc_td(ibv_td* td) {
+  return forgotten(td, [&] { return below().dealloc_td(td); });
+}
+
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
+  return noted(below().alloc_dm(context, attr), "made by ibv_alloc_dm");
+}
+
+int free_dm(ibv_dm* dm) {
+  return forgotten(dm, [&] { return below().free_dm(dm); });
+}
+
 int dealloc_pd(ibv_pd* pd) {
   return forgotten(pd, [&] { return below().dealloc_pd(pd); });
 }
 
-void note_memory(const ibv_mr& mr) {
+void note_memory(ibv_mr& mr) {
   RegionConfig config;
   Context* device = context_of(mr.context);
   if (checker().freed == nullptr || device->memory.region_config(mr.lkey, config) != 0) return;
+  // The program may free memory under on-demand paging. The memory of others is not the program's.
+  if (config.kind != RegionKind::kPlain || ours<Mr>(&mr)->dm != nullptr) return;
   checker().freed->add(device, mr.lkey, config.memory, config.length, config.iova);
 }
 
-ibv_mr* note_region(ibv_mr* mr) {
+ibv_mr* note_region(ibv_mr* mr, const char* verb = "made by ibv_reg_mr") {
   if (mr == nullptr) return nullptr;
   note_memory(*mr);
   checker().keys.add(context_of(mr->context), mr->lkey,
@@ -62,11 +84,23 @@ ibv_mr* note_region(ibv_mr* mr) {
                       .length = mr->length,
                       .registered = here(),
                       .deregistered = std::nullopt});
-  return noted(mr, "made by ibv_reg_mr");
+  return noted(mr, verb);
 }
 
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
   return note_region(below().reg_mr(pd, address, length, iova, access));
+}
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+  return note_region(below().alloc_null_mr(pd), "made by ibv_alloc_null_mr");
+}
+
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned access) {
+  return note_region(below().reg_dm_mr(pd, dm, offset, length, access), "made by ibv_reg_dm_mr");
+}
+
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
+  return note_region(below().reg_dmabuf_mr(pd, offset, length, iova, fd, access), "made by ibv_reg_dmabuf_mr");
 }
 
 ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
@@ -307,8 +341,12 @@ int destroy_ah(ibv_ah* ah) {
 const Operations& checked_operations() {
   static const Operations table = [] {
     Operations made = below();
+    made.alloc_dm = watched<alloc_dm>();
     made.alloc_mw = watched<alloc_mw>();
+    made.alloc_null_mr = watched<alloc_null_mr>();
+    made.alloc_parent_domain = watched<alloc_parent_domain>();
     made.alloc_pd = watched<alloc_pd>();
+    made.alloc_td = watched<alloc_td>();
     made.create_ah = watched<create_ah>();
     made.create_cq = watched<create_cq>();
     made.create_cq_ex = watched<create_cq_ex>();
@@ -317,16 +355,20 @@ const Operations& checked_operations() {
     made.create_srq = watched<create_srq>();
     made.dealloc_mw = watched<dealloc_mw>();
     made.dealloc_pd = watched<dealloc_pd>();
+    made.dealloc_td = watched<dealloc_td>();
     made.dereg_mr = watched<dereg_mr>();
     made.destroy_ah = watched<destroy_ah>();
     made.destroy_cq = watched<destroy_cq>();
     made.destroy_qp = watched<destroy_qp>();
     made.destroy_srq = watched<destroy_srq>();
+    made.free_dm = watched<free_dm>();
     made.modify_qp = watched<modify_qp>();
     made.modify_srq = watched<modify_srq>();
     made.post_recv = watched<post_recv>();
     made.post_send = watched<post_send>();
     made.post_srq_recv = watched<post_srq_recv>();
+    made.reg_dm_mr = watched<reg_dm_mr>();
+    made.reg_dmabuf_mr = watched<reg_dmabuf_mr>();
     made.reg_mr = watched<reg_mr>();
     made.reg_mr_ex = watched<reg_mr_ex>();
     made.rereg_mr = watched<rereg_mr>();

@@ -85,7 +85,7 @@ uint64_t note(Qp& qp, roce::SendOpcode opcode, bool is_inline, const std::vector
 bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
   const bool is_datagram =
       qp.init.qp_type == IBV_QPT_UD && (wr.opcode == IBV_WR_SEND || wr.opcode == IBV_WR_SEND_WITH_IMM);
-  return is_datagram && wr.wr.ud.ah->pd != &qp.pd->ibv;
+  return is_datagram && ours<Ah>(wr.wr.ud.ah)->domain != qp.domain;
 }
 
 // Notes the receives of a list. The device refuses `bad` and those behind it.

@@ -136,10 +136,41 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   return qp;
 }
 
+// Those of the device memory, the same for all of a process.
+constinit decltype(ibv_dm::memcpy_to_dm) inner_memcpy_to_dm = nullptr;
+constinit decltype(ibv_dm::memcpy_from_dm) inner_memcpy_from_dm = nullptr;
+
+int copied(const char* verb, ibv_dm* dm, int error) {
+  if (error != 0) [[unlikely]]
+    report_refused_call(verb, name_of(dm), error, dm);
+  return error;
+}
+
+int memcpy_to_dm(ibv_dm* dm, uint64_t offset, const void* from, size_t length) {
+  return copied("ibv_memcpy_to_dm", dm, inner_memcpy_to_dm(dm, offset, from, length));
+}
+
+int memcpy_from_dm(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
+  return copied("ibv_memcpy_from_dm", dm, inner_memcpy_from_dm(to, dm, offset, length));
+}
+
+template <const char* kVerb>
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
+  ibv_dm* dm = Explained<&Operations::alloc_dm>::call<kVerb>(context, attr);
+  if (dm != nullptr) {
+    inner_memcpy_to_dm = dm->memcpy_to_dm;
+    inner_memcpy_from_dm = dm->memcpy_from_dm;
+    dm->memcpy_to_dm = memcpy_to_dm;
+    dm->memcpy_from_dm = memcpy_from_dm;
+  }
+  return dm;
+}
+
 #define DAPPLE_VERB_NAME(name) constexpr char k_##name[] = "ibv_" #name;
 DAPPLE_PLANNED_VERBS(DAPPLE_VERB_NAME)
 DAPPLE_VERB_NAME(get_srq_num)
 DAPPLE_VERB_NAME(reg_mr_ex)
+DAPPLE_VERB_NAME(query_rt_values)
 #undef DAPPLE_VERB_NAME
 
 }  // namespace
@@ -152,16 +183,20 @@ const Operations& explained_operations(const Operations& operations) {
     DAPPLE_PLANNED_VERBS(DAPPLE_EXPLAINED)
     DAPPLE_EXPLAINED(get_srq_num)
     DAPPLE_EXPLAINED(reg_mr_ex)
+    DAPPLE_EXPLAINED(query_rt_values)
 #undef DAPPLE_EXPLAINED
 #define DAPPLE_ENDED(name) made.name = Explained<&Operations::name>::end<k_##name>;
     DAPPLE_ENDED(dealloc_mw)
     DAPPLE_ENDED(dealloc_pd)
+    DAPPLE_ENDED(dealloc_td)
     DAPPLE_ENDED(dereg_mr)
     DAPPLE_ENDED(destroy_ah)
     DAPPLE_ENDED(destroy_cq)
     DAPPLE_ENDED(destroy_qp)
     DAPPLE_ENDED(destroy_srq)
+    DAPPLE_ENDED(free_dm)
 #undef DAPPLE_ENDED
+    made.alloc_dm = alloc_dm<k_alloc_dm>;
     made.create_cq_ex = create_cq_ex<k_create_cq_ex>;
     made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
     made.poll_cq = poll_cq<k_poll_cq>;

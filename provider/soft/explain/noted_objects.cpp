@@ -4,16 +4,31 @@
 
 #include "provider/soft/explain/holders.hpp"
 #include "provider/soft/explain/object_names.hpp"
+#include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft::explain {
 
 // These use no other object.
-void note_made(ibv_pd*) {}
+void note_made(ibv_td*) {}
+void note_made(ibv_dm*) {}
 void note_made(ibv_cq*) {}
-void note_made(ibv_cq_ex*) {}
+
+void note_made(ibv_pd* pd) {
+  const Pd& made = *ours<Pd>(pd);
+  if (made.below == nullptr) return;
+  const ibv_td* td = made.td == nullptr ? nullptr : &made.td->ibv;
+  Holders::get().add(pd, name_of(pd), "made by ibv_alloc_parent_domain", {&made.below->ibv, td});
+}
+
+void note_made(ibv_cq_ex* cq) {
+  const Pd* pd = ours<Cq>(ibv_cq_ex_to_cq(cq))->pd;
+  if (pd == nullptr) return;
+  Holders::get().add(cq, name_of(ibv_cq_ex_to_cq(cq)), "made by ibv_create_cq_ex", {&pd->ibv});
+}
 
 void note_made(ibv_mr* mr) {
-  Holders::get().add(mr, name_of(mr), "made by ibv_reg_mr", {mr->pd});
+  const Dm* dm = ours<Mr>(mr)->dm;
+  Holders::get().add(mr, name_of(mr), "made by ibv_reg_mr", {mr->pd, dm == nullptr ? nullptr : &dm->ibv});
 }
 
 void note_made(ibv_mw* mw) {

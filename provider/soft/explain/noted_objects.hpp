@@ -10,6 +10,8 @@ namespace dapple::soft::explain {
 
 // The verb has made this object.
 void note_made(ibv_pd* pd);
+void note_made(ibv_td* td);
+void note_made(ibv_dm* dm);
 void note_made(ibv_mr* mr);
 void note_made(ibv_mw* mw);
 void note_made(ibv_cq* cq);

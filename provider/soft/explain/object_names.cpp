@@ -23,6 +23,14 @@ std::string name_of(const ibv_pd* pd) {
   return of_device(format("the protection domain with the handle %u", pd->handle), pd->context);
 }
 
+std::string name_of(const ibv_td* td) {
+  return of_device("the thread domain", td->context);
+}
+
+std::string name_of(const ibv_dm* dm) {
+  return of_device("the device memory", dm->context);
+}
+
 std::string name_of(const ibv_mr* mr) {
   return of_device(format("the memory region with the key 0x%x", mr->lkey), mr->context);
 }

@@ -13,6 +13,8 @@ namespace dapple::soft::explain {
 // "queue pair 0x11 of dapple0".
 std::string name_of(const ibv_context* context);
 std::string name_of(const ibv_pd* pd);
+std::string name_of(const ibv_td* td);
+std::string name_of(const ibv_dm* dm);
 std::string name_of(const ibv_mr* mr);
 std::string name_of(const ibv_mw* mw);
 std::string name_of(const ibv_cq* cq);

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -40,11 +42,15 @@ bool can_populate(size_t page_size) {
   return populates(reinterpret_cast<uintptr_t>(&here) / page_size * page_size, page_size, false);
 }
 
+size_t size_of_page() {
+  return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
 int probe_mapped_range(const void* address, size_t length, bool write) {
   if (length == 0) return 0;
-  const size_t page_size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t page_size = size_of_page();
   const uintptr_t address_number = reinterpret_cast<uintptr_t>(address);
   // As in the kernel: no memory has this length at any address.
   if (address_number + length < address_number || address_number + length > UINTPTR_MAX - page_size) return EINVAL;
@@ -59,6 +65,24 @@ int probe_mapped_range(const void* address, size_t length, bool write) {
   }
   errno = saved_errno;
   return there ? 0 : EFAULT;
+}
+
+bool populate_range(const void* address, size_t length, bool write) {
+  if (length == 0) return true;
+  const int saved_errno = errno;
+  const size_t page_size = size_of_page();
+  static std::atomic<int> answer{-1};  // of can_populate(); below 0: not asked yet
+  if (answer.load(std::memory_order_relaxed) < 0) answer.store(can_populate(page_size), std::memory_order_relaxed);
+  const bool populates_here = answer.load(std::memory_order_relaxed) != 0;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(address) / page_size * page_size;
+  const uintptr_t last = (reinterpret_cast<uintptr_t>(address) + length - 1) / page_size * page_size;
+  bool there = begin <= last && last + page_size > last;
+  if (there) {
+    there = populates_here ? populates(begin, last - begin + page_size, write)
+                           : all_mapped(begin, last + page_size, page_size);
+  }
+  errno = saved_errno;
+  return there;
 }
 
 }  // namespace dapple::soft

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Checks the memory for a new region.
+// Checks the memory of a region.
 #pragma once
 
 #include <stddef.h>
@@ -12,5 +12,9 @@ namespace dapple::soft {
 // the kernel reports this; EFAULT otherwise, and EINVAL for a range that wraps around or has 2^32 pages. Brings in the
 // first and the last page only. A length of 0 is valid anywhere.
 int probe_mapped_range(const void* address, size_t length, bool write);
+
+// Brings in every page of the range, as an access of the device does under on-demand paging. False if the program may
+// not read one (or write it, if `write`). Before Linux 5.14: false if one is not mapped, and nothing is brought in.
+bool populate_range(const void* address, size_t length, bool write);
 
 }  // namespace dapple::soft

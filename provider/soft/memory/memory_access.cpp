@@ -8,10 +8,9 @@
 #include <cassert>
 
 #include "coherence/persistence.hpp"
-#include "provider/soft/locks/heavy_barrier.hpp"
-#include "provider/soft/locks/users_in_progress.hpp"
+#include "provider/soft/memory/apart_access.hpp"
 #include "provider/soft/memory/fault_tolerant_stores.hpp"
-#include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/memory/memory_use.hpp"
 #include "provider/soft/memory/ordered_copy.hpp"
 #include "provider/soft/memory/tsan_ignore.hpp"
 
@@ -31,48 +30,6 @@ constexpr uint32_t kFlushPlacementMask = 0xF;
 constexpr uint32_t kFlushWholeRegion = 1 << 4;
 
 }  // namespace
-
-// Inlined everywhere, because most accesses are shorter than calls.
-class MemoryTable::Use {
- public:
-  [[gnu::always_inline]] Use(const MemoryTable& table, uint32_t key) {
-    Entry* entry = table.entry_at(key);
-    // Checked before it is held: a revoker waits only for earlier accesses.
-    if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_acquire) != key) return;
-    entry_ = entry;
-    hazard_ = entry->kind == Kind::kRegion ? UsersInProgress::free_hazard() : nullptr;
-    if (hazard_ != nullptr) [[likely]] {
-      assert(hazard_->load(std::memory_order_relaxed) == nullptr);
-      hazard_->store(entry, std::memory_order_relaxed);
-      light_barrier();
-    } else {
-      entry->users.fetch_add(1, std::memory_order_seq_cst);
-    }
-    if (entry->valid_key.load(std::memory_order_seq_cst) != key) let_go();
-  }
-  ~Use() {
-    if (entry_ != nullptr) let_go();
-  }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
-  explicit operator bool() const { return entry_ != nullptr; }
-  const Entry& operator*() const { return *entry_; }
-
- private:
-  void let_go() {
-    if (hazard_ != nullptr) {
-      hazard_->store(nullptr, std::memory_order_release);
-    } else {
-      [[maybe_unused]] const uint32_t before = entry_->users.fetch_sub(1, std::memory_order_release);
-      assert(before > 0);
-    }
-    entry_ = nullptr;
-  }
-
-  Entry* entry_ = nullptr;
-  UsersInProgress::Hazard* hazard_ = nullptr;
-};
 
 namespace {
 
@@ -101,10 +58,40 @@ inline std::byte* MemoryTable::reach_local(const Entry& entry, Accessor who, uin
   return entry.memory + (address - entry.start);
 }
 
+// The other way, for an entry that is apart. `touch` gets the memory.
+template <typename Touch>
+[[gnu::noinline, gnu::cold]] Fault MemoryTable::with_remote_apart(const Entry& entry, Accessor who, uint64_t address,
+                                                                  uint64_t length, uint32_t access, Touch touch) {
+  const ApartAccess apart(entry, who, address, length, access, ApartAccess::By::kPeer);
+  if (!apart) return Fault::kAccess;
+  const TsanIgnore ignore;
+  touch(apart.memory());
+  return Fault::kNone;
+}
+
+// The same for a part of a segment. A null region has no memory, so the copy goes piece by piece.
+template <typename Copy>
+[[gnu::noinline, gnu::cold]] Fault MemoryTable::with_part_apart(const Entry& entry, Accessor who,
+                                                                const Segment& segment, uint64_t offset, size_t done,
+                                                                size_t size, uint32_t access, Copy copy) {
+  const ApartAccess apart(entry, who, segment.address + offset, size, access, ApartAccess::By::kOwner);
+  if (!apart) return Fault::kAccess;
+  const TsanIgnore ignore;
+  const size_t most = apart.most_at_once();
+  for (size_t at = 0; at < size; at += most) {
+    copy(apart.memory(), done + at, std::min(most, size - at), 0);
+  }
+  return Fault::kNone;
+}
+
 Fault MemoryTable::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
   if (range.length == 0) return Fault::kNone;
   const Use use(*this, range.rkey);
-  return use && reach_remote(*use, who, range.address, range.length, access) != nullptr ? Fault::kNone : Fault::kAccess;
+  if (!use) return Fault::kAccess;
+  if (reach_remote(*use, who, range.address, range.length, access) != nullptr) return Fault::kNone;
+  return ApartAccess::is_allowed(*use, who, range.address, range.length, access, ApartAccess::By::kPeer)
+             ? Fault::kNone
+             : Fault::kAccess;
 }
 
 Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte* from) {
@@ -112,7 +99,10 @@ Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte
   const Use use(*this, range.rkey);
   if (!use) return Fault::kAccess;
   std::byte* to = reach_remote(*use, who, range.address, range.length, roce::kRemoteWrite);
-  if (to == nullptr) return Fault::kAccess;
+  if (to == nullptr) [[unlikely]] {
+    return with_remote_apart(*use, who, range.address, range.length, roce::kRemoteWrite,
+                             [&](std::byte* memory) { copy_last_word_last(memory, from, range.length); });
+  }
   const TsanIgnore ignore;
   copy_last_word_last(to, from, range.length);
   const uint64_t rest = (*use).start + (*use).length - (range.address + range.length);
@@ -125,7 +115,10 @@ Fault MemoryTable::read(Accessor who, const RemoteRange& range, std::byte* to) {
   const Use use(*this, range.rkey);
   if (!use) return Fault::kAccess;
   const std::byte* from = reach_remote(*use, who, range.address, range.length, roce::kRemoteRead);
-  if (from == nullptr) return Fault::kAccess;
+  if (from == nullptr) [[unlikely]] {
+    return with_remote_apart(*use, who, range.address, range.length, roce::kRemoteRead,
+                             [&](const std::byte* memory) { memcpy(to, memory, range.length); });
+  }
   const TsanIgnore ignore;
   memcpy(to, from, range.length);
   return Fault::kNone;
@@ -137,7 +130,15 @@ Fault MemoryTable::with_word(Accessor who, uint32_t rkey, uint64_t address, uint
   const Use use(*this, rkey);
   if (!use) return Fault::kAccess;
   std::byte* word = reach_remote(*use, who, address, sizeof(uint64_t), access);
-  if (word == nullptr) return Fault::kAccess;
+  if (word == nullptr) [[unlikely]] {
+    Fault fault = Fault::kUnaligned;
+    const Fault reached = with_remote_apart(*use, who, address, sizeof(uint64_t), access, [&](std::byte* memory) {
+      if (!aligned_for<uint64_t>(memory)) return;
+      operation(reinterpret_cast<uint64_t*>(memory));
+      fault = Fault::kNone;
+    });
+    return reached == Fault::kNone ? fault : reached;
+  }
   // An IOVA may be aligned where the memory is not.
   if (!aligned_for<uint64_t>(word)) return Fault::kUnaligned;
   const TsanIgnore ignore;
@@ -174,13 +175,18 @@ Fault MemoryTable::flush(Accessor who, const RemoteRange& range, uint32_t type) 
   if (!use) return Fault::kAccess;
   const uint64_t address = whole ? (*use).start : range.address;
   const uint64_t length = whole ? (*use).length : range.length;
-  const std::byte* memory = reach_remote(*use, who, address, length, access);
-  if (memory == nullptr) return Fault::kAccess;
-  if ((placement & kFlushToPersistence) != 0) {
-    const coherence::Persistence& persistence = coherence::machine_persistence();
-    if (!persistence.possible) return Fault::kFailed;
-    coherence::persist(coherence::cpu_back_end(), persistence, memory, length);
+  const bool persists = (placement & kFlushToPersistence) != 0;
+  if (persists && !coherence::machine_persistence().possible) return Fault::kFailed;
+  const auto persist = [&](const std::byte* memory) {
+    if (!persists) return;
+    coherence::persist(coherence::cpu_back_end(), coherence::machine_persistence(), memory, length);
     coherence::cpu_back_end().complete_persistence();
+  };
+  if (const std::byte* memory = reach_remote(*use, who, address, length, access); memory != nullptr) {
+    persist(memory);
+  } else if (const Fault fault = with_remote_apart(*use, who, address, length, access, persist);
+             fault != Fault::kNone) {
+    return fault;
   }
   coherence::cpu_back_end().full_barrier();
   return Fault::kNone;
@@ -190,8 +196,10 @@ Fault MemoryTable::check_local(Accessor who, std::span<const Segment> segments, 
   for (const Segment& segment : segments) {
     if (segment.length == 0) continue;
     const Use use(*this, segment.lkey);
-    if (!use ||
-        reach_local(*use, who, segment.address, segment.length, write ? uint32_t{roce::kLocalWrite} : 0) == nullptr)
+    if (!use) return Fault::kAccess;
+    const uint32_t access = write ? uint32_t{roce::kLocalWrite} : 0;
+    if (reach_local(*use, who, segment.address, segment.length, access) == nullptr &&
+        !ApartAccess::is_allowed(*use, who, segment.address, segment.length, access, ApartAccess::By::kOwner))
       return Fault::kAccess;
   }
   return Fault::kNone;
@@ -211,7 +219,7 @@ template <typename Copy>
   return Fault::kNone;
 }
 
-// The same for each part of the segments that the bytes [offset, offset + size) lie in.
+// The same for each part of the segments that the bytes [offset, offset + size) lie in, also in regions that are apart.
 template <typename Copy>
 [[gnu::noinline]] Fault MemoryTable::with_parts(Accessor who, std::span<const Segment> segments, uint64_t offset,
                                                 size_t size, uint32_t access, Copy copy) {
@@ -223,7 +231,11 @@ template <typename Copy>
       continue;
     }
     const size_t part = std::min<uint64_t>(segment.length - offset, size - done);
-    const Fault fault = with_part(who, segment, offset, done, part, access, copy);
+    Fault fault = with_part(who, segment, offset, done, part, access, copy);
+    if (fault == Fault::kAccess) [[unlikely]] {
+      if (const Use use(*this, segment.lkey); use)
+        fault = with_part_apart(*use, who, segment, offset, done, part, access, copy);
+    }
     if (fault != Fault::kNone) return fault;
     done += part;
     offset = 0;
@@ -236,8 +248,12 @@ template <typename Copy>
 [[gnu::always_inline]] inline Fault MemoryTable::with_bytes(Accessor who, std::span<const Segment> segments,
                                                             uint64_t offset, size_t size, uint32_t access, Copy copy) {
   const bool is_one = segments.size() == 1 && size > 0 && offset + size <= segments[0].length;
-  return is_one ? with_part(who, segments[0], offset, 0, size, access, copy)
-                : with_parts(who, segments, offset, size, access, copy);
+  if (is_one) {
+    const Fault fault = with_part(who, segments[0], offset, 0, size, access, copy);
+    if (fault != Fault::kAccess) [[likely]]
+      return fault;
+  }
+  return with_parts(who, segments, offset, size, access, copy);
 }
 
 Fault MemoryTable::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
@@ -284,9 +300,15 @@ Fault MemoryTable::scatter_loan(Accessor who, std::span<const Segment> segments,
 Fault MemoryTable::lend_to_peer(Accessor who, const RemoteRange& range, uint32_t access, Borrower& borrower) {
   const Use use(*this, range.rkey);
   if (!use) return Fault::kAccess;
-  std::byte* memory = reach_remote(*use, who, range.address, range.length, access);
-  if (memory == nullptr) return Fault::kAccess;
-  return borrower.use(memory, 0, range.length) ? Fault::kNone : Fault::kFailed;
+  bool goes_on = false;
+  const auto lend = [&](std::byte* memory) { goes_on = borrower.use(memory, 0, range.length); };
+  Fault fault = Fault::kNone;
+  if (std::byte* memory = reach_remote(*use, who, range.address, range.length, access); memory != nullptr) {
+    lend(memory);
+  } else {
+    fault = with_remote_apart(*use, who, range.address, range.length, access, lend);
+  }
+  return fault == Fault::kNone && !goes_on ? Fault::kFailed : fault;
 }
 
 }  // namespace dapple::soft

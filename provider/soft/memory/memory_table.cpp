@@ -116,6 +116,9 @@ void MemoryTable::unbind(Entry& window) {
     --window.region->bound_windows;
   }
   window.region = nullptr;
+  window.domain = window.own_domain;
+  window.region_kind = RegionKind::kPlain;
+  window.dmabuf = -1;
   window.memory = nullptr;
   window.length = 0;
   window.access = 0;
@@ -133,17 +136,25 @@ void MemoryTable::release(Entry& entry) {
   assert_consistent();
 }
 
+void MemoryTable::set_region(Entry& entry, const RegionConfig& config) {
+  assert(entry.valid_key.load() == 0 && config.domain != kApart);
+  entry.domain = config.kind == RegionKind::kPlain ? config.domain : kApart;
+  entry.own_domain = config.domain;
+  entry.access = config.access;
+  entry.start = config.iova;
+  entry.length = config.length;
+  entry.memory = config.memory;
+  entry.region_kind = config.kind;
+  entry.dmabuf = config.dmabuf;
+}
+
 int MemoryTable::add_region(const RegionConfig& config, uint32_t& key) {
   if (!consistent(config)) return EINVAL;
   const std::lock_guard lock(mutex_);
   Entry* entry = allocate();
   if (entry == nullptr) return ENOMEM;
   entry->kind = Kind::kRegion;
-  entry->domain = config.domain;
-  entry->access = config.access;
-  entry->start = config.iova;
-  entry->length = config.length;
-  entry->memory = config.memory;
+  set_region(*entry, config);
   key = entry->key;
   entry->valid_key.store(entry->key, std::memory_order_seq_cst);
   return 0;
@@ -157,11 +168,7 @@ int MemoryTable::change_region(uint32_t key, const RegionConfig& config) {
   if (entry->bound_windows != 0) return EBUSY;
   assert(entry->valid_key.load() == entry->key);
   revoke(*entry);
-  entry->domain = config.domain;
-  entry->access = config.access;
-  entry->start = config.iova;
-  entry->length = config.length;
-  entry->memory = config.memory;
+  set_region(*entry, config);
   entry->valid_key.store(entry->key, std::memory_order_seq_cst);
   return 0;
 }
@@ -170,7 +177,8 @@ int MemoryTable::region_config(uint32_t key, RegionConfig& config) {
   const std::lock_guard lock(mutex_);
   const Entry* entry = find(key, Kind::kRegion);
   if (entry == nullptr) return EINVAL;
-  config = {entry->domain, entry->memory, entry->length, entry->start, entry->access};
+  config = {entry->own_domain, entry->memory,      entry->length, entry->start,
+            entry->access,     entry->region_kind, entry->dmabuf};
   return 0;
 }
 
@@ -178,7 +186,8 @@ bool MemoryTable::find_holder(uint32_t key, KeyHolder& holder) {
   const std::lock_guard lock(mutex_);
   const Entry* entry = entry_at(key);
   if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_relaxed) != key) return false;
-  holder = {entry->kind != Kind::kRegion, entry->domain, entry->access, entry->start, entry->length};
+  holder = {entry->kind != Kind::kRegion, entry->own_domain, entry->access, entry->start, entry->length,
+            entry->region_kind,           entry->memory};
   return true;
 }
 
@@ -197,7 +206,7 @@ int MemoryTable::add_window(uint32_t domain, WindowType type, uint32_t& key) {
   Entry* entry = allocate();
   if (entry == nullptr) return ENOMEM;
   entry->kind = type == WindowType::kType1 ? Kind::kWindow1 : Kind::kWindow2;
-  entry->domain = domain;
+  entry->own_domain = domain;
   unbind(*entry);
   key = entry->key;
   return 0;
@@ -220,7 +229,7 @@ BindObstacle MemoryTable::bind_obstacle(roce::Accessor who, const roce::WindowBi
   region = nullptr;
   window = find_window(bind.window_rkey);
   if (window == nullptr) return BindObstacle::kNoWindow;
-  if (window->domain != who.domain) return BindObstacle::kWindowOfAnotherDomain;  // C10-72
+  if (window->own_domain != who.domain) return BindObstacle::kWindowOfAnotherDomain;  // C10-72
   if ((bind.access & ~kWindowRights) != 0) return BindObstacle::kRights;
   const bool type2 = window->kind == Kind::kWindow2;
   // A bind of length 0 unbinds a window of type 1 only (C10-73).
@@ -230,7 +239,7 @@ BindObstacle MemoryTable::bind_obstacle(roce::Accessor who, const roce::WindowBi
   if (bind.length == 0) return BindObstacle::kNone;
   region = find(bind.region_lkey, Kind::kRegion);
   if (region == nullptr) return BindObstacle::kNoRegion;
-  if (region->domain != who.domain) return BindObstacle::kRegionOfAnotherDomain;
+  if (region->own_domain != who.domain) return BindObstacle::kRegionOfAnotherDomain;
   if ((region->access & roce::kWindowBind) == 0) return BindObstacle::kRegionWithoutBinding;
   if ((bind.access & kRemoteChanges) != 0 && (region->access & roce::kLocalWrite) == 0)
     return BindObstacle::kRegionWithoutWriting;
@@ -261,7 +270,10 @@ roce::Fault MemoryTable::bind_window(roce::Accessor who, const roce::WindowBind&
   assert(window->region == nullptr && region->kind == Kind::kRegion && region->valid_key.load() == region->key);
   ++region->bound_windows;
   window->region = region;
-  window->memory = region->memory + (bind.address - region->start);
+  window->memory = region->at(bind.address);
+  window->region_kind = region->region_kind;
+  window->dmabuf = region->dmabuf;
+  if (region->domain == kApart) window->domain = kApart;
   window->start = (bind.access & roce::kZeroBased) != 0 ? 0 : bind.address;
   window->length = bind.length;
   window->access = bind.access;
@@ -274,7 +286,7 @@ roce::Fault MemoryTable::bind_window(roce::Accessor who, const roce::WindowBind&
 roce::Fault MemoryTable::invalidate(roce::Accessor who, uint32_t rkey) {
   const std::lock_guard lock(mutex_);
   Entry* window = find(rkey, Kind::kWindow2);
-  if (window == nullptr || window->domain != who.domain || window->region == nullptr || window->qpn != who.qpn)
+  if (window == nullptr || window->own_domain != who.domain || window->region == nullptr || window->qpn != who.qpn)
     return roce::Fault::kAccess;
   revoke(*window);
   unbind(*window);

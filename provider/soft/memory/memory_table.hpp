@@ -11,6 +11,9 @@
 // key before it holds the entry, so the wait cannot starve. Accesses to regions are many and removals few, so a removal
 // pays for both (users_in_progress.hpp). Windows come and go with each message, so their accesses are counted.
 //
+// Regions of other kinds than kPlain are apart: the entry names no domain that a queue pair has, so an access fails
+// where it compares the two, and only then looks for the other way (ApartAccess). Accesses to plain memory pay nothing.
+//
 // The device copies in this process. A region's pages are not pinned, so a program that unmaps memory while a region
 // covers it crashes at the next access, where a kernel's device would go on with the old pages
 // (fault_tolerant_stores.hpp has the exception). After a fork, parent and child have memory of their own as usual; the
@@ -36,12 +39,22 @@ inline constexpr uint32_t kMaxMemoryEntries = 1 << 18;
 // Rights that need kLocalWrite beside them (IBTA 10.6.3.1).
 inline constexpr uint32_t kRemoteChanges = roce::kRemoteWrite | roce::kRemoteAtomic;
 
+enum class RegionKind : uint8_t {
+  kPlain,     // the memory is there for as long as the region
+  kOnDemand,  // the program may unmap, remap and protect it at any time: an access without the memory or its right
+              // fails
+  kDmabuf,    // mapped from a dma-buf, whose exporter is told of each access
+  kNull,      // no memory: reads give zeros, and writes are dropped. No peer reaches it
+};
+
 struct RegionConfig {
   uint32_t domain = 0;
   std::byte* memory = nullptr;
   uint64_t length = 0;
   uint64_t iova = 0;  // the address by which the keys know the first byte; 0 with kZeroBased
   uint32_t access = 0;
+  RegionKind kind = RegionKind::kPlain;
+  int dmabuf = -1;  // the descriptor, for kDmabuf; it stays open for as long as the region
 };
 
 // Tells whether [address, address + length) is within [start, start + size).
@@ -57,6 +70,8 @@ struct KeyHolder {
   uint32_t access = 0;
   uint64_t start = 0;  // the address of the first byte for the key
   uint64_t length = 0;
+  RegionKind kind = RegionKind::kPlain;
+  const std::byte* memory = nullptr;  // the first byte
 };
 
 enum class WindowType : uint8_t { kType1 = 1, kType2 = 2 };
@@ -159,13 +174,25 @@ class MemoryTable final : public roce::Memory {
     std::byte* memory = nullptr;
     Entry* region = nullptr;     // that a window is bound to
     uint32_t bound_windows = 0;  // to this region
+    uint32_t own_domain = 0;     // the domain of an entry that is apart; otherwise the same as `domain`
+    RegionKind region_kind = RegionKind::kPlain;  // also of the region of a window
+    int dmabuf = -1;
+
+    // Its place in memory for an address that is within it.
+    std::byte* at(uint64_t address) const {
+      return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(memory) + (address - start));
+    }
   };
+  static constexpr uint32_t kApart = UINT32_MAX;  // no protection domain has this number
 
   static constexpr uint32_t kChunkSize = 1024;
   static constexpr uint32_t kChunks = kMaxMemoryEntries / kChunkSize;
 
   // One access in progress. Empty if the key is not valid.
   class Use;
+  // An access to an entry that is apart (apart_access.hpp).
+  class ApartAccess;
+  static void set_region(Entry& entry, const RegionConfig& config);
 
   // Asserts the conditions that hold between two calls. The caller holds the lock.
   void assert_consistent() const;
@@ -183,6 +210,12 @@ class MemoryTable final : public roce::Memory {
                                  uint32_t access);
   static std::byte* reach_local(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,
                                 uint32_t access);
+  template <typename Touch>
+  static roce::Fault with_remote_apart(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,
+                                       uint32_t access, Touch touch);
+  template <typename Copy>
+  static roce::Fault with_part_apart(const Entry& entry, roce::Accessor who, const roce::Segment& segment,
+                                     uint64_t offset, size_t done, size_t size, uint32_t access, Copy copy);
   template <typename Operation>
   roce::Fault with_word(roce::Accessor who, uint32_t rkey, uint64_t address, uint32_t access, Operation operation);
   template <typename Copy>

@@ -6,23 +6,28 @@
 
 #include <bit>
 #include <cassert>
-#include <new>
 #include <utility>
 
 namespace dapple::soft {
 
-int CompletionQueue::initialize(uint32_t size) {
+int CompletionQueue::initialize(uint32_t size, const QueueAllocator* allocator) {
   if (size == 0 || size > kMaxCompletions) return EINVAL;
   const uint32_t capacity = std::bit_ceil(size);
-  ring_.reset(new (std::nothrow) roce::Completion[capacity]);
+  ring_ = make_queue_array<roce::Completion>(capacity, QueueMemory::kCompletions, allocator);
   if (ring_ == nullptr) return ENOMEM;
+  allocator_ = allocator;
   capacity_ = capacity;
   size_.store(size, std::memory_order_relaxed);
   return 0;
 }
 
-void CompletionQueue::complete(const roce::Completion& completion) {
-  const BiasedLock lock(mutex_);
+int CompletionQueue::keep_stamps() {
+  assert(capacity_ != 0 && empty());
+  stamps_ = make_queue_array<CompletionStamp>(capacity_, QueueMemory::kCompletions, allocator_);
+  return stamps_ == nullptr ? ENOMEM : 0;
+}
+
+inline void CompletionQueue::append(const roce::Completion& completion) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   uint32_t notice = 0;
   if (count == size_.load(std::memory_order_relaxed)) {
@@ -35,12 +40,57 @@ void CompletionQueue::complete(const roce::Completion& completion) {
     // IBTA 11.4.2.2: an unsuccessful completion counts as solicited.
     const bool solicited = completion.solicited || completion.status != roce::CompletionStatus::kSuccess;
     if (armed_ == Armed::kAny || (armed_ == Armed::kSolicited && solicited)) {
-      armed_ = Armed::kNo;
-      notice = kEventDue;
+      notice = note_event();
     }
   }
   assert_consistent();
   if (notice != 0) notice_.fetch_or(notice, std::memory_order_release);
+}
+
+void CompletionQueue::complete(const roce::Completion& completion) {
+  const BiasedLock lock(mutex_);
+  append(completion);
+}
+
+void CompletionQueue::complete_stamped(const roce::Completion& completion, const CompletionStamp& stamp) {
+  assert(stamps_ != nullptr);
+  const BiasedLock lock(mutex_);
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  if (count < size_.load(std::memory_order_relaxed)) stamps_[(head_ + count) & (capacity_ - 1)] = stamp;
+  append(completion);
+}
+
+bool CompletionQueue::take_stamped(roce::Completion& completion, CompletionStamp& stamp) {
+  assert(stamps_ != nullptr);
+  return take(1, [&](const roce::Completion& taken, uint32_t) {
+           completion = taken;
+           stamp = stamps_[static_cast<size_t>(&taken - ring_.get())];
+         }) != 0;
+}
+
+uint32_t CompletionQueue::note_event() {
+  if (++held_ < moderation_) return held_ == 1 ? uint32_t{kEventHeld} : 0;
+  held_ = 0;
+  armed_ = Armed::kNo;
+  return kEventDue;
+}
+
+bool CompletionQueue::release_event() {
+  held_ = 0;
+  armed_ = Armed::kNo;
+  assert_consistent();
+  return true;
+}
+
+bool CompletionQueue::moderate(uint32_t count) {
+  const BiasedLock lock(mutex_);
+  moderation_ = count;
+  return held_ != 0 && held_ >= count && release_event();
+}
+
+bool CompletionQueue::end_hold() {
+  const BiasedLock lock(mutex_);
+  return held_ != 0 && release_event();
 }
 
 void CompletionQueue::forget(uint32_t qpn) {
@@ -49,7 +99,10 @@ void CompletionQueue::forget(uint32_t qpn) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const roce::Completion& completion = ring_[(head_ + i) & (capacity_ - 1)];
-    if (completion.qpn != qpn) ring_[(head_ + kept++) & (capacity_ - 1)] = completion;
+    if (completion.qpn == qpn) continue;
+    const uint32_t to = (head_ + kept++) & (capacity_ - 1);
+    if (stamps_ != nullptr) stamps_[to] = stamps_[(head_ + i) & (capacity_ - 1)];
+    ring_[to] = completion;
   }
   assert(kept <= count);
   count_.store(kept, std::memory_order_release);
@@ -58,14 +111,21 @@ void CompletionQueue::forget(uint32_t qpn) {
 int CompletionQueue::resize(uint32_t size) {
   if (size == 0 || size > kMaxCompletions) return EINVAL;
   const uint32_t capacity = std::bit_ceil(size);
-  std::unique_ptr<roce::Completion[]> ring(new (std::nothrow) roce::Completion[capacity]);
-  if (ring == nullptr) return ENOMEM;
-  // The old ring is freed after the lock.
+  QueueArray<roce::Completion> ring =
+      make_queue_array<roce::Completion>(capacity, QueueMemory::kCompletions, allocator_);
+  QueueArray<CompletionStamp> stamps;
+  if (stamps_ != nullptr) stamps = make_queue_array<CompletionStamp>(capacity, QueueMemory::kCompletions, allocator_);
+  if (ring == nullptr || (stamps == nullptr && stamps_ != nullptr)) return ENOMEM;
+  // The old ones are freed after the lock.
   const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
   if (count > size) return EINVAL;
-  for (uint32_t i = 0; i < count; ++i) ring[i] = ring_[(head_ + i) & (capacity_ - 1)];
+  for (uint32_t i = 0; i < count; ++i) {
+    ring[i] = ring_[(head_ + i) & (capacity_ - 1)];
+    if (stamps != nullptr) stamps[i] = stamps_[(head_ + i) & (capacity_ - 1)];
+  }
   std::swap(ring, ring_);
+  std::swap(stamps, stamps_);
   capacity_ = capacity;
   head_ = 0;
   size_.store(size, std::memory_order_relaxed);

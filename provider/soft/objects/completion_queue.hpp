@@ -14,20 +14,34 @@
 #include <memory>
 
 #include "provider/soft/locks/biased_mutex.hpp"
+#include "provider/soft/objects/queue_allocator.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
 
 inline constexpr uint32_t kMaxCompletions = 1 << 20;
 
+// The times at which a completion came: of the device's clock, and of CLOCK_REALTIME. 0 for a clock that the queue's
+// user did not ask for.
+struct CompletionStamp {
+  uint64_t raw = 0;
+  uint64_t wall = 0;
+};
+
 class CompletionQueue final : public roce::CompletionSink {
  public:
-  // 0, EINVAL for a size of 0 or beyond kMaxCompletions, or ENOMEM. The queue may be larger than requested.
-  int initialize(uint32_t size);
+  // 0, EINVAL for a size of 0 or beyond kMaxCompletions, or ENOMEM. The queue may be larger than requested. `allocator`
+  // lives longer than the queue, or is null.
+  int initialize(uint32_t size, const QueueAllocator* allocator = nullptr);
+  // Before the first completion: from now on the queue keeps the stamps of complete_stamped(). 0 or ENOMEM.
+  int keep_stamps();
+  bool keeps_stamps() const { return stamps_ != nullptr; }
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
 
   // Drops the completion if there is no room, and notes an overrun once.
   void complete(const roce::Completion& completion) override;
+  // The same for a queue that keeps stamps.
+  void complete_stamped(const roce::Completion& completion, const CompletionStamp& stamp);
 
   // Takes up to `count` of the oldest completions: calls use(completion, number) for each, under the lock.
   template <typename Use>
@@ -46,6 +60,8 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t take(roce::Completion* completions, uint32_t count) {
     return take(count, [&](const roce::Completion& completion, uint32_t i) { completions[i] = completion; });
   }
+  // Takes the oldest completion of a queue that keeps stamps. False if there is none.
+  bool take_stamped(roce::Completion& completion, CompletionStamp& stamp);
   // True if a completion has ever been dropped.
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
   // The number of calls that took completions, modulo 2^32.
@@ -63,31 +79,48 @@ class CompletionQueue final : public roce::CompletionSink {
   // completions does not narrow a request for all.
   void request_notification(bool solicited_only);
 
-  // Bits that complete() has left since the last call.
-  enum Notice : uint32_t { kEventDue = 1, kOverrun = 2 };
+  // From now on an event is due only when `count` completions have come that make one due, or when end_hold() finds
+  // fewer. 0 or 1: an event is due with the first. True: the event that was held is due now.
+  bool moderate(uint32_t count);
+  // The time of a held event is over. True: it is due now.
+  bool end_hold();
+
+  // Bits that complete() has left since the last call. kEventHeld: the first of the completions that moderate() holds
+  // has come.
+  enum Notice : uint32_t { kEventDue = 1, kOverrun = 2, kEventHeld = 4 };
   uint32_t take_notice() { return notice_.exchange(0, std::memory_order_acq_rel); }
   bool has_notice() const { return notice_.load(std::memory_order_relaxed) != 0; }
 
  private:
   enum class Armed : uint8_t { kNo, kSolicited, kAny };
 
+  // Under the lock.
+  void append(const roce::Completion& completion);
+  uint32_t note_event();  // an armed queue has got a completion that it reports; returns what complete() notes
+  bool release_event();   // true
+
   // Asserts the conditions that hold between two calls. The caller holds the lock.
   void assert_consistent() const {
     assert((capacity_ & (capacity_ - 1)) == 0 && size_.load(std::memory_order_relaxed) <= capacity_);
     assert(count_.load(std::memory_order_relaxed) <= size_.load(std::memory_order_relaxed));
     assert(head_ < capacity_);
+    assert(held_ == 0 || (held_ < moderation_ && armed_ != Armed::kNo));
   }
 
   BiasedMutex mutex_{LockRank::kCompletionQueue};
-  std::unique_ptr<roce::Completion[]> ring_;
+  QueueArray<roce::Completion> ring_;
   uint32_t capacity_ = 0;  // of the ring: a power of two, at least size_
   uint32_t head_ = 0;
   Armed armed_ = Armed::kNo;
+  uint32_t moderation_ = 0;  // completions that make an event due; 0 as 1
+  uint32_t held_ = 0;        // of these, those that have come
   std::atomic<bool> overrun_{false};
   std::atomic<uint32_t> size_{0};
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> takes_{0};
   std::atomic<uint32_t> notice_{0};
+  const QueueAllocator* allocator_ = nullptr;
+  QueueArray<CompletionStamp> stamps_;  // one for each place in ring_; null if the queue keeps none
 };
 
 }  // namespace dapple::soft

@@ -22,7 +22,8 @@ struct ExtendedPost {
     ibv_mw* window = nullptr;  // of a bind
   };
 
-  // Held from wr_start() to wr_complete() or wr_abort(), because threads may share a queue pair.
+  // Held from wr_start() to wr_complete() or wr_abort(), because threads may share a queue pair that has no thread
+  // domain.
   Mutex mutex{LockRank::kPosting};
   std::unique_ptr<std::unique_ptr<Request>[]> requests;  // room for as many as the send queue has; kept for reuse
   uint32_t room = 0;

@@ -4,7 +4,8 @@
 // The verbs objects: libibverbs' structure of each, and ours behind it.
 //
 // provider/common/lock_ranks.def lists the locks and their order. No thread holds two queue pairs' locks. Under a queue
-// pair's lock the only system calls are those that send packets, that make a socket for them, or that copy bytes.
+// pair's lock the only system calls are those that send packets, that make a socket for them, that copy bytes, or that
+// bring in memory under on-demand paging.
 #pragma once
 
 #include <stdint.h>
@@ -21,10 +22,13 @@
 #include "provider/soft/objects/completion_queue.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
+#include "provider/soft/objects/mapped_dmabuf.hpp"
 #include "provider/soft/objects/object_limits.hpp"
 #include "provider/soft/objects/qp_held.hpp"
+#include "provider/soft/objects/queue_allocator.hpp"
 #include "provider/soft/objects/receive_queue.hpp"
 #include "provider/soft/objects/resource_table.hpp"
+#include "provider/soft/objects/stamped_completions.hpp"
 #include "provider/soft/placement/pace.hpp"
 #include "provider/soft/sanitizers/announced_queue.hpp"
 #include "provider/soft/wire/wire.hpp"
@@ -37,17 +41,44 @@ class Runtime;
 // The number of objects that need this one, which cannot be destroyed before them.
 using Users = std::atomic<uint32_t>;
 
+// Objects of a thread domain are used by one thread at a time.
+struct Td {
+  ibv_td ibv = {};
+  Users users{0};
+};
+
+// A protection domain, or a parent domain: then it has the number of the protection domain below it.
 struct Pd {
   ibv_pd ibv = {};
   uint32_t number = 0;
   Users users{0};
+  Pd* below = nullptr;  // null: this is a protection domain
+  Td* td = nullptr;     // of a parent domain; null if it has none
+  QueueAllocator allocator;
+
+  // The program uses the objects of this domain in one thread at a time.
+  bool is_single_threaded() const { return td != nullptr; }
+  // The protection domain, which a parent domain has below it.
+  const Pd& lowest() const { return below == nullptr ? *this : *below; }
   CountedObject place_in_limit;
   ShownObject shown;
+};
+
+// Device memory.
+struct Dm {
+  ibv_dm ibv = {};
+  uint32_t handle = 0;  // the end of libibverbs' structure
+  Context* context = nullptr;
+  std::byte* memory = nullptr;
+  size_t length = 0;
+  Users users{0};
 };
 
 struct Mr {
   abi::Mr abi = {};
   Pd* pd = nullptr;
+  Dm* dm = nullptr;  // the region is a part of it
+  MappedDmabuf dmabuf;
   uint32_t published = 0;  // its ticket in the publication; 0: peers send packets only
   CountedObject place_in_limit;
   ShownObject shown;
@@ -62,6 +93,7 @@ struct Mw {
 struct Ah {
   ibv_ah ibv = {};
   Pd* pd = nullptr;
+  const Pd* domain = nullptr;  // the protection domain
   roce::AddressVector address;
   GidHold source;
   CountedObject place_in_limit;
@@ -77,8 +109,16 @@ struct Cq {
   // Between start_poll() and end_poll().
   Mutex poll_mutex{LockRank::kPolling};
   roce::Completion current;
+  CompletionStamp current_stamp;
   bool single_threaded = false;
   bool ignores_overrun = false;
+  std::unique_ptr<StampedCompletions> stamped;  // null: the program wants no time stamps
+  std::atomic<uint32_t> moderation_us{0};       // the most that an event waits for others
+  // Guarded by the lock of HeldEvents.
+  bool holds_event = false;
+  roce::Time hold_end = 0;
+  Cq* next_held = nullptr;
+  Pd* pd = nullptr;  // the parent domain that it was made in; null if none
   CountedObject place_in_limit;
   ShownObject shown;
 };
@@ -188,6 +228,7 @@ struct Qp {
   Runtime* runtime = nullptr;
   DeviceTraffic* traffic = &no_device;
   Pd* pd = nullptr;
+  const Pd* domain = nullptr;  // the protection domain
   Cq* send_cq = nullptr;
   Cq* recv_cq = nullptr;
   Srq* srq = nullptr;

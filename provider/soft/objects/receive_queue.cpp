@@ -6,20 +6,20 @@
 
 #include <bit>
 #include <cassert>
-#include <new>
 #include <utility>
 
 namespace dapple::soft {
 
-int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
+int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments, const QueueAllocator* allocator) {
   if (depth > kMaxRequests || max_segments > roce::kMaxSegments) return EINVAL;
   depth_ = depth;
   max_segments_ = max_segments;
   if (depth == 0) return 0;
   const uint32_t room = std::bit_ceil(depth);
   mask_ = room - 1;
-  slots_.reset(new (std::nothrow) Slot[room]);
-  segments_.reset(new (std::nothrow) roce::Segment[size_t{room} * max_segments]);
+  allocator_ = allocator;
+  slots_ = make_queue_array<Slot>(room, QueueMemory::kReceives, allocator);
+  segments_ = make_queue_array<roce::Segment>(size_t{room} * max_segments, QueueMemory::kReceiveSegments, allocator);
   return slots_ == nullptr || segments_ == nullptr ? ENOMEM : 0;
 }
 
@@ -70,8 +70,9 @@ void ReceiveQueue::clear() {
 int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
   if (depth == 0 || depth > kMaxRequests) return EINVAL;
   const uint32_t room = std::bit_ceil(depth);
-  std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[room]);
-  std::unique_ptr<roce::Segment[]> segments(new (std::nothrow) roce::Segment[size_t{room} * max_segments_]);
+  QueueArray<Slot> slots = make_queue_array<Slot>(room, QueueMemory::kReceives, allocator_);
+  QueueArray<roce::Segment> segments =
+      make_queue_array<roce::Segment>(size_t{room} * max_segments_, QueueMemory::kReceiveSegments, allocator_);
   if (slots == nullptr || segments == nullptr) return ENOMEM;
   const BiasedLock lock(mutex_);
   const uint32_t wanted_limit = limit.value_or(limit_);

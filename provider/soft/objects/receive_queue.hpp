@@ -17,6 +17,7 @@
 #include <span>
 
 #include "provider/soft/locks/biased_mutex.hpp"
+#include "provider/soft/objects/queue_allocator.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -26,7 +27,8 @@ inline constexpr uint32_t kMaxRequests = 16384;  // of a queue
 class ReceiveQueue final : public roce::ReceiveSource {
  public:
   // 0; EINVAL beyond kMaxRequests or roce::kMaxSegments; ENOMEM. A depth of 0 makes a queue that takes nothing.
-  int initialize(uint32_t depth, uint32_t max_segments);
+  // `allocator` lives longer than the queue, or is null.
+  int initialize(uint32_t depth, uint32_t max_segments, const QueueAllocator* allocator = nullptr);
   uint32_t depth() const { return depth_; }
   uint32_t max_segments() const { return max_segments_; }
 
@@ -88,8 +90,9 @@ class ReceiveQueue final : public roce::ReceiveSource {
   uint32_t count_ = 0;
   uint32_t limit_ = 0;
   uint64_t gone_ = 0;  // requests that have left the queue
-  std::unique_ptr<Slot[]> slots_;
-  std::unique_ptr<roce::Segment[]> segments_;  // max_segments_ for each slot
+  const QueueAllocator* allocator_ = nullptr;
+  QueueArray<Slot> slots_;
+  QueueArray<roce::Segment> segments_;  // max_segments_ for each slot
   std::atomic<bool> limit_notice_{false};
 };
 

@@ -32,9 +32,23 @@ using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*
 // Operations of the data path exist twice: for programs with a sanitizer, and for others.
 namespace dapple::soft::verbs {
 
-// pd_mr_verbs.cpp
+// domain_verbs.cpp
 ibv_pd* alloc_pd(ibv_context* context);
 int dealloc_pd(ibv_pd* pd);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr);
+int dealloc_td(ibv_td* td);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
+
+// device_memory_verbs.cpp
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr);
+int free_dm(ibv_dm* dm);
+
+// advice_verbs.cpp
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count);
+
+// mr_verbs.cpp
+ibv_mr* alloc_null_mr(ibv_pd* pd);
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned access);
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access);
 ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr);
 ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
@@ -51,6 +65,7 @@ ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
 int destroy_cq(ibv_cq* cq);
 int resize_cq(ibv_cq* cq, int cqe);
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr);
 template <bool kSanitized>
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
@@ -73,6 +88,10 @@ int destroy_qp(ibv_qp* qp);
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 
+// ece_verbs.cpp
+int query_ece(ibv_qp* qp, ibv_ece* ece);
+int set_ece(ibv_qp* qp, ibv_ece* ece);
+
 // post_verbs.cpp
 template <bool kSanitized>
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
@@ -89,6 +108,7 @@ int detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     size_t attr_size);
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
 int query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags);
 
 }  // namespace dapple::soft::verbs

@@ -60,6 +60,7 @@ provider::Replacements replacements() {
   };
 #define DAPPLE_SET(name) set(provider::Operation::name, ours.name)
   DAPPLE_SET(advise_mr);
+  DAPPLE_SET(alloc_dm);
   DAPPLE_SET(alloc_mw);
   DAPPLE_SET(alloc_null_mr);
   DAPPLE_SET(alloc_parent_domain);
@@ -85,6 +86,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(destroy_qp);
   DAPPLE_SET(destroy_srq);
   DAPPLE_SET(detach_mcast);
+  DAPPLE_SET(free_dm);
   DAPPLE_SET(get_srq_num);
   DAPPLE_SET(modify_cq);
   DAPPLE_SET(modify_qp);
@@ -94,18 +96,21 @@ provider::Replacements replacements() {
   DAPPLE_SET(post_send);
   DAPPLE_SET(post_srq_recv);
   DAPPLE_SET(query_device_ex);
+  DAPPLE_SET(query_ece);
   DAPPLE_SET(query_port);
   DAPPLE_SET(query_port_speed);
   DAPPLE_SET(query_qp);
   DAPPLE_SET(query_qp_data_in_order);
   DAPPLE_SET(query_rt_values);
   DAPPLE_SET(query_srq);
+  DAPPLE_SET(reg_dm_mr);
   DAPPLE_SET(reg_dmabuf_mr);
   DAPPLE_SET(reg_mr);
   DAPPLE_SET(reg_mr_ex);
   DAPPLE_SET(req_notify_cq);
   DAPPLE_SET(rereg_mr);
   DAPPLE_SET(resize_cq);
+  DAPPLE_SET(set_ece);
 #undef DAPPLE_SET
   set(provider::Operation::free_context, &close_context);
   return table;

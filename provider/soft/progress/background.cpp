@@ -111,6 +111,7 @@ bool Background::sleep_until(Time when, bool for_packets) {
   handover_.plan_wake(when);
   // A thread that set an earlier deadline before this line did not wake this one.
   if (for_packets) when = std::min(when, engines_.timers.earliest());
+  when = std::min(when, engines_.held_events.earliest());
   // Events of links that a polling thread is about to attend to would wake this thread again and again, perhaps on the
   // same CPU. Later events wait until this sleep ends.
   const bool left_to_poller = !for_packets && parts_.progress.leaves_links_to_poller();
@@ -133,6 +134,7 @@ bool Background::sleep_until(Time when, bool for_packets) {
   const Time start = now_ns();
   const timespec timeout = as_timespec(when > start ? when - start : 0);
   ppoll(waiting, kDescriptors, when == roce::kNever ? nullptr : &timeout, nullptr);
+  if (engines_.held_events.earliest() != roce::kNever) engines_.raise_held_events(now_ns());
   const bool same_host = parts_.progress.after_sleep(waiting[kLinks].revents != 0, for_packets);
   if (waiting[kWakeup].revents != 0) parts_.wakeup.woken();
   if (waiting[kDaemon].revents != 0) parts_.watch.look();

@@ -4,12 +4,15 @@
 
 #include <cassert>
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/network_turn.hpp"
 
 namespace dapple::soft {
 namespace {
+
+constexpr roce::Time kMicrosecond = 1000;
 
 // Adds what a number has grown by.
 void grow(Counter& sum, Counter& of_device, uint64_t now, uint64_t before) {
@@ -82,16 +85,26 @@ void Engines::count(Qp& qp) {
   qp.counted = now;
 }
 
-namespace {
-
-void tell_of_completions(Context& context, Cq& cq) {
-  const uint32_t notice = cq.queue.take_notice();
-  if ((notice & CompletionQueue::kOverrun) != 0) context.raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
-  if ((notice & CompletionQueue::kEventDue) != 0 && cq.abi.cq.channel != nullptr) {
-    const CompletionMessage message = reinterpret_cast<uintptr_t>(&cq.abi);
-    context.pipes.write(channel_writer(cq.abi.cq.channel), &message, sizeof(message), cq.completion_events);
-  }
+void tell_of_event(Cq& cq) {
+  if (cq.abi.cq.channel == nullptr) return;
+  const CompletionMessage message = reinterpret_cast<uintptr_t>(&cq.abi);
+  cq.context->pipes.write(channel_writer(cq.abi.cq.channel), &message, sizeof(message), cq.completion_events);
 }
+
+void Engines::tell_of_completions(Cq& cq) {
+  const uint32_t notice = cq.queue.take_notice();
+  if ((notice & CompletionQueue::kOverrun) != 0) cq.context->raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
+  if ((notice & CompletionQueue::kEventDue) != 0) tell_of_event(cq);
+  if ((notice & CompletionQueue::kEventHeld) == 0) return;
+  held_events.add(cq, now_ns() + cq.moderation_us.load(std::memory_order_relaxed) * kMicrosecond);
+  handover.note_deadline(held_events.earliest());
+}
+
+void Engines::raise_held_events(roce::Time now) {
+  held_events.expire(now, tell_of_event);
+}
+
+namespace {
 
 // Events of other objects than the queue pair are planned ones.
 void raise_event(Qp& qp, ibv_event_type type) {
@@ -119,8 +132,8 @@ void raise_event(Qp& qp, ibv_event_type type) {
 }  // namespace
 
 void Engines::tell_program(Qp& qp) {
-  if (qp.send_cq->queue.has_notice()) tell_of_completions(*qp.context, *qp.send_cq);
-  if (qp.recv_cq->queue.has_notice()) tell_of_completions(*qp.context, *qp.recv_cq);
+  if (qp.send_cq->queue.has_notice()) tell_of_completions(*qp.send_cq);
+  if (qp.recv_cq->queue.has_notice()) tell_of_completions(*qp.recv_cq);
   if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
     qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
   uint32_t events = qp.events.take();

@@ -12,6 +12,7 @@
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/scheduling/handover.hpp"
 #include "provider/soft/scheduling/held_acknowledgements.hpp"
+#include "provider/soft/scheduling/held_events.hpp"
 #include "provider/soft/scheduling/ready.hpp"
 #include "provider/soft/scheduling/timers.hpp"
 #include "provider/soft/scheduling/wakeup.hpp"
@@ -19,6 +20,9 @@
 #include "provider/soft/wire/batch_pool.hpp"
 
 namespace dapple::soft {
+
+// Tells the program of a completion event, if the queue has a channel. Without the locks of queue pairs.
+void tell_of_event(Cq& cq);
 
 // Carries out what a plan of faults has left for a queue pair (QpEvents::kPlanned).
 class PlannedEvents {
@@ -41,6 +45,7 @@ class Engines {
   Timers timers;
   Ready ready;
   HeldAcknowledgements<Qp> held{handover};
+  HeldEvents held_events;
 
   // Under the queue pair's lock: sends its packets as far as they go now. True if there is more to send.
   bool send_packets(Qp& qp, roce::Now now);
@@ -55,11 +60,14 @@ class Engines {
   // Without locks: tells the application of completions and events, and wakes the background thread if that is due. The
   // queue pair must be pinned or the caller's own.
   void tell_program(Qp& qp);
+  // Raises the events of completion queues whose time is over. Without locks.
+  void raise_held_events(roce::Time now);
   void wake_if_due() {
     if (handover.take_wake()) wakeup_.wake();
   }
 
  private:
+  void tell_of_completions(Cq& cq);
   bool send_to_ring(Qp& qp, roce::Now now);
   void count(Qp& qp);
   void count(Qp& qp, const RingTurn::Placements& placed);

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -22,6 +24,11 @@ namespace dapple::soft {
 namespace {
 
 constinit Mutex revival_mutex{LockRank::kRevival};
+
+int vectors_of(const DeviceAttributes& attributes) {
+  if (attributes.num_comp_vectors != 0) return static_cast<int>(attributes.num_comp_vectors);
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
 
 }  // namespace
 
@@ -43,7 +50,7 @@ Context* make_context(const ContextInit& init) {
   if (program_trace() != nullptr) trace_open(init.device_name, error);
   if (error == 0) {
     context->opened(info);
-    init.ibv->num_comp_vectors = static_cast<int>(info.attributes.num_comp_vectors);
+    init.ibv->num_comp_vectors = vectors_of(info.attributes);
     context->shown = context->resources().add(context->row_of(ResourceKind::kContext));
     if (!runtime->daemon_watch().add(*context)) {
       delete context;

@@ -8,10 +8,11 @@
 
 namespace dapple::soft {
 
-// In front of a completion queue: writes a line for each completion, before the program can see it.
+// In front of a completion queue, or of its time stamps: writes a line for each completion, before the program can see
+// it.
 class TracedCompletions final : public roce::CompletionSink {
  public:
-  TracedCompletions(Trace& trace, Cq& cq) : trace_(trace), cq_(cq) {}
+  TracedCompletions(Trace& trace, const Cq& cq, roce::CompletionSink& next) : trace_(trace), cq_(cq), next_(next) {}
 
   void complete(const roce::Completion& completion) override {
     TraceLine line;
@@ -19,12 +20,13 @@ class TracedCompletions final : public roce::CompletionSink {
     line.number("wr_id", completion.request_id).text("status", status_name(completion.status));
     line.text("opcode", opcode_name(completion.opcode)).number("bytes", completion.byte_count);
     trace_.append(line);
-    cq_.queue.complete(completion);
+    next_.complete(completion);
   }
 
  private:
   Trace& trace_;
-  Cq& cq_;
+  const Cq& cq_;
+  roce::CompletionSink& next_;
 };
 
 }  // namespace dapple::soft

@@ -50,6 +50,9 @@ struct ContextPorts {
   SlotDevices& devices;  // of the slot
 };
 
+// The device memory of a context: as much as a ConnectX has.
+inline constexpr uint64_t kMaxDeviceMemory = 256 * 1024;
+
 // Internally locked.
 class Context {
  public:
@@ -132,7 +135,8 @@ class Context {
   static inline constinit std::atomic<uint32_t> next_domain{1};
   ContextObjects objects;  // counted until the context leaves DaemonWatch
   std::atomic<uint32_t> live_queue_pairs{0};
-  std::atomic<uint32_t> live_objects{0};  // PDs and CQs: every other object needs one
+  std::atomic<uint64_t> device_memory{0};  // bytes that the program has
+  std::atomic<uint32_t> live_objects{0};   // PDs and CQs: every other object needs one
   const uint32_t generation = ForkGeneration::now();
   Context* next = nullptr;  // DaemonWatch's
 

@@ -49,8 +49,9 @@ bool FetchedBytes::is_there(const std::byte* to) const {
 bool FetchedBytes::copy_with_next(std::byte* to) const {
   class Fetch final : public MemoryTable::Borrower {
    public:
-    Fetch(const FetchedBytes& bytes, std::byte* to) : bytes_(bytes), to_(to) {}
-    bool use(std::byte* memory, size_t, size_t) override {
+    Fetch(const FetchedBytes& bytes, std::byte* to, size_t next_size) : bytes_(bytes), to_(to), next_size_(next_size) {}
+    bool use(std::byte* memory, size_t, size_t size) override {
+      if (size != next_size_) return false;
       next_to = memory;
       return bytes_.copy_both(to_, next_to);
     }
@@ -59,6 +60,7 @@ bool FetchedBytes::copy_with_next(std::byte* to) const {
    private:
     const FetchedBytes& bytes_;
     std::byte* const to_;
+    const size_t next_size_;
   };
   const RingReference* next = ahead_->next;
   if (next == nullptr || next->owner != reference_.owner || next->length == 0) return false;
@@ -68,7 +70,7 @@ bool FetchedBytes::copy_with_next(std::byte* to) const {
   roce::ReceiveRequest receive;
   if (!ahead_->receives.peek(receive) || receive.segment_count == 0 || receive.segments[0].length < next->length)
     return false;
-  Fetch fetch(*this, to);
+  Fetch fetch(*this, to, next->length);
   if (ahead_->memory.lend(ahead_->receiver, {receive.segments, 1}, 0, next->length, true, fetch) != roce::Fault::kNone)
     return false;
   ahead_->message = {.arrival = ahead_->arrival + 1,

@@ -12,7 +12,7 @@ ResourceRow row_of(const Qp& qp) {
   row.type = static_cast<uint8_t>(qp.init.qp_type);
   row.port = qp.port;
   row.number = qp.qpn;
-  row.pd = qp.pd->shown.place();
+  row.pd = qp.domain->shown.place();
   row.send_cq = qp.send_cq->shown.place();
   row.receive_cq = qp.recv_cq->shown.place();
   row.srq = qp.srq == nullptr ? 0 : qp.srq->shown.place();

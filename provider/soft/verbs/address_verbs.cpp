@@ -52,6 +52,7 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   ah->source = std::move(hold);
   ah->pd = ours<Pd>(ibv);
   ah->pd->users.fetch_add(1);
+  ah->domain = &ah->pd->lowest();
   ah->ibv.context = ibv->context;
   ah->ibv.pd = ibv;
   return &ah->ibv;

@@ -33,7 +33,7 @@ int refuse_depth(int64_t cqe, uint32_t most) {
                 static_cast<long long>(cqe), most);
 }
 
-Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int vector) {
+Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int vector, Pd* pd) {
   if (!usable(ibv)) return failed(refuse_child());
   const uint32_t most = context_of(ibv)->attributes().max_cqe;
   if (cqe <= 0 || cqe > most) return failed(refuse_depth(cqe, most));
@@ -53,13 +53,15 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
   if (cq == nullptr) return failed(refuse_limit(*context_of(ibv), ObjectKind::kCq));
   cq->place_in_limit = std::move(place);
   const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), most);
-  const int error = cq->queue.initialize(size);
+  const int error = cq->queue.initialize(size, pd == nullptr ? nullptr : &pd->allocator);
   if (error != 0) {
     delete cq;
     return failed(error == ENOMEM ? refuse_memory("completions") : refuse_depth(cqe, most));
   }
   cq->context = context_of(ibv);
   cq->context->live_objects.fetch_add(1);
+  cq->pd = pd;
+  if (pd != nullptr) pd->users.fetch_add(1);
   cq->abi.cq.context = ibv;
   cq->abi.cq.cqe = static_cast<int>(size);
   cq->shown = cq->context->resources().add(row_of(*cq));
@@ -70,10 +72,19 @@ int refuse_count(int count) {
   return refuse(EINVAL, "num_entries is %d.\nPass the number of elements of the array of completions.", count);
 }
 
+bool keep_stamps(Cq& cq, uint64_t flags) {
+  const StampedCompletions::Clocks clocks = {
+      .raw = (flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0,
+      .wall = (flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0,
+  };
+  cq.stamped.reset(new (std::nothrow) StampedCompletions(cq.queue, clocks));
+  return cq.stamped != nullptr && cq.queue.keep_stamps() == 0;
+}
+
 }  // namespace
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) {
-  Cq* cq = make_cq(context, cqe, channel, vector);
+  Cq* cq = make_cq(context, cqe, channel, vector, nullptr);
   return cq == nullptr ? nullptr : &cq->abi.cq;
 }
 
@@ -83,12 +94,18 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
     return failed(
         refuse(EINVAL, "comp_mask has 0x%x, which the device does not know.\nLeave these bits out.", unknown));
   }
-  // The device has no time stamps, VLAN tags and the like.
-  if (const uint64_t lacking = attr->wc_flags & ~uint64_t{IBV_WC_STANDARD_FLAGS}; lacking != 0) {
+  constexpr uint64_t kStamps = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  const uint64_t stamps = attr->wc_flags & kStamps;
+  if (const uint64_t lacking = attr->wc_flags & ~(uint64_t{IBV_WC_STANDARD_FLAGS} | kStamps); lacking != 0) {
     return failed(refuse(EOPNOTSUPP,
-                         "wc_flags has 0x%llx, and the device has no time stamps, VLAN tags and the like.\n"
-                         "Ask for IBV_WC_STANDARD_FLAGS at most.",
+                         "wc_flags has 0x%llx, and the device has no VLAN tags, flow tags and the like.\n"
+                         "Ask for IBV_WC_STANDARD_FLAGS and time stamps at most.",
                          static_cast<unsigned long long>(lacking)));
+  }
+  if (stamps != 0 && (context_of(context)->attributes().features & kFeatureTimeStamps) == 0) {
+    return failed(refuse(EOPNOTSUPP,
+                         "the device's identity (--as) has no time stamps.\n"
+                         "Look at completion_timestamp_mask of ibv_query_device_ex() first."));
   }
   const uint32_t flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
   if (const uint32_t unknown =
@@ -99,9 +116,23 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
                          "Use IBV_CREATE_CQ_ATTR_SINGLE_THREADED and IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN at most.",
                          unknown));
   }
-  Cq* cq = make_cq(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector));
+  Pd* pd = nullptr;
+  if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0) {
+    pd = ours<Pd>(attr->parent_domain);
+    if (pd == nullptr || pd->below == nullptr || pd->ibv.context != context) {
+      return failed(refuse(EINVAL,
+                           "parent_domain is null, an ordinary protection domain, or another device's.\n"
+                           "Pass what ibv_alloc_parent_domain() has returned for the same ibv_context."));
+    }
+  }
+  Cq* cq = make_cq(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector), pd);
   if (cq == nullptr) return nullptr;
-  cq->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  if (stamps != 0 && !keep_stamps(*cq, stamps)) {
+    destroy_cq(&cq->abi.cq);
+    return failed(refuse_memory("time stamps"));
+  }
+  const bool in_thread = pd != nullptr && pd->is_single_threaded();
+  cq->single_threaded = in_thread || (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   cq->ignores_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
   publish_cq_ex(*cq);
   return &cq->abi.cq_ex;
@@ -117,6 +148,7 @@ int destroy_cq(ibv_cq* ibv) {
                   users);
   }
   Context& context = *cq->context;
+  context.runtime.engines().held_events.remove(*cq);
   if (ibv->channel != nullptr) {
     context.pipes.remove(ibv->channel->fd, channel_writer(ibv->channel), sizeof(CompletionMessage),
                          reinterpret_cast<uintptr_t>(&cq->abi), cq->completion_events);
@@ -125,7 +157,9 @@ int destroy_cq(ibv_cq* ibv) {
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->comp_events_completed, cq->completion_events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->async_events_completed, cq->asynchronous_events);
   assert(cq->users.load() == 0);
-  delete cq;
+  Pd* pd = cq->pd;
+  delete cq;  // the parent domain's functions free its memory
+  if (pd != nullptr) leave(pd->users);
   leave(context.live_objects);
   return 0;
 }
@@ -148,6 +182,20 @@ int resize_cq(ibv_cq* ibv, int cqe) {
   ibv->cqe = static_cast<int>(size);
   Cq* cq = ours<Cq>(ibv);
   cq->shown.show(row_of(*cq));
+  return 0;
+}
+
+// As on Mellanox' devices, either of the two at 0 ends the moderation.
+int modify_cq(ibv_cq* ibv, ibv_modify_cq_attr* attr) {
+  if (!usable(ibv->context)) return refuse_child();
+  if (attr->attr_mask != IBV_CQ_ATTR_MODERATE) {
+    return refuse(EINVAL, "attr_mask is 0x%x.\nSet attr_mask to IBV_CQ_ATTR_MODERATE, and both fields of moderate.",
+                  attr->attr_mask);
+  }
+  Cq* cq = ours<Cq>(ibv);
+  const bool moderates = attr->moderate.cq_count > 1 && attr->moderate.cq_period != 0;
+  cq->moderation_us.store(attr->moderate.cq_period, std::memory_order_relaxed);
+  if (cq->queue.moderate(moderates ? attr->moderate.cq_count : 0)) tell_of_event(*cq);
   return 0;
 }
 

@@ -42,6 +42,7 @@ const Operations& errno_operations(const Operations& operations) {
 #define DAPPLE_WITH_ERRNO(name) made.name = WithErrno<&Operations::name>::call;
     DAPPLE_PLANNED_VERBS(DAPPLE_WITH_ERRNO)
     DAPPLE_WITH_ERRNO(get_srq_num)
+    DAPPLE_WITH_ERRNO(query_rt_values)
 #undef DAPPLE_WITH_ERRNO
     if (&operations != &plain_operations()) return made;
     // The plain operations of the data path set errno where they fail, so that no other call pays for it.

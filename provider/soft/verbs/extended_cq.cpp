@@ -50,32 +50,36 @@ const roce::Completion& current_of(ibv_cq_ex* ibv) {
   return cq_of(ibv).current;
 }
 
-template <bool kSanitized>
+template <bool kSanitized, bool kStamped>
 bool take_current(Cq& cq) {
-  if (cq.queue.take(&cq.current, 1) == 0) return false;
+  if constexpr (kStamped) {
+    if (!cq.queue.take_stamped(cq.current, cq.current_stamp)) return false;
+  } else {
+    if (cq.queue.take(&cq.current, 1) == 0) return false;
+  }
   if (kSanitized && cq.current.mark != 0) AnnouncedQueue::polled(cq.current);
   cq.abi.cq_ex.wr_id = cq.current.request_id;
   cq.abi.cq_ex.status = static_cast<ibv_wc_status>(cq.current.status);
   return true;
 }
 
-template <bool kSanitized>
+template <bool kSanitized, bool kStamped>
 int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
   Cq& cq = cq_of(ibv);
   if (attr != nullptr && attr->comp_mask != 0)
     return refused(refuse(EINVAL, "comp_mask is 0x%x.\nSet comp_mask to 0.", attr->comp_mask));
   if (!usable(ibv->context)) return refused(refuse_child());
   if (!cq.single_threaded) cq.poll_mutex.lock();
-  if (take_current<kSanitized>(cq)) return 0;
+  if (take_current<kSanitized, kStamped>(cq)) return 0;
   cq.context->runtime.poll();
-  if (take_current<kSanitized>(cq)) return 0;
+  if (take_current<kSanitized, kStamped>(cq)) return 0;
   if (!cq.single_threaded) cq.poll_mutex.unlock();
   return ENOENT;  // no refusal: there is no completion
 }
 
-template <bool kSanitized>
+template <bool kSanitized, bool kStamped>
 int next_poll(ibv_cq_ex* ibv) {
-  return take_current<kSanitized>(cq_of(ibv)) ? 0 : ENOENT;  // no refusal: there is no other
+  return take_current<kSanitized, kStamped>(cq_of(ibv)) ? 0 : ENOENT;  // no refusal: there is no other
 }
 
 void end_poll(ibv_cq_ex* ibv) {
@@ -129,6 +133,28 @@ uint8_t read_no_byte(ibv_cq_ex*) {
   return 0;
 }
 
+uint64_t read_completion_ts(ibv_cq_ex* ibv) {
+  return cq_of(ibv).current_stamp.raw;
+}
+
+uint64_t read_completion_wallclock_ns(ibv_cq_ex* ibv) {
+  return cq_of(ibv).current_stamp.wall;
+}
+
+template <bool kSanitized>
+void publish_polls(Cq& cq) {
+  ibv_cq_ex& ex = cq.abi.cq_ex;
+  if (!cq.queue.keeps_stamps()) {
+    ex.start_poll = watched<start_poll<kSanitized, false>>();
+    ex.next_poll = watched<next_poll<kSanitized, false>>();
+    return;
+  }
+  ex.start_poll = watched<start_poll<kSanitized, true>>();
+  ex.next_poll = watched<next_poll<kSanitized, true>>();
+  ex.read_completion_ts = read_completion_ts;
+  ex.read_completion_wallclock_ns = read_completion_wallclock_ns;
+}
+
 }  // namespace
 
 void show(const roce::Completion& completion, ibv_wc& shown) {
@@ -146,9 +172,11 @@ void show(const roce::Completion& completion, ibv_wc& shown) {
 
 void publish_cq_ex(Cq& cq) {
   ibv_cq_ex& ex = cq.abi.cq_ex;
-  const bool sanitized = Sanitizer::of_program() != nullptr;
-  ex.start_poll = sanitized ? watched<start_poll<true>>() : watched<start_poll<false>>();
-  ex.next_poll = sanitized ? watched<next_poll<true>>() : watched<next_poll<false>>();
+  if (Sanitizer::of_program() != nullptr) {
+    publish_polls<true>(cq);
+  } else {
+    publish_polls<false>(cq);
+  }
   ex.end_poll = watched<end_poll>();
   ex.read_opcode = read_opcode;
   ex.read_vendor_err = read_no_number;

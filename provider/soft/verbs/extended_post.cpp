@@ -236,14 +236,16 @@ void wr_set_inline_data(ibv_qp_ex* ibv, void* address, size_t length) {
   wr_set_inline_data_list(ibv, 1, &buffer);
 }
 
+// Without locks: for queue pairs of a thread domain.
+template <bool kLocks>
 void wr_start(ibv_qp_ex* ibv) {
   ExtendedPost& post = post_of(ibv);
-  post.mutex.lock();
+  if constexpr (kLocks) post.mutex.lock();
   post.count = 0;
   post.error = usable(ibv->qp_base.context) ? 0 : refuse_child();
 }
 
-template <bool kSanitized>
+template <bool kSanitized, bool kLocks>
 int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = qp_of(ibv);
   ExtendedPost& post = post_of(ibv);
@@ -262,11 +264,11 @@ int wr_complete(ibv_qp_ex* ibv) {
   }
   if (error != 0) [[unlikely]]
     forget_binds(post);
-  post.mutex.unlock();
+  if constexpr (kLocks) post.mutex.unlock();
   return error == 0 ? 0 : refused(error);
 }
 
-template <bool kSanitized>
+template <bool kSanitized, bool kLocks>
 int traced_wr_complete(ibv_qp_ex* ibv) {
   constexpr const char* kCall = "ibv_wr_complete";
   const ExtendedPost& post = post_of(ibv);
@@ -278,19 +280,32 @@ int traced_wr_complete(ibv_qp_ex* ibv) {
     trace_post(kCall, qpn, request, roce::length_of(request.segments));
     if (i == 0) first = request.id;
   }
-  const int error = wr_complete<kSanitized>(ibv);
+  const int error = wr_complete<kSanitized, kLocks>(ibv);
   if (error != 0) trace_refusal(kCall, qpn, first, error);
   return error;
 }
 
-template <bool kSanitized>
-auto choose_wr_complete() {
-  return program_trace() == nullptr ? watched<wr_complete<kSanitized>>() : watched<traced_wr_complete<kSanitized>>();
-}
-
+template <bool kLocks>
 void wr_abort(ibv_qp_ex* ibv) {
   forget_binds(post_of(ibv));
-  post_of(ibv).mutex.unlock();
+  if constexpr (kLocks) post_of(ibv).mutex.unlock();
+}
+
+template <bool kSanitized, bool kLocks>
+void publish_turns(ibv_qp_ex& ex) {
+  ex.wr_start = wr_start<kLocks>;
+  ex.wr_complete = program_trace() == nullptr ? watched<wr_complete<kSanitized, kLocks>>()
+                                              : watched<traced_wr_complete<kSanitized, kLocks>>();
+  ex.wr_abort = wr_abort<kLocks>;
+}
+
+template <bool kSanitized>
+void publish_turns(ibv_qp_ex& ex, bool locks) {
+  if (locks) {
+    publish_turns<kSanitized, true>(ex);
+  } else {
+    publish_turns<kSanitized, false>(ex);
+  }
 }
 
 }  // namespace
@@ -328,9 +343,12 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   ex.wr_set_inline_data_list = wr_set_inline_data_list;
   ex.wr_set_sge = wr_set_sge;
   ex.wr_set_sge_list = wr_set_sge_list;
-  ex.wr_start = wr_start;
-  ex.wr_complete = Sanitizer::of_program() != nullptr ? choose_wr_complete<true>() : choose_wr_complete<false>();
-  ex.wr_abort = wr_abort;
+  const bool locks = !qp.pd->is_single_threaded();
+  if (Sanitizer::of_program() != nullptr) {
+    publish_turns<true>(ex, locks);
+  } else {
+    publish_turns<false>(ex, locks);
+  }
   ex.wr_atomic_write = wr_atomic_write;
   abi::publish_qp_ex(qp.abi, wr_flush, qp.context->has_wr_flush);
   return 0;

@@ -173,7 +173,7 @@ void set_destination(const Qp& qp, roce::SendRequest& request, const ibv_ah& ah,
   const Ah& address = *reinterpret_cast<const Ah*>(&ah);
   request.address = address.address;
   // C10-10: the handle and the queue pair have one protection domain.
-  request.address.is_foreign = address.pd != qp.pd;
+  request.address.is_foreign = address.domain != qp.domain;
   request.remote_qpn = remote_qpn;
   request.remote_qkey = remote_qkey;
 }

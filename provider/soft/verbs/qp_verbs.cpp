@@ -76,9 +76,9 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
 // The way of completions from the engine to a queue, through a trace or a plan of faults if the environment asks for
 // one. Null: no memory.
 roce::CompletionSink* completion_sink(Qp& qp, Cq& cq, size_t number) {
-  roce::CompletionSink* next = &cq.queue;
+  roce::CompletionSink* next = cq.stamped != nullptr ? static_cast<roce::CompletionSink*>(cq.stamped.get()) : &cq.queue;
   if (Trace* trace = program_trace(); trace != nullptr) {
-    qp.traced_completions[number].reset(new (std::nothrow) TracedCompletions(*trace, cq));
+    qp.traced_completions[number].reset(new (std::nothrow) TracedCompletions(*trace, cq, *next));
     next = qp.traced_completions[number].get();
   }
   if (FaultPlan* plan = fault_plan(); next != nullptr && plan != nullptr && plan->plans_completions()) {
@@ -102,7 +102,7 @@ void announce(Qp& qp) {
 // The receive queue, the number, the engine.
 int equip(Qp& qp) {
   const ibv_qp_cap& cap = qp.init.cap;
-  int error = qp.own_receives.initialize(cap.max_recv_wr, cap.max_recv_sge);
+  int error = qp.own_receives.initialize(cap.max_recv_wr, cap.max_recv_sge, &qp.pd->allocator);
   if (error != 0) return refuse_memory("receives");
   DeviceInfo info;
   error = qp.context->look_up(info);
@@ -199,6 +199,7 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   qp->runtime = &qp->context->runtime;
   qp->traffic = &qp->context->traffic;
   qp->pd = ours<Pd>(pd);
+  qp->domain = &qp->pd->lowest();
   qp->send_cq = ours<Cq>(attr.send_cq);
   qp->recv_cq = ours<Cq>(attr.recv_cq);
   qp->srq = attr.srq == nullptr ? nullptr : ours<Srq>(attr.srq);
@@ -257,7 +258,7 @@ int destroy_qp(ibv_qp* ibv) {
     return refuse(EBUSY, "the queue pair is attached to %u multicast groups.\nCall ibv_detach_mcast() for each first.",
                   groups);
   }
-  const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
+  std::unique_ptr<Qp> qp(ours<Qp>(ibv));
   {
     const CancelGuard whole;
     // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
@@ -269,10 +270,12 @@ int destroy_qp(ibv_qp* ibv) {
   if (qp->srq != nullptr) leave(qp->srq->users);
   leave(qp->recv_cq->users);
   leave(qp->send_cq->users);
-  leave(qp->pd->users);
   leave(qp->context->live_queue_pairs);
   pthread_cond_destroy(&ibv->cond);
   pthread_mutex_destroy(&ibv->mutex);
+  Pd* pd = qp->pd;
+  qp.reset();  // a parent domain's functions free its memory
+  leave(pd->users);
   return 0;
 }
 

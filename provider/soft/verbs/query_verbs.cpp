@@ -10,6 +10,7 @@
 #include <climits>
 
 #include "coherence/persistence.hpp"
+#include "provider/common/clock.hpp"
 #include "provider/member/port_mtu.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -98,7 +99,23 @@ void describe(const Context& context, ibv_device_attr& attr) {
   attr.phys_port_cnt = 1;
 }
 
+ibv_odp_caps odp_caps_of(const DeviceAttributes& attributes) {
+  // Newer names of libibverbs.
+  constexpr uint32_t kFlush = 1 << 6, kAtomicWrites = 1 << 7;
+  constexpr uint32_t kDatagrams = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+  constexpr uint32_t kUnreliable = kDatagrams | IBV_ODP_SUPPORT_WRITE;
+  uint32_t reliable = kUnreliable | IBV_ODP_SUPPORT_READ;
+  if (attributes.atomics != kAtomicsNone) reliable |= IBV_ODP_SUPPORT_ATOMIC;
+  if ((attributes.features & kFeatureFlush) != 0) reliable |= kFlush | kAtomicWrites;
+  return {.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+          .per_transport_caps = {.rc_odp_caps = reliable, .uc_odp_caps = kUnreliable, .ud_odp_caps = kDatagrams}};
+}
+
 }  // namespace
+
+// Fills in a member of the attributes, if the program's structure has it.
+#define DAPPLE_TELL(member, value) \
+  if (attr_size >= offsetof(ibv_device_attr_ex, member) + sizeof(attr->member)) attr->member = (value)
 
 // The other fields are zero: the device lacks their features.
 int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
@@ -112,11 +129,36 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
                   attr_size);
   }
   memset(static_cast<void*>(attr), 0, attr_size);
+  const DeviceAttributes& attributes = context_of(ibv)->attributes();
   describe(*context_of(ibv), attr->orig_attr);
-  if (attr_size >= offsetof(ibv_device_attr_ex, device_cap_flags_ex) + sizeof(attr->device_cap_flags_ex))
-    attr->device_cap_flags_ex = flags_of(context_of(ibv)->attributes());
-  if (attr_size >= offsetof(ibv_device_attr_ex, phys_port_cnt_ex) + sizeof(attr->phys_port_cnt_ex))
-    attr->phys_port_cnt_ex = 1;
+  DAPPLE_TELL(device_cap_flags_ex, flags_of(attributes));
+  DAPPLE_TELL(phys_port_cnt_ex, 1);
+  DAPPLE_TELL(cq_mod_caps, (ibv_cq_moderation_caps{UINT16_MAX, UINT16_MAX}));
+  if ((attributes.features & kFeatureTimeStamps) != 0) {
+    DAPPLE_TELL(completion_timestamp_mask, UINT64_MAX);
+    DAPPLE_TELL(hca_core_clock, kDeviceClockKhz);
+  }
+  if ((attributes.features & kFeatureOnDemand) != 0) DAPPLE_TELL(odp_caps, odp_caps_of(attributes));
+  if ((attributes.features & kFeatureDeviceMemory) != 0) DAPPLE_TELL(max_dm_size, kMaxDeviceMemory);
+  return 0;
+}
+#undef DAPPLE_TELL
+
+// As mlx5: the count of the clock, in the field for nanoseconds alone. Time stamps count the same.
+int query_rt_values(ibv_context* ibv, ibv_values_ex* values) {
+  if (!usable(ibv)) return refuse_child();
+  if (const uint32_t unknown = values->comp_mask & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}; unknown != 0) {
+    return refuse(EINVAL, "comp_mask has 0x%x, which the device does not know.\nUse IBV_VALUES_MASK_RAW_CLOCK alone.",
+                  unknown);
+  }
+  if ((context_of(ibv)->attributes().features & kFeatureTimeStamps) == 0) {
+    return refuse(EOPNOTSUPP,
+                  "the device's identity (--as) has no clock.\n"
+                  "Look at hca_core_clock of ibv_query_device_ex() first.");
+  }
+  if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) == 0) return 0;
+  values->raw_clock.tv_sec = 0;
+  values->raw_clock.tv_nsec = static_cast<long>(now_ns(kDeviceClock));
   return 0;
 }
 

@@ -97,6 +97,35 @@ int refuse_range(const void* address, size_t length, bool write, int error) {
                 length, address);
 }
 
+int refuse_other_device(const char* object) {
+  return refuse(EINVAL,
+                "the %s is null, or another device's.\n"
+                "Use objects of one ibv_context together.",
+                object);
+}
+
+int refuse_dmabuf(int descriptor, uint64_t offset, size_t length, int error) {
+  switch (error) {
+    case EBADF:
+      return refuse(error, "fd is %d, which is not open.\nPass the descriptor of a dma-buf.", descriptor);
+    case EINVAL:
+      return refuse(error,
+                    "fd %d is no dma-buf, or a range of it (%zu bytes at the offset %llu) does not exist.\n"
+                    "Pass a dma-buf, and a range within its size (lseek() to its end).",
+                    descriptor, length, static_cast<unsigned long long>(offset));
+    case EOPNOTSUPP:
+      return refuse(error,
+                    "the exporter of the dma-buf %d lets nobody map it, and the device copies with the CPU.\n"
+                    "Use an exporter with mmap(), such as udmabuf or a dma-heap, or copy through ordinary memory.",
+                    descriptor);
+    case ENOMEM:
+      return refuse_memory("a dma-buf's mapping");
+    default:
+      return refuse(error, "the process cannot have another descriptor of the dma-buf %d.\nRaise ulimit -n.",
+                    descriptor);
+  }
+}
+
 int refuse_region(uint32_t key, const void* address, size_t length, int error) {
   if (error == EBUSY) {
     return refuse(error,

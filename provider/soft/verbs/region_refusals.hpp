@@ -13,6 +13,10 @@ namespace dapple::soft::verbs {
 int refuse_access(uint32_t access, const char* reason, const char* remedy, int error);
 // `error` is that of probe_mapped_range(). Names the first page that is not there, or lacks the right.
 int refuse_range(const void* address, size_t length, bool write, int error);
+// EINVAL: an object that the call is given belongs to another device's context.
+int refuse_other_device(const char* object);
+// `error` is MappedDmabuf::map()'s.
+int refuse_dmabuf(int descriptor, uint64_t offset, size_t length, int error);
 // `error` is MemoryTable's, for the region with this key.
 int refuse_region(uint32_t key, const void* address, size_t length, int error);
 

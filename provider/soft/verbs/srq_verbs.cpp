@@ -51,7 +51,7 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   if (srq == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kSrq));
   srq->place_in_limit = std::move(place);
   const uint32_t depth = granted_depth(attr->attr.max_wr, limits.max_srq_wr);
-  const int error = srq->queue.initialize(depth, attr->attr.max_sge);
+  const int error = srq->queue.initialize(depth, attr->attr.max_sge, &ours<Pd>(ibv)->allocator);
   if (error != 0) {
     delete srq;
     return failed(error == ENOMEM ? refuse_memory("receives") : refuse_depth(depth, limits.max_srq_wr));
@@ -67,7 +67,7 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   srq->abi.srq.pd = ibv;
   srq->abi.srq_type = IBV_SRQT_BASIC;
   ResourceRow row = srq->context->row_of(ResourceKind::kSrq);
-  row.pd = srq->pd->shown.place();
+  row.pd = srq->pd->lowest().shown.place();
   srq->shown = srq->context->resources().add(row);
   return &srq->abi.srq;
 }
@@ -123,8 +123,9 @@ int destroy_srq(ibv_srq* ibv) {
   srq->context->withdraw(&srq->abi, srq->events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, srq->events);
   assert(srq->users.load() == 0);
-  leave(srq->pd->users);
-  delete srq;
+  Pd* pd = srq->pd;
+  delete srq;  // a parent domain's functions free its memory
+  leave(pd->users);
   return 0;
 }
 

@@ -25,6 +25,12 @@ void stored(Shown* shown) {
 void stored(ibv_pd* pd) {
   stored(ours<Pd>(pd));
 }
+void stored(ibv_td* td) {
+  stored(ours<Td>(td));
+}
+void stored(ibv_dm* dm) {
+  stored(ours<Dm>(dm));
+}
 void stored(ibv_mr* mr) {
   stored(ours<Mr>(mr));
 }
@@ -69,6 +75,12 @@ void fill_in(bool good, ibv_qp*, ibv_qp_attr* attr, int, ibv_qp_init_attr* init)
 }
 void fill_in(bool good, ibv_srq*, ibv_srq_attr* attr) {
   if (good) stored(attr);
+}
+void fill_in(bool good, ibv_qp*, ibv_ece* ece) {
+  if (good) stored(ece);
+}
+void fill_in(bool good, ibv_context*, ibv_values_ex* values) {
+  if (good) stored(values);
 }
 void fill_in(bool good, ibv_qp*, ibv_send_wr*, ibv_send_wr** bad) {
   if (!good) stored(bad);
@@ -129,6 +141,7 @@ const Operations& watched_operations(const Operations& operations) {
 #define DAPPLE_WATCHED(name) made.name = WatchedVerb<&Operations::name>::call;
     DAPPLE_PLANNED_VERBS(DAPPLE_WATCHED)
 #undef DAPPLE_WATCHED
+    made.query_rt_values = WatchedVerb<&Operations::query_rt_values>::call;
     made.reg_mr_ex = WatchedVerb<&Operations::reg_mr_ex>::call;
     made.async_event = async_event;
     return made;

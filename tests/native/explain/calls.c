@@ -113,7 +113,7 @@ static int to_rts(struct end* of) {
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
                              .timeout = 8,
                              .retry_cnt = IS("retries") ? 9 : 1,
-                             .rnr_retry = 1,
+                             .rnr_retry = IS("full") ? 7 : 1, /* 7: for ever */
                              .sq_psn = kPsn,
                              .max_rd_atomic = 4};
   int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
@@ -232,6 +232,24 @@ static void objects(void) {
   } else if (IS("busy-queue")) {
     make_end(&a);
     MUST(ibv_destroy_cq(a.cq) == EBUSY);
+  } else if (IS("busy-below")) {
+    struct ibv_parent_domain_init_attr parent = {.pd = pd};
+    MUST(ibv_dereg_mr(region) == 0 && ibv_alloc_parent_domain(device, &parent) != NULL);
+    MUST(ibv_dealloc_pd(pd) == EBUSY);
+  } else if (IS("no-dmabuf")) {
+    MUST(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 1, 0) == NULL && errno == EINVAL);
+  } else if (IS("advice")) {
+    struct ibv_sge all = {(uintptr_t)buffer, kBytes, region->lkey};
+    MUST(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &all, 1) == EINVAL);
+  } else if (IS("device-memory") || IS("device-memory-copy")) {
+    struct ibv_alloc_dm_attr attr_of_dm = {.length = 64};
+    struct ibv_dm* dm = ibv_alloc_dm(device, &attr_of_dm);
+    MUST(dm != NULL);
+    if (IS("device-memory")) {
+      MUST(ibv_reg_dm_mr(pd, dm, 32, 64, IBV_ACCESS_ZERO_BASED) == NULL && errno == EINVAL);
+    } else {
+      MUST(ibv_memcpy_to_dm(dm, 2, buffer, 8) == EFAULT);
+    }
   } else if (IS("query-port")) {
     struct ibv_port_attr port;
     MUST(ibv_query_port(device, 2, &port) != 0);

@@ -37,7 +37,7 @@ void extended__requests_and_completions(void**) {
   assert_true(begin(options));
   ibv_cq_init_attr_ex attr = {};
   attr.cqe = 16;
-  attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  attr.wc_flags = IBV_WC_EX_WITH_FLOW_TAG;
   assert_null(ibv_create_cq_ex(pair->context, &attr));
   assert_int_equal(errno, EOPNOTSUPP);
 

@@ -91,6 +91,34 @@ void query_device__values__are_those_of_the_identity(void**) {
   assert_int_equal(context->num_comp_vectors, expected.num_comp_vectors);
 }
 
+void query_device_ex__features__are_those_of_the_identity(void**) {
+  ibv_device_attr_ex attr = {};
+  assert_int_equal(ibv_query_device_ex(context, nullptr, &attr), 0);
+  assert_int_equal(attr.completion_timestamp_mask != 0, has(soft::kFeatureTimeStamps));
+  assert_int_equal(attr.hca_core_clock != 0, has(soft::kFeatureTimeStamps));
+  assert_int_equal(attr.odp_caps.general_caps != 0, has(soft::kFeatureOnDemand));
+  assert_int_equal(attr.max_dm_size != 0, has(soft::kFeatureDeviceMemory));
+  if (!has(soft::kFeatureTimeStamps)) {
+    ibv_cq_init_attr_ex init = {};
+    init.cqe = 1;
+    init.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+    errno = 0;
+    assert_null(ibv_create_cq_ex(context, &init));
+    assert_int_equal(errno, EOPNOTSUPP);
+    ibv_values_ex values = {};
+    values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+    assert_int_equal(ibv_query_rt_values_ex(context, &values), EOPNOTSUPP);
+  }
+  ibv_mr* mr = ibv_reg_mr(pd, memory, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+  assert_int_equal(mr != nullptr, has(soft::kFeatureOnDemand));
+  if (mr != nullptr) assert_int_equal(ibv_dereg_mr(mr), 0);
+  ibv_alloc_dm_attr wanted = {};
+  wanted.length = 64;
+  ibv_dm* dm = ibv_alloc_dm(context, &wanted);
+  assert_int_equal(dm != nullptr, has(soft::kFeatureDeviceMemory));
+  if (dm != nullptr) assert_int_equal(ibv_free_dm(dm), 0);
+}
+
 void query_port__rate_and_message__are_those_of_the_identity(void**) {
   ibv_port_attr attr;
   assert_int_equal(ibv_query_port(context, 1, &attr), 0);
@@ -378,6 +406,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(names__of_devices__are_those_of_the_identity),
       cmocka_unit_test_setup_teardown(query_device__values__are_those_of_the_identity, open_device, close_device),
+      cmocka_unit_test_setup_teardown(query_device_ex__features__are_those_of_the_identity, open_device, close_device),
       cmocka_unit_test_setup_teardown(query_port__rate_and_message__are_those_of_the_identity, open_device,
                                       close_device),
       cmocka_unit_test_setup_teardown(create_qp__beyond_each_limit__einval, open_device, close_device),

@@ -3,6 +3,7 @@
 #include "provider/soft/objects/completion_queue.hpp"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -131,6 +132,129 @@ void initialize__sizes_that_do_not_go(void**) {
   assert_int_equal(queue.initialize(kMaxCompletions + 1), EINVAL);
 }
 
+uint32_t completed(CompletionQueue& queue, uint64_t id) {
+  queue.complete(numbered(id));
+  return queue.take_notice();
+}
+
+void moderate__the_event_waits_for_as_many_or_for_the_end(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(64), 0);
+  assert_false(queue.moderate(3));
+  assert_int_equal(completed(queue, 0), 0);
+  queue.request_notification(false);
+  assert_int_equal(completed(queue, 1), CompletionQueue::kEventHeld);
+  assert_int_equal(completed(queue, 2), 0);
+  assert_int_equal(completed(queue, 3), CompletionQueue::kEventDue);
+  assert_int_equal(completed(queue, 4), 0);
+  assert_false(queue.end_hold());
+  // Fewer come before the end of the period.
+  queue.request_notification(false);
+  assert_int_equal(completed(queue, 5), CompletionQueue::kEventHeld);
+  assert_true(queue.end_hold());
+  assert_false(queue.end_hold());
+  assert_int_equal(completed(queue, 6), 0);
+  // A smaller number makes a held event due.
+  queue.request_notification(false);
+  assert_int_equal(completed(queue, 7), CompletionQueue::kEventHeld);
+  assert_int_equal(completed(queue, 8), 0);
+  assert_true(queue.moderate(2));
+  assert_false(queue.moderate(0));
+  queue.request_notification(false);
+  assert_int_equal(completed(queue, 9), CompletionQueue::kEventDue);
+}
+
+void moderate__counts_only_what_the_request_is_for(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(8), 0);
+  queue.moderate(2);
+  queue.request_notification(true);
+  Completion solicited = numbered(1);
+  solicited.solicited = true;
+  assert_int_equal(completed(queue, 0), 0);
+  queue.complete(solicited);
+  assert_int_equal(queue.take_notice(), CompletionQueue::kEventHeld);
+  assert_int_equal(completed(queue, 2), 0);
+  queue.complete(solicited);
+  assert_int_equal(queue.take_notice(), CompletionQueue::kEventDue);
+}
+
+void stamps__stay_with_their_completions(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(4), 0);
+  assert_int_equal(queue.keep_stamps(), 0);
+  Completion got;
+  CompletionStamp stamp;
+  uint64_t in = 0;
+  uint64_t out = 0;
+  for (int round = 0; round < 5; ++round) {
+    while (queue.count() < 3) {
+      queue.complete_stamped(numbered(in), {in + 100, in + 200});
+      ++in;
+    }
+    if (round == 2) assert_int_equal(queue.resize(9), 0);
+    for (int i = 0; i < 2; ++i, ++out) {
+      assert_true(queue.take_stamped(got, stamp));
+      assert_int_equal(got.request_id, out);
+      assert_int_equal(stamp.raw, out + 100);
+      assert_int_equal(stamp.wall, out + 200);
+    }
+  }
+  // One of another queue pair goes, and those behind it move up.
+  Completion of_other = numbered(77);
+  of_other.qpn = 5;
+  queue.complete_stamped(of_other, {1, 1});
+  queue.complete_stamped(numbered(in), {in + 100, in + 200});
+  queue.forget(5);
+  while (queue.take_stamped(got, stamp)) {
+    assert_int_equal(got.request_id, out);
+    assert_int_equal(stamp.raw, out++ + 100);
+  }
+  assert_int_equal(out, in + 1);
+}
+
+struct Program {
+  size_t taken = 0;
+  size_t given = 0;
+  void* answer = nullptr;  // of the allocator, if not memory
+};
+
+void* program_alloc(ibv_pd*, void* context, size_t size, size_t alignment, uint64_t) {
+  auto* program = static_cast<Program*>(context);
+  if (program->answer != nullptr) return program->answer;
+  ++program->taken;
+  return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+void program_free(ibv_pd*, void* context, void* memory, uint64_t) {
+  ++static_cast<Program*>(context)->given;
+  free(memory);
+}
+
+void initialize__memory_of_the_programs_allocator(void**) {
+  Program program;
+  const QueueAllocator allocator = {nullptr, program_alloc, program_free, &program};
+  {
+    CompletionQueue queue;
+    assert_int_equal(queue.initialize(4, &allocator), 0);
+    assert_int_equal(program.taken, 1);
+    queue.complete(numbered(1));
+    assert_int_equal(queue.resize(100), 0);
+    assert_int_equal(program.taken, 2);
+    assert_int_equal(program.given, 1);
+    Completion got;
+    assert_int_equal(queue.take(&got, 1), 1);
+    assert_int_equal(got.request_id, 1);
+  }
+  assert_int_equal(program.given, 2);
+  program.answer = IBV_ALLOCATOR_USE_DEFAULT;
+  {
+    CompletionQueue queue;
+    assert_int_equal(queue.initialize(4, &allocator), 0);
+  }
+  assert_int_equal(program.given, 2);
+}
+
 }  // namespace
 
 int main() {
@@ -142,6 +266,10 @@ int main() {
       cmocka_unit_test(notification__solicited_only_waits_for_those_and_for_errors),
       cmocka_unit_test(resize__keeps_completions_and_refuses_to_lose_any),
       cmocka_unit_test(initialize__sizes_that_do_not_go),
+      cmocka_unit_test(moderate__the_event_waits_for_as_many_or_for_the_end),
+      cmocka_unit_test(moderate__counts_only_what_the_request_is_for),
+      cmocka_unit_test(stamps__stay_with_their_completions),
+      cmocka_unit_test(initialize__memory_of_the_programs_allocator),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -378,6 +378,114 @@ void probe__holes_and_rights_are_seen(void**) {
   munmap(memory, 4 * page);
 }
 
+void null_region__reads_give_zeros_and_writes_are_dropped(void** state) {
+  Rig& rig = rig_of(state);
+  uint32_t key = 0;
+  const RegionConfig config = {
+      .domain = kDomain, .length = UINT64_MAX, .access = kLocalWrite, .kind = RegionKind::kNull};
+  assert_int_equal(rig.table.add_region(config, key), 0);
+  std::vector<std::byte> bytes(200'000, std::byte{0x5A});
+  // Before and behind a piece of real memory, at any address.
+  memset(rig.memory, 0x77, 100);
+  const Segment list[] = {{0, 150'000, key}, {kIova, 100, rig.key}, {UINT64_MAX - 60'000, 49'900, key}};
+  assert_int_equal(rig.table.check_local(kOwner, list, true), Fault::kNone);
+  assert_int_equal(rig.table.scatter(kOwner, list, 0, bytes.data(), bytes.size()), Fault::kNone);
+  for (size_t i = 0; i < 100; ++i) assert_int_equal(rig.memory[i], 0x5A);
+  memset(rig.memory, 0x77, 100);
+  assert_int_equal(rig.table.gather(kOwner, list, 0, bytes.data(), bytes.size()), Fault::kNone);
+  for (size_t i = 0; i < bytes.size(); ++i) assert_int_equal(bytes[i], i >= 150'000 && i < 150'100 ? 0x77 : 0);
+  // Its key is local, and of its domain.
+  assert_int_equal(rig.table.gather(kStranger, list, 0, bytes.data(), 8), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {key, 0, 8}, bytes.data()), Fault::kAccess);
+  assert_int_equal(rig.table.write(kOwner, {key, 0, 8}, bytes.data()), Fault::kAccess);
+  assert_int_equal(rig.table.check_remote(kOwner, {key, 0, 8}, kRemoteRead), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(key), 0);
+  assert_int_equal(rig.table.gather(kOwner, list, 0, bytes.data(), 8), Fault::kAccess);
+}
+
+// Three pages under on-demand paging: the first stays as it is.
+struct OnDemand {
+  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::byte* memory =
+      static_cast<std::byte*>(mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  uint64_t at(size_t number) const { return reinterpret_cast<uintptr_t>(memory) + number * page; }
+};
+
+void on_demand__memory_that_is_gone_or_protected_is_a_fault(void** state) {
+  Rig& rig = rig_of(state);
+  OnDemand pages;
+  assert_ptr_not_equal(pages.memory, MAP_FAILED);
+  if (madvise(pages.memory, pages.page, 22 /* MADV_POPULATE_READ */) != 0) skip();
+  uint32_t key = 0;
+  RegionConfig config = {.domain = kDomain,
+                         .memory = pages.memory,
+                         .length = 3 * pages.page,
+                         .iova = pages.at(0),
+                         .access = kAllRights,
+                         .kind = RegionKind::kOnDemand};
+  assert_int_equal(rig.table.add_region(config, key), 0);
+  assert_int_equal(mprotect(pages.memory + pages.page, pages.page, PROT_READ), 0);
+  assert_int_equal(munmap(pages.memory + 2 * pages.page, pages.page), 0);
+  uint64_t word = 0x1122334455667788, original = 0;
+  auto* bytes = reinterpret_cast<std::byte*>(&word);
+  const auto segment = [&](size_t number) { return Segment{pages.at(number), 8, key}; };
+  for (size_t number = 0; number < 3; ++number) {
+    const Fault writing = number == 0 ? Fault::kNone : Fault::kAccess;
+    const Fault reading = number < 2 ? Fault::kNone : Fault::kAccess;
+    const Segment local = segment(number);
+    assert_int_equal(rig.table.write(kOwner, {key, pages.at(number), 8}, bytes), writing);
+    assert_int_equal(rig.table.fetch_add(kOwner, key, pages.at(number), 1, original), writing);
+    assert_int_equal(rig.table.atomic_write(kOwner, key, pages.at(number), word), writing);
+    assert_int_equal(rig.table.scatter(kOwner, {&local, 1}, 0, bytes, 8), writing);
+    assert_int_equal(rig.table.read(kOwner, {key, pages.at(number), 8}, bytes), reading);
+    assert_int_equal(rig.table.gather(kOwner, {&local, 1}, 0, bytes, 8), reading);
+  }
+  // Rights and bounds count whether or not the memory is there.
+  assert_int_equal(rig.table.check_remote(kOwner, {key, pages.at(2), 8}, kRemoteWrite), Fault::kNone);
+  assert_int_equal(rig.table.check_remote(kOwner, {key, pages.at(3), 8}, kRemoteWrite), Fault::kAccess);
+  assert_int_equal(rig.table.check_remote(kStranger, {key, pages.at(0), 8}, kRemoteWrite), Fault::kAccess);
+  // New memory at the same place is the region's.
+  assert_ptr_equal(mmap(pages.memory + 2 * pages.page, pages.page, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+                   pages.memory + 2 * pages.page);
+  word = 0x99;
+  assert_int_equal(rig.table.write(kOwner, {key, pages.at(2), 8}, bytes), Fault::kNone);
+  assert_memory_equal(pages.memory + 2 * pages.page, bytes, 8);
+  // A window looks at the memory, too.
+  uint32_t window = 0;
+  assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, window), 0);
+  assert_int_equal(rig.table.bind_window(kOwner, {window, window + 1, key, pages.at(0), 3 * pages.page, kRemoteWrite}),
+                   Fault::kNone);
+  const uint32_t rkey = (window & ~0xFFu) | ((window + 1) & 0xFF);
+  assert_int_equal(rig.table.write(kOwner, {rkey, pages.at(0), 8}, bytes), Fault::kNone);
+  assert_int_equal(rig.table.write(kOwner, {rkey, pages.at(1), 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.write(kStranger, {rkey, pages.at(0), 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(key), EBUSY);
+  assert_int_equal(rig.table.remove_window(window), 0);
+  // It becomes a plain region, and again one of this kind.
+  config.kind = RegionKind::kPlain;
+  config.length = pages.page;
+  assert_int_equal(rig.table.change_region(key, config), 0);
+  assert_int_equal(rig.table.write(kOwner, {key, pages.at(0), 8}, bytes), Fault::kNone);
+  assert_int_equal(rig.table.remove_region(key), 0);
+  munmap(pages.memory, 3 * pages.page);
+}
+
+void on_demand__the_whole_address_space(void** state) {
+  Rig& rig = rig_of(state);
+  uint32_t key = 0;
+  const RegionConfig config = {
+      .domain = kDomain, .length = UINT64_MAX, .access = kAllRights, .kind = RegionKind::kOnDemand};
+  assert_int_equal(rig.table.add_region(config, key), 0);
+  std::byte bytes[8] = {std::byte{1}};
+  const uint64_t here = reinterpret_cast<uintptr_t>(rig.memory);
+  assert_int_equal(rig.table.write(kOwner, {key, here, 8}, bytes), Fault::kNone);
+  assert_memory_equal(rig.memory, bytes, 8);
+  assert_int_equal(rig.table.write(kOwner, {key, 0, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {key, UINT64_MAX - 8, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(key), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -398,6 +506,9 @@ int main() {
       cmocka_unit_test_setup_teardown(bind__what_is_not_possible_is_named, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(revoke__no_write_lands_afterwards, make_rig, drop_rig),
       cmocka_unit_test(probe__holes_and_rights_are_seen),
+      cmocka_unit_test_setup_teardown(null_region__reads_give_zeros_and_writes_are_dropped, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(on_demand__memory_that_is_gone_or_protected_is_a_fault, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(on_demand__the_whole_address_space, make_rig, drop_rig),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

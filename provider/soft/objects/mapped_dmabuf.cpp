@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/objects/mapped_dmabuf.hpp"
+
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+
+#include "provider/common/host_guards.hpp"
+#include "provider/member/doors.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// Other files do not know this call. A dma-buf refuses flags that it does not know.
+bool is_dmabuf(int descriptor) {
+  dma_buf_sync sync = {.flags = ~uint64_t{0}};
+  return ioctl(descriptor, DMA_BUF_IOCTL_SYNC, &sync) != 0 && errno == EINVAL;
+}
+
+bool has_bytes(int descriptor, uint64_t offset, size_t length) {
+  const off_t size = lseek(descriptor, 0, SEEK_END);
+  return size >= 0 && offset <= static_cast<uint64_t>(size) && length <= static_cast<uint64_t>(size) - offset;
+}
+
+}  // namespace
+
+MappedDmabuf::~MappedDmabuf() {
+  if (pages_ != nullptr) munmap(pages_, mapped_);
+  if (fd_ >= 0) close_own(fd_);
+}
+
+int MappedDmabuf::map(int descriptor, uint64_t offset, size_t length, bool write) {
+  assert(pages_ == nullptr && fd_ < 0);
+  const ErrnoGuard keep;
+  if (fcntl(descriptor, F_GETFD) < 0) return EBADF;
+  if (length == 0 || !is_dmabuf(descriptor) || !has_bytes(descriptor, offset, length)) return EINVAL;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t before = offset % page;
+  const size_t size = length + before;
+  void* pages = mmap(nullptr, size, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
+                     static_cast<off_t>(offset - before));
+  if (pages == MAP_FAILED) return errno == ENOMEM ? ENOMEM : EOPNOTSUPP;
+  pages_ = pages;
+  mapped_ = size;
+  bytes_ = static_cast<std::byte*>(pages) + before;
+  const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return errno;
+  fd_ = hide_own(copy);
+  return 0;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Memory regions.
+#include <errno.h>
+#include <unistd.h>
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "provider/soft/objects/use_count.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/refusals/refusal.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/region_checks.hpp"
+#include "provider/soft/verbs/region_refusals.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova, uint32_t access) {
+  return {
+      .domain = pd.number,
+      .memory = static_cast<std::byte*>(address),
+      .length = length,
+      .iova = (access & roce::kZeroBased) != 0 ? 0 : iova,
+      .access = kept_access(access),
+      .kind = (access & IBV_ACCESS_ON_DEMAND) != 0 ? RegionKind::kOnDemand : RegionKind::kPlain,
+  };
+}
+
+ResourceRow row_of(const Mr& mr, size_t length) {
+  ResourceRow row = context_of(mr.abi.mr.context)->row_of(ResourceKind::kRegion);
+  row.pd = mr.pd->lowest().shown.place();
+  row.number = mr.abi.mr.lkey;
+  row.length = length;
+  return row;
+}
+
+// Lets peers on this host reach the region without this process' help: by the rights that they have, and for the bytes
+// of Sends. A region whose iova is not its address may be the shadow of an emulated device, so packets serve it.
+void publish(Mr& mr, const RegionConfig& config) {
+  if (config.kind != RegionKind::kPlain || config.iova != reinterpret_cast<uintptr_t>(config.memory)) return;
+  mr.published = context_of(mr.abi.mr.context)
+                     ->runtime.transports()
+                     .publication()
+                     .publish(KeyDescription{.key = mr.abi.mr.rkey,
+                                             .domain = config.domain,
+                                             .access = config.access,
+                                             .address = config.iova,
+                                             .length = config.length});
+}
+
+// No peer reaches it afterwards, except by packets.
+void revoke(Mr& mr) {
+  context_of(mr.abi.mr.context)->runtime.transports().publication().revoke_key(std::exchange(mr.published, 0));
+}
+
+// 0, or an errno; then the region is as before.
+int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t length, int access) {
+  if (!usable(ibv->context)) return refuse_child();
+  constexpr int kKnown = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+  if (flags == 0 || (flags & ~kKnown) != 0) {
+    return refuse(EINVAL,
+                  "flags is 0x%x.\nUse IBV_REREG_MR_CHANGE_TRANSLATION, IBV_REREG_MR_CHANGE_PD and "
+                  "IBV_REREG_MR_CHANGE_ACCESS, at least one of them.",
+                  static_cast<unsigned>(flags));
+  }
+  Mr* mr = ours<Mr>(ibv);
+  MemoryTable& memory = context_of(ibv->context)->memory;
+  RegionConfig config;
+  int error = memory.region_config(ibv->lkey, config);
+  if (error != 0) return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
+  if (mr->dm != nullptr) {
+    return refuse(EINVAL,
+                  "the region's memory is the device's (ibv_reg_dm_mr()).\n"
+                  "Deregister the region, and register the other memory.");
+  }
+  Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? ours<Pd>(new_pd) : mr->pd;
+  const uint32_t rights =
+      (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? static_cast<uint32_t>(access) : static_cast<uint32_t>(mr->abi.access);
+  uint64_t iova = config.iova;
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    iova = reinterpret_cast<uintptr_t>(address);
+  } else {
+    address = config.memory;
+    length = config.length;
+  }
+  error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
+  if (error != 0) return error;
+  revoke(*mr);
+  const RegionConfig changed = config_of(*pd, address, length, iova, rights);
+  error = memory.change_region(ibv->lkey, changed);
+  publish(*mr, error == 0 ? changed : config);
+  if (error != 0) return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
+  AnnouncedQueue::end_all();
+  pd->users.fetch_add(1);
+  leave(mr->pd->users);
+  mr->pd = pd;
+  mr->abi.access = static_cast<int>(rights);
+  mr->shown.show(row_of(*mr, length));
+  return 0;
+}
+
+// Enters a region into the table. Null with errno on failure.
+std::unique_ptr<Mr> add_mr(ibv_pd* ibv, const RegionConfig& config, int access) {
+  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
+  std::unique_ptr<Mr> mr(place ? new (std::nothrow) Mr : nullptr);
+  if (mr == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kRegion));
+  mr->place_in_limit = std::move(place);
+  uint32_t key = 0;
+  const int error = context_of(ibv->context)->memory.add_region(config, key);
+  if (error != 0) return failed(refuse_region(key, config.memory, config.length, error));
+  mr->pd = ours<Pd>(ibv);
+  mr->pd->users.fetch_add(1);
+  mr->abi.type = abi::kMrTypeMr;
+  mr->abi.access = access;
+  ibv_mr& shown = mr->abi.mr;
+  shown.context = ibv->context;
+  shown.pd = ibv;
+  shown.length = config.length;
+  shown.handle = key >> 8;
+  shown.lkey = key;
+  shown.rkey = key;
+  publish(*mr, config);
+  mr->shown = context_of(ibv->context)->resources().add(row_of(*mr, config.length));
+  return mr;
+}
+
+// The program gets it.
+ibv_mr* made(std::unique_ptr<Mr> mr, void* address) {
+  if (mr == nullptr) return nullptr;
+  mr->abi.mr.addr = address;
+  return &mr.release()->abi.mr;
+}
+
+}  // namespace
+
+ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int access) {
+  if (!usable(ibv->context)) return failed(refuse_child());
+  const auto rights = static_cast<uint32_t>(access);
+  const int error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
+  if (error != 0) return failed(error);
+  if (is_implicit(address, length, rights) && iova != 0) {
+    return failed(refuse(EINVAL,
+                         "the region is the whole address space, and its IOVA is 0x%llx.\n"
+                         "Register the address space (addr 0, length SIZE_MAX) with the IOVA 0.",
+                         static_cast<unsigned long long>(iova)));
+  }
+  return made(add_mr(ibv, config_of(*ours<Pd>(ibv), address, length, iova, rights), access), address);
+}
+
+// Only its lkey is valid, for any address.
+ibv_mr* alloc_null_mr(ibv_pd* ibv) {
+  if (!usable(ibv->context)) return failed(refuse_child());
+  const RegionConfig config = {
+      .domain = ours<Pd>(ibv)->number,
+      .length = UINT64_MAX,
+      .access = roce::kLocalWrite,
+      .kind = RegionKind::kNull,
+  };
+  std::unique_ptr<Mr> mr = add_mr(ibv, config, IBV_ACCESS_LOCAL_WRITE);
+  if (mr == nullptr) return nullptr;
+  mr->abi.type = abi::kMrTypeNull;
+  mr->abi.mr.rkey = 0;
+  return made(std::move(mr), nullptr);
+}
+
+// As the kernel: by offsets alone.
+ibv_mr* reg_dm_mr(ibv_pd* ibv, ibv_dm* device_memory, uint64_t offset, size_t length, unsigned access) {
+  if (!usable(ibv->context)) return failed(refuse_child());
+  constexpr uint32_t kKnown = roce::kLocalWrite | roce::kRemoteWrite | roce::kRemoteRead | roce::kRemoteAtomic |
+                              roce::kZeroBased | IBV_ACCESS_OPTIONAL_RANGE;
+  Dm* dm = ours<Dm>(device_memory);
+  if (dm->context != context_of(ibv->context)) return failed(refuse_other_device("device memory"));
+  if (const uint32_t unknown = access & ~kKnown; unknown != 0) {
+    return failed(refuse_access(unknown, "device memory cannot have it",
+                                "Use the rights of Reads, Writes and atomics, and IBV_ACCESS_ZERO_BASED.", EINVAL));
+  }
+  if ((access & roce::kZeroBased) == 0) {
+    return failed(refuse_access(access, "lacks IBV_ACCESS_ZERO_BASED: device memory has offsets instead of addresses",
+                                "Add IBV_ACCESS_ZERO_BASED.", EINVAL));
+  }
+  if (!within(offset, length, 0, dm->length)) {
+    return failed(refuse(EINVAL,
+                         "the range (%zu bytes at the offset %llu) is not within the %llu bytes of device memory.\n"
+                         "Register a range that ibv_alloc_dm() has given.",
+                         length, static_cast<unsigned long long>(offset), static_cast<unsigned long long>(dm->length)));
+  }
+  if (const int error = check_remote_changes(access); error != 0) return failed(error);
+  const RegionConfig config = config_of(*ours<Pd>(ibv), dm->memory + offset, length, 0, access);
+  std::unique_ptr<Mr> mr = add_mr(ibv, config, static_cast<int>(access));
+  if (mr == nullptr) return nullptr;
+  mr->dm = dm;
+  dm->users.fetch_add(1);
+  return made(std::move(mr), nullptr);
+}
+
+ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
+  constexpr uint64_t kDmabuf = provider::kRegionInitFd | provider::kRegionInitFdOffset | provider::kRegionInitIova;
+  constexpr uint64_t kKnown = provider::kRegionInitAddr | kDmabuf;
+  if (const uint64_t unknown = attr->comp_mask & ~kKnown; unknown != 0) {
+    return failed(refuse(EOPNOTSUPP,
+                         "comp_mask has 0x%llx, which the device does not know.\n"
+                         "Register memory by its address, or a dma-buf.",
+                         static_cast<unsigned long long>(unknown)));
+  }
+  if ((attr->comp_mask & provider::kRegionInitFd) != 0) {
+    if (attr->comp_mask != kDmabuf) {
+      return failed(refuse(EINVAL,
+                           "comp_mask is 0x%llx, and a dma-buf needs its descriptor, the offset and the IOVA.\n"
+                           "Set IBV_REG_MR_MASK_FD, IBV_REG_MR_MASK_FD_OFFSET and IBV_REG_MR_MASK_IOVA.",
+                           static_cast<unsigned long long>(attr->comp_mask)));
+    }
+    return reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, attr->access);
+  }
+  if ((attr->comp_mask & provider::kRegionInitAddr) == 0) {
+    return failed(refuse(EINVAL, "comp_mask lacks IBV_REG_MR_MASK_ADDR.\nSet addr, and this bit."));
+  }
+  const uint64_t iova =
+      (attr->comp_mask & provider::kRegionInitIova) != 0 ? attr->iova : reinterpret_cast<uintptr_t>(attr->addr);
+  return reg_mr(pd, attr->addr, attr->length, iova, attr->access);
+}
+
+// The device copies with the CPU, so the exporter must have a mapping for it.
+ibv_mr* reg_dmabuf_mr(ibv_pd* ibv, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
+  if (!usable(ibv->context)) return failed(refuse_child());
+  const auto rights = static_cast<uint32_t>(access);
+  const DeviceAttributes& limits = context_of(ibv->context)->attributes();
+  if (const uint32_t lacking = rights & (uint32_t{IBV_ACCESS_ON_DEMAND} | roce::kFlushPersistent); lacking != 0) {
+    return failed(
+        refuse_access(lacking, "memory of a dma-buf cannot have it", "Register the dma-buf without it.", EOPNOTSUPP));
+  }
+  int error = check_rights(limits, length, rights);
+  if (error != 0) return failed(error);
+  // As the kernel: pages are mapped as a whole.
+  const uint64_t in_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
+  if (((offset ^ iova) & in_page) != 0) {
+    return failed(refuse(EINVAL,
+                         "the offset 0x%llx and the IOVA 0x%llx are at different places of a page.\n"
+                         "Choose an IOVA that differs from the offset by whole pages.",
+                         static_cast<unsigned long long>(offset), static_cast<unsigned long long>(iova)));
+  }
+  MappedDmabuf dmabuf;
+  error = dmabuf.map(fd, offset, length, (rights & roce::kLocalWrite) != 0);
+  if (error != 0) return failed(refuse_dmabuf(fd, offset, length, error));
+  RegionConfig config = config_of(*ours<Pd>(ibv), dmabuf.bytes(), length, iova, rights);
+  config.kind = RegionKind::kDmabuf;
+  config.dmabuf = dmabuf.fd();
+  std::unique_ptr<Mr> mr = add_mr(ibv, config, access);
+  if (mr == nullptr) return nullptr;
+  mr->dmabuf = std::move(dmabuf);
+  mr->abi.type = abi::kMrTypeDmabuf;
+  return made(std::move(mr), reinterpret_cast<void*>(iova));
+}
+
+int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t length, int access) {
+  const int error = change_region(ibv, flags, new_pd, address, length, access);
+  // libibverbs replaces the result by a number of its own, so the reason is in errno, as after a system call.
+  if (error != 0) errno = error;
+  return error;
+}
+
+int dereg_mr(ibv_mr* ibv) {
+  if (!usable(ibv->context)) return refuse_child();
+  Mr* mr = ours<Mr>(ibv);
+  MemoryTable& memory = context_of(ibv->context)->memory;
+  revoke(*mr);
+  const int error = memory.remove_region(ibv->lkey);
+  if (error != 0) {
+    RegionConfig config;
+    if (memory.region_config(ibv->lkey, config) == 0) publish(*mr, config);
+    return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
+  }
+  AnnouncedQueue::end_all();
+  leave(mr->pd->users);
+  if (mr->dm != nullptr) leave(mr->dm->users);
+  delete mr;
+  return 0;
+}
+
+}  // namespace dapple::soft::verbs

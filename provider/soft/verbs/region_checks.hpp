@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Whether the device can have a memory region as the program wants it. Each function that returns an errno, 0 if it
+// can, has given the reason (provider/soft/refusals).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "provider/member/device_attributes.hpp"
+
+namespace dapple::soft::verbs {
+
+// The rights that the table of memory keeps.
+uint32_t kept_access(uint32_t access);
+// The whole address space of the program, under on-demand paging.
+bool is_implicit(const void* address, size_t length, uint32_t access);
+
+// A right to change memory needs the device's own.
+int check_remote_changes(uint32_t access);
+// The rights of a region with that many bytes.
+int check_rights(const DeviceAttributes& limits, size_t length, uint32_t access);
+// The rights, and the memory.
+int check_region(const DeviceAttributes& limits, const void* address, size_t length, uint32_t access);
+
+}  // namespace dapple::soft::verbs
