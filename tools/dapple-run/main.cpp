@@ -21,6 +21,7 @@
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
 #include "tools/dapple-run/mounts.hpp"
+#include "tools/dapple-run/namespaces.hpp"
 #include "tools/dapple-run/options.hpp"
 #include "tools/dapple-run/planned_faults.hpp"
 #include "tools/dapple-run/program.hpp"
@@ -84,6 +85,7 @@ int main(char** arguments) {
     for (const char* name : options.variables) print_assignment(name);
     return fflush(stdout) == 0 ? 0 : 1;
   }
+  if (std::string reason; options.alone && !live_alone(reason)) fail(kCannotRun, "--alone: %s", reason.c_str());
   const Program program = find_program(options.command, libraries.overlay.file);
   if (!program.has_usual_loader) name_by_file(libraries);
   Command command = {.path = program.path, .arguments = options.command};

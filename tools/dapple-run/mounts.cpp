@@ -16,6 +16,7 @@
 
 #include "provider/member/daemon_link.hpp"
 #include "tools/dapple-run/covered_folder.hpp"
+#include "tools/dapple-run/namespaces.hpp"
 
 namespace dapple::run {
 namespace {
@@ -23,22 +24,8 @@ namespace {
 // The program inherits the connection to dappled under a number that it does not expect in use.
 constexpr int kConnectionNumber = 900;
 
-bool write_text(const char* path, const std::string& text) {
-  const soft::OwnedFd file(open(path, O_WRONLY | O_CLOEXEC));
-  return file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
-// The same user and group, so that files keep their owner.
-bool enter_user_namespace() {
-  const std::string uid = std::to_string(geteuid()), gid = std::to_string(getegid());
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-  write_text("/proc/self/setgroups", "deny");
-  return write_text("/proc/self/gid_map", gid + ' ' + gid + " 1") &&
-         write_text("/proc/self/uid_map", uid + ' ' + uid + " 1");
-}
-
 bool enter_mount_namespace() {
-  if (unshare(CLONE_NEWNS) != 0 && !enter_user_namespace()) return false;
+  if (!enter_namespaces(CLONE_NEWNS)) return false;
   // Other mounts still come in, and none of these goes out.
   return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
 }

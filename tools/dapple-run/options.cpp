@@ -64,6 +64,8 @@ and needs no PROGRAM.
                   order=random occur in all programs
       --mount     mount the files of the software devices over /sys and /dev, for programs that PROGRAM starts and into which no
                   library can be loaded; without this option only if PROGRAM itself is such a program
+      --alone     give PROGRAM a network namespace of its own, with one software device on its lo: programs that run at the
+                  same time share nothing. PROGRAM has no other network
       --doctor    say in ten lines what works on this machine, and what does not and why
       --timeout S with --enumerate: seconds after which a run is a hang
   -v, --verbose   report on standard error which devices got the overlay
@@ -236,6 +238,8 @@ void check_combinations(const Options& options) {
   if (options.as && !options.device) fail(kWrongUse, "--as cannot be combined with --no-device");
   if (options.mount && (options.print_environment || !options.device || options.enumerate))
     fail(kWrongUse, "--mount cannot be combined with --env, --no-device or --enumerate");
+  if (options.alone && (options.print_environment || options.doctor || !options.device))
+    fail(kWrongUse, "--alone cannot be combined with --env, --doctor or --no-device");
   if (options.runs.timeout != 0 && !options.enumerate) fail(kWrongUse, "--timeout needs --enumerate");
   if (!options.runs.program.empty() && !options.enumerate && environment_or("DAPPLE_FAULTS", "").empty()) {
     fail(kWrongUse, "--in needs the faults that it confines: --enumerate, or --faults ibv_post_send@1=ENOMEM --in %s",
@@ -288,6 +292,8 @@ Options parse(char** words) {
       options.explain = true;
     } else if (option == "--mount") {
       options.mount = true;
+    } else if (option == "--alone") {
+      options.alone = true;
     } else if (option == "--enumerate") {
       options.enumerate = true;
     } else if (option == "--in") {

@@ -24,6 +24,7 @@ struct Options {
   bool explain = false;  // without the rest of the check
   bool as = false;
   bool mount = false;
+  bool alone = false;
   std::vector<const char*> variables;  // set by options, for --env
   ReportFiles reports;
   EnumerateOptions runs;
