@@ -41,8 +41,9 @@ void PostedSends::keep(uint64_t number, std::vector<std::byte> copy) {
   const std::lock_guard lock(mutex_);
   const auto found =
       std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
-  if (found == sends_.end() || found->overwritten) return;
-  assert(found->copy.empty() && found->sent == 0);
+  // An older request with the same segments, which is sent again, counts as this one.
+  if (found == sends_.end() || found->overwritten || found->sent != 0) return;
+  assert(found->copy.empty());
   found->copy = std::move(copy);
   copied_bytes.fetch_add(found->copy.size());
 }
