@@ -199,6 +199,7 @@ void on_demand__follows_the_programs_memory(void**) {
   assert_int_equal(mprotect(memory, page, PROT_READ), 0);
   assert_int_equal(run(IBV_WR_RDMA_READ, own(100), 64, first), IBV_WC_SUCCESS);
   if (makes_mistakes) assert_int_equal(run(IBV_WR_RDMA_WRITE, own(), 64, first), IBV_WC_REM_ACCESS_ERR);
+  assert_int_equal(ibv_dereg_mr(mr), 0);
   finish(nullptr);
   // A sender's memory that is gone.
   assert_true(begin({}));
