@@ -304,9 +304,11 @@ int destroy_qp(ibv_qp* ibv) {
   if (qp.context->generation == ForkGeneration::now()) report_end(qp);
   const void* queue = &qp.own_receives;
   const Queues queues = queues_of(qp);
+  const uint32_t qpn = qp.qpn;
   checker().writes.forget(&qp);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) return error;
+  checker().told.remove(qpn);
   checker().receives.forget(queue);
   checker().asked.remove(queue);
   checker().asked.remove(queues.sends);

@@ -23,6 +23,7 @@
 #include "provider/soft/check/posted_sends.hpp"
 #include "provider/soft/check/recent_writes.hpp"
 #include "provider/soft/check/reporter.hpp"
+#include "provider/soft/check/told_queue_pairs.hpp"
 #include "roce/queue_pair.hpp"
 
 namespace dapple::soft::check {
@@ -40,6 +41,7 @@ class Checker {
   PostedReceives receives;
   RecentWrites writes;  // if the options ask for notes
   Reporter reporter;
+  ToldQueuePairs told;
   // Null if the program's heap is not watched.
   FreedMarks* freed = nullptr;
 

@@ -24,6 +24,7 @@ void CheckingCompletions::end_receive(const roce::Completion& completion) {
   const void* queue = qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
   const std::optional<PostedReceive> receive = checker_.receives.take(queue, completion.request_id);
   if (completion.status != roce::CompletionStatus::kLocalLength) return;
+  checker_.told.add(qp_.qpn);
   std::vector<Place> places;
   if (receive) places.push_back({"posted", receive->stack});
   checker_.reporter.show(

@@ -167,12 +167,24 @@ bool tells_of_peer(CompletionStatus status) {
 }
 
 // dapple-run --check reports these where they happen.
-bool check_reports(const Failure& failure) {
-  if (check::Checker::get() == nullptr || failure.status == CompletionStatus::kRetryExceeded) return false;
-  if (failure.status == CompletionStatus::kRnrRetryExceeded) return true;
-  const bool is_remote = failure.status >= CompletionStatus::kBadResponse;
+bool check_reports(const Failure& failure, bool is_receive) {
+  check::Checker* const checker = check::Checker::get();
+  if (checker == nullptr) return false;
+  const uint32_t peers_qpn = failure.attributes.destination_qpn;
   // The peer's end may be in a process without a check.
-  return !is_remote || failure.attributes.destination_qpn >> 16 == failure.qpn >> 16;
+  const bool has_peers_end = peers_qpn >> 16 == failure.qpn >> 16;
+  switch (failure.status) {
+    case CompletionStatus::kRetryExceeded:
+      return false;
+    case CompletionStatus::kLocalLength:
+      return is_receive;
+    case CompletionStatus::kRemoteInvalidRequest:
+      return has_peers_end && checker->told.has(peers_qpn);
+    case CompletionStatus::kRnrRetryExceeded:
+      return true;
+    default:
+      return failure.status < CompletionStatus::kBadResponse || has_peers_end;
+  }
 }
 
 }  // namespace
@@ -182,7 +194,7 @@ void report_failed_request(const ibv_cq* cq, uint32_t qpn, bool is_receive, uint
   const auto engines = static_cast<CompletionStatus>(status);
   const std::optional<Failure> failure = Failures::get().take(qpn, is_receive, id, engines);
   // A completion that a plan of faults lets fail, for example.
-  if (!failure || check_reports(*failure)) return;
+  if (!failure || check_reports(*failure, is_receive)) return;
   Text text = text_of(*failure, is_receive);
   const std::string what = is_receive ? "A receive" : "The request IBV_WR_" + std::string(opcode_name(failure->opcode));
   process_reporter()->show({.level = tells_of_peer(engines) ? check::Level::kWarning : check::Level::kError,

@@ -12,7 +12,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define ALL_RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define ALL_RIGHTS \
+  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define MUST(condition)                                  \
   do {                                                   \
     if (!(condition)) {                                  \
@@ -142,6 +143,10 @@ static int send_bytes(enum ibv_wr_opcode opcode, uint32_t bytes, uint32_t lkey, 
                                 .send_flags = flags};
   request.wr.rdma.remote_addr = (uintptr_t)buffer;
   request.wr.rdma.rkey = IS("rkey") ? region->rkey + 0x100 : region->rkey;
+  if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    request.wr.atomic.remote_addr = (uintptr_t)buffer + 4;
+    request.wr.atomic.rkey = region->rkey;
+  }
   if (type == IBV_QPT_UD) {
     struct ibv_ah_attr to = address();
     request.wr.ud.ah = ibv_create_ah(pd, &to);
@@ -296,6 +301,9 @@ static void completions(void) {
   } else if (IS("lkey")) {
     MUST(send_bytes(IBV_WR_RDMA_WRITE, 64, region->lkey + 0x100, IBV_SEND_SIGNALED) == 0);
     MUST(poll_status(&a, 5000) == IBV_WC_LOC_PROT_ERR);
+  } else if (IS("unaligned")) {
+    MUST(send_bytes(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, region->lkey, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_REM_INV_REQ_ERR);
   } else if (IS("no-receive")) {
     MUST(send_bytes(IBV_WR_SEND, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
     MUST(poll_status(&a, 5000) == IBV_WC_RNR_RETRY_EXC_ERR);
