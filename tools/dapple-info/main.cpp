@@ -17,6 +17,7 @@
 #include "tools/dapple-info/settings.hpp"
 #include "tools/dapple-info/soft.hpp"
 #include "tools/dapple-info/tree.hpp"
+#include "tools/picture/picture.hpp"
 #include "tools/report/command_line.hpp"
 #include "tools/report/out_of_memory.hpp"
 
@@ -39,6 +40,8 @@ struct Options {
   std::string librpma = "librpma.so.0";
   std::string peer;
   std::string tree;
+  std::string picture;
+  std::string findings;
   unsigned int count = 3;
 };
 
@@ -127,6 +130,14 @@ int run(int argc, char** argv) {
          "Keep a folder with the contents of\n/sys/class/infiniband up to date, for containers\nand static programs")
       ->option_text("FOLDER")
       ->excludes(peer);
+  auto* picture =
+      app.add_option("--picture", options.picture,
+                     "Make pictures of what dapple-run --trace NAME\nwrote: NAME.perfetto.json and NAME.html")
+          ->option_text("NAME")
+          ->excludes(peer);
+  app.add_option("--findings", options.findings, "Reports of dapple-run --json for the pictures")
+      ->option_text("FILE")
+      ->needs(picture);
   app.footer(
       "Exit status: 0, 1 if there is no RDMA device, or --tree cannot write the\nfolder, 2 for wrong options.\nWith "
       "--ping: 0 if RoCE works, 3 if the name "
@@ -134,6 +145,10 @@ int run(int argc, char** argv) {
       "are changed on the way, 8 if large packets do not pass, 9 if\nthis side cannot test.");
   if (const auto code = dapple::parse_command_line(app, argc, argv)) return *code;
   if (!options.tree.empty()) return keep_tree(options.tree);
+  if (!options.picture.empty()) {
+    dapple::picture::draw(options.picture, options.findings);
+    return 0;
+  }
   return options.peer.empty() ? report(options) : ping_peer(options);
 }
 
