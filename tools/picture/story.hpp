@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a trace tells: items on lanes, arrows between them, and the pairs of queue pairs that talked with each other.
+// The contents of a trace: items on lanes, arrows between them, and the pairs of queue pairs that talked with each
+// other.
 #pragma once
 
 #include <cstdint>

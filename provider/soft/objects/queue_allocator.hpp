@@ -14,8 +14,8 @@
 
 namespace dapple::soft {
 
-// What the memory is for, as the program's allocators see it. The upper half is ours, as other providers use their
-// driver's number.
+// The program's allocators get this number: it names the purpose of the memory. The upper half is ours, as other
+// providers use their driver's number.
 enum class QueueMemory : uint64_t {
   kCompletions = uint64_t{0xDA} << 32 | 1,
   kReceives,
