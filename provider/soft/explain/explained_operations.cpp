@@ -11,6 +11,7 @@
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/explain/refused_calls.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/refusals/refusal.hpp"
@@ -19,9 +20,6 @@ namespace dapple::soft::explain {
 namespace {
 
 constinit const Operations* inner = nullptr;
-// Those of the table below, the same for all extended queue pairs of a process.
-constinit decltype(ibv_qp_ex::wr_complete) inner_wr_complete = nullptr;
-constinit decltype(ibv_qp_ex::wr_start) inner_wr_start = nullptr;
 
 // The error of a call; 0 if it has succeeded. ibv_poll_cq() returns a number of completions, or an error below 0.
 template <bool kPolls>
@@ -76,10 +74,6 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   return polled;
 }
 
-// Those of the extended completion queues, the same for all of a process.
-constinit decltype(ibv_cq_ex::start_poll) inner_start_poll = nullptr;
-constinit decltype(ibv_cq_ex::next_poll) inner_next_poll = nullptr;
-
 int polled(ibv_cq_ex* cq, const char* verb, int error) {
   if (error == 0 && is_failure(cq->status)) [[unlikely]] {
     report_failed_request(ibv_cq_ex_to_cq(cq), cq->read_qp_num(cq), (cq->read_opcode(cq) & IBV_WC_RECV) != 0, cq->wr_id,
@@ -91,27 +85,30 @@ int polled(ibv_cq_ex* cq, const char* verb, int error) {
 }
 
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
-  return polled(cq, "ibv_start_poll", inner_start_poll(cq, attr));
+  return polled(cq, "ibv_start_poll", ours<Cq>(cq)->unexplained.start_poll(cq, attr));
 }
 
 int next_poll(ibv_cq_ex* cq) {
-  return polled(cq, "ibv_next_poll", inner_next_poll(cq));
+  return polled(cq, "ibv_next_poll", ours<Cq>(cq)->unexplained.next_poll(cq));
 }
 
 template <const char* kVerb>
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   ibv_cq_ex* cq = Explained<&Operations::create_cq_ex>::call<kVerb>(context, attr);
   if (cq != nullptr) {
-    inner_start_poll = cq->start_poll;
-    inner_next_poll = cq->next_poll;
+    ours<Cq>(cq)->unexplained = {cq->start_poll, cq->next_poll};
     cq->start_poll = start_poll;
     cq->next_poll = next_poll;
   }
   return cq;
 }
 
+UnexplainedPosts& unexplained(ibv_qp_ex* qp) {
+  return ours<Qp>(&qp->qp_base)->extended->unexplained;
+}
+
 int wr_complete(ibv_qp_ex* qp) {
-  const int error = inner_wr_complete(qp);
+  const int error = unexplained(qp).wr_complete(qp);
   if (error != 0) [[unlikely]]
     report_refused_call("ibv_wr_complete", name_of(&qp->qp_base), error, qp);
   return error;
@@ -120,7 +117,7 @@ int wr_complete(ibv_qp_ex* qp) {
 // The setters between the two may refuse.
 void wr_start(ibv_qp_ex* qp) {
   forget_refusal();
-  inner_wr_start(qp);
+  unexplained(qp).wr_start(qp);
 }
 
 template <const char* kVerb>
@@ -128,8 +125,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   ibv_qp* qp = Explained<&Operations::create_qp_ex>::call<kVerb>(context, attr);
   if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
     ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
-    inner_wr_start = extended.wr_start;
-    inner_wr_complete = extended.wr_complete;
+    unexplained(&extended) = {extended.wr_start, extended.wr_complete};
     extended.wr_start = wr_start;
     extended.wr_complete = wr_complete;
   }

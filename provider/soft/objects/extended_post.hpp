@@ -13,6 +13,12 @@
 
 namespace dapple::soft {
 
+// The functions that the reasons of refused calls stand in front of. They depend on the queue pair's thread domain.
+struct UnexplainedPosts {
+  decltype(ibv_qp_ex::wr_start) wr_start = nullptr;
+  decltype(ibv_qp_ex::wr_complete) wr_complete = nullptr;
+};
+
 // The requests that are collected for one queue pair.
 struct ExtendedPost {
   struct Request {
@@ -29,6 +35,7 @@ struct ExtendedPost {
   uint32_t room = 0;
   uint32_t count = 0;
   int error = 0;  // the first
+  UnexplainedPosts unexplained;
 };
 
 // 0; EOPNOTSUPP: an operation that the queue pair's type lacks; ENOMEM. Fills in the functions of ibv_qp_ex.

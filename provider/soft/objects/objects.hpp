@@ -99,6 +99,12 @@ struct Ah {
   CountedObject place_in_limit;
 };
 
+// As UnexplainedPosts. These depend on whether the queue has time stamps.
+struct UnexplainedPolls {
+  decltype(ibv_cq_ex::start_poll) start_poll = nullptr;
+  decltype(ibv_cq_ex::next_poll) next_poll = nullptr;
+};
+
 struct Cq {
   abi::Cq abi = {};
   Context* context = nullptr;
@@ -113,7 +119,8 @@ struct Cq {
   bool single_threaded = false;
   bool ignores_overrun = false;
   std::unique_ptr<StampedCompletions> stamped;  // null: the program wants no time stamps
-  std::atomic<uint32_t> moderation_us{0};       // the most that an event waits for others
+  UnexplainedPolls unexplained;
+  std::atomic<uint32_t> moderation_us{0};  // the most that an event waits for others
   // Guarded by the lock of HeldEvents.
   bool holds_event = false;
   roce::Time hold_end = 0;

@@ -2,7 +2,7 @@
  * SPDX-FileCopyrightText: The dapple authors
  *
  * explain-calls KIND CASE: makes one call that fails, or one request that fails, and exits with 0 if it has failed as
- * expected. "right right" makes no mistake. */
+ * expected. "right right" and "right extended" make no mistake. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ALL_RIGHTS \
   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -57,7 +58,34 @@ static void open_device(void) {
   MUST((region = ibv_reg_mr(pd, buffer, kBytes, ALL_RIGHTS)) != NULL);
 }
 
+/* The second end has what the first one lacks: time stamps, and a thread domain, whose queue pairs take no locks. */
+static void make_extended_end(struct end* made) {
+  const int is_second = made == &b;
+  struct ibv_cq_init_attr_ex cq_attr = {.cqe = 4 * kDepth,
+                                        .wc_flags = is_second ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0};
+  struct ibv_cq_ex* cq = ibv_create_cq_ex(device, &cq_attr);
+  MUST(cq != NULL);
+  made->cq = ibv_cq_ex_to_cq(cq);
+  struct ibv_td_init_attr td_attr = {0};
+  struct ibv_parent_domain_init_attr parent = {.pd = pd};
+  if (is_second) MUST((parent.td = ibv_alloc_td(device, &td_attr)) != NULL);
+  struct ibv_qp_init_attr_ex attr = {
+      .send_cq = made->cq,
+      .recv_cq = made->cq,
+      .cap = {.max_send_wr = kDepth, .max_recv_wr = kDepth, .max_send_sge = 1, .max_recv_sge = 1},
+      .qp_type = type,
+      .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+      .pd = is_second ? ibv_alloc_parent_domain(device, &parent) : pd,
+      .send_ops_flags = IBV_QP_EX_WITH_SEND,
+  };
+  MUST(attr.pd != NULL && (made->qp = ibv_create_qp_ex(device, &attr)) != NULL);
+}
+
 static void make_end(struct end* made) {
+  if (IS("extended")) {
+    make_extended_end(made);
+    return;
+  }
   MUST((made->cq = ibv_create_cq(device, 4 * kDepth, NULL, NULL, 0)) != NULL);
   struct ibv_qp_init_attr attr = {
       .send_cq = made->cq,
@@ -334,6 +362,38 @@ static void right(void) {
   MUST(ibv_dealloc_pd(pd) == 0 && ibv_close_device(device) == 0);
 }
 
+static void send_extended(struct end* of) {
+  struct ibv_qp_ex* qp = ibv_qp_to_qp_ex(of->qp);
+  ibv_wr_start(qp);
+  qp->wr_id = 1;
+  qp->wr_flags = IBV_SEND_SIGNALED;
+  ibv_wr_send(qp);
+  ibv_wr_set_sge(qp, region->lkey, (uintptr_t)buffer, 64);
+  MUST(ibv_wr_complete(qp) == 0);
+}
+
+static void poll_extended(struct end* of) {
+  struct ibv_poll_cq_attr attr = {0};
+  struct ibv_cq_ex* cq = (struct ibv_cq_ex*)of->cq;
+  int error;
+  while ((error = ibv_start_poll(cq, &attr)) == ENOENT) usleep(100);
+  MUST(error == 0 && cq->status == IBV_WC_SUCCESS);
+  if (of == &b) MUST(ibv_wc_read_completion_ts(cq) != 0);
+  ibv_end_poll(cq);
+}
+
+/* Ends of different kinds in one process. */
+static void right_extended(void) {
+  connect_ends();
+  MUST(receive_bytes(&a, 64) == 0 && receive_bytes(&b, 64) == 0);
+  send_extended(&a);
+  send_extended(&b);
+  for (int i = 0; i < 2; i++) {
+    poll_extended(&a);
+    poll_extended(&b);
+  }
+}
+
 int main(int count, char** words) {
   MUST(count == 3);
   mistake = words[2];
@@ -345,7 +405,7 @@ int main(int count, char** words) {
   if (strcmp(words[1], "posts") == 0) posts();
   if (strcmp(words[1], "completions") == 0) completions();
   if (type != IBV_QPT_RC) drops();
-  if (strcmp(words[1], "right") == 0) right();
+  if (strcmp(words[1], "right") == 0) IS("extended") ? right_extended() : right();
   puts("as expected");
   return 0;
 }
