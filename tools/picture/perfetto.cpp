@@ -51,8 +51,8 @@ class Writer {
     return story_.lanes[lane].thread == 0 ? kWires + lane : story_.lanes[lane].thread;
   }
 
-  // Slices of a lane must not overlap in part: each ends before the next one begins, or moves it. A packet is on the
-  // wire from its sending to its arrival.
+  // Slices of a lane must not overlap in part: each ends when the next one begins. A packet is on the wire from its
+  // sending to its arrival.
   void place_slices() {
     std::vector<std::vector<size_t>> of_lanes(story_.lanes.size());
     for (size_t i = 0; i < story_.items.size(); i++) of_lanes[story_.items[i].lane].push_back(i);
@@ -61,15 +61,16 @@ class Writer {
       std::stable_sort(items.begin(), items.end(), [this](size_t one, size_t other) {
         return story_.items[one].begin_ns < story_.items[other].begin_ns;
       });
-      int64_t busy_until_ns = INT64_MIN;
-      for (size_t i = 0; i < items.size(); i++) {
-        const Item& item = story_.items[items[i]];
-        Slice& slice = slices_[items[i]];
-        slice.begin_ns = std::max(item.begin_ns, busy_until_ns);
-        int64_t end_ns = item.kind == Kind::kCompletion ? item.begin_ns : item.end_ns;
-        int64_t most_ns = slice.begin_ns + kInstantNs;
-        if (i + 1 < items.size()) most_ns = std::min(most_ns, story_.items[items[i + 1]].begin_ns);
-        slice.end_ns = busy_until_ns = std::max({end_ns, most_ns, slice.begin_ns + 1});
+      Slice* before = nullptr;
+      for (const size_t each : items) {
+        const Item& item = story_.items[each];
+        Slice& slice = slices_[each];
+        slice.begin_ns = before == nullptr ? item.begin_ns : std::max(item.begin_ns, before->begin_ns + 1);
+        // A completion stays in its queue for long, and others come meanwhile.
+        const int64_t end_ns = item.kind == Kind::kCompletion ? item.begin_ns : item.end_ns;
+        slice.end_ns = std::max(end_ns, slice.begin_ns + kInstantNs);
+        if (before != nullptr) before->end_ns = std::min(before->end_ns, slice.begin_ns);
+        before = &slice;
       }
     }
   }
@@ -101,6 +102,7 @@ class Writer {
                     {"dur", time(story_.begin_ns + slice.end_ns - slice.begin_ns)},
                     {"args", item.details}};
     if (item.bad) members["cname"] = "terrible";
+    if (item.kind == Kind::kWait) members["cname"] = "grey";
     event(members);
   }
 
@@ -123,8 +125,7 @@ class Writer {
     }
   }
 
-  // For each completion queue, when its number of completions that nobody has polled changes. A trace without polls has
-  // no such number.
+  // For each completion queue, when its number of completions that nobody has polled changes.
   std::map<size_t, Changes> waiting() const {
     std::map<size_t, Changes> changes;
     for (const Item& item : story_.items) {

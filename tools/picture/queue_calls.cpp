@@ -166,6 +166,9 @@ void Queues::complete(const TraceLine& line) {
                                             status == "SUCCESS" ? opcode : fmt::format("{} {}", opcode, status));
   stage_.item(completion).bad = status != "SUCCESS";
   unpolled_[{process, cq}].push_back(completion);
+  last_completion_[{process, cq}] = completion;
+  if (const auto armed = notified_by_.find({process, cq}); armed != notified_by_.end() && armed->second == kNone)
+    armed->second = completion;
   QueuePair& queue_pair = queue_pairs_[stage_.item(completion).qpn];
   queue_pair.process = process;
   // The opcode of a failed completion means nothing.
@@ -179,7 +182,12 @@ void Queues::complete(const TraceLine& line) {
 
 void Queues::poll(const TraceLine& line) {
   const uint64_t found = line.number("found");
-  const size_t poll = stage_.add_line(Kind::kPoll, stage_.thread_lane(line), line, fmt::format("poll finds {}", found));
+  const size_t lane = stage_.thread_lane(line);
+  if (line.has("vain_polls")) {
+    const auto vain_ns = static_cast<int64_t>(std::min<uint64_t>(line.number("vain_ns"), INT32_MAX * uint64_t{1000}));
+    wait(lane, line, line.time_ns - vain_ns, fmt::format("polls {} times in vain", line.number("vain_polls")));
+  }
+  const size_t poll = stage_.add_line(Kind::kPoll, lane, line, fmt::format("poll finds {}", found));
   std::deque<size_t>& unpolled = unpolled_[{static_cast<uint32_t>(line.number("process")), line.number("cq")}];
   for (uint64_t i = 0; i < found && !unpolled.empty(); i++) {
     const size_t completion = unpolled.front();
@@ -192,15 +200,51 @@ void Queues::poll(const TraceLine& line) {
   }
 }
 
+// The time of a thread until this line, in which it has done nothing with the device.
+void Queues::wait(size_t lane, const TraceLine& end, int64_t begin_ns, std::string name) {
+  if (begin_ns >= end.time_ns) return;
+  Item& waiting = stage_.item(stage_.add(Kind::kWait, lane, begin_ns, std::move(name)));
+  waiting.end_ns = end.time_ns;
+  waiting.cq = end.number("cq");
+}
+
+void Queues::request_notification(const TraceLine& line) {
+  const Key cq = {static_cast<uint32_t>(line.number("process")), line.number("cq")};
+  // The trace does not tell which completions are solicited.
+  if (line.has("solicited_only")) {
+    notified_by_.erase(cq);
+  } else {
+    notified_by_[cq] = kNone;
+  }
+  call(line);
+}
+
+void Queues::notify(const TraceLine& line) {
+  const size_t lane = stage_.thread_lane(line);
+  if (const std::optional<int64_t> begin_ns = stage_.last_end_ns(lane); begin_ns.has_value())
+    wait(lane, line, *begin_ns, "idle until the event");
+  const size_t event = stage_.add_line(Kind::kEvent, lane, line, "event of the completion queue");
+  const Key cq = {static_cast<uint32_t>(line.number("process")), line.number("cq")};
+  const auto armed = notified_by_.find(cq);
+  if (armed == notified_by_.end()) return;
+  // A completion and a request at the same time may have their lines in the other order.
+  if (armed->second == kNone)
+    if (const auto last = last_completion_.find(cq); last != last_completion_.end()) armed->second = last->second;
+  if (armed->second != kNone) stage_.arrow(armed->second, event);
+  notified_by_.erase(armed);
+}
+
 void Queues::tell(const TraceLine& line) {
   const std::string call_name = line.text("call");
   const std::string event = line.text("event");
   const bool is_post = call_name.starts_with("ibv_post_") || call_name == "ibv_wr_complete";
   if (is_post && line.has("error")) return refuse(line);
   if (is_post) return line.has("opcode") ? post_send(line) : post_receive(line);
-  if (call_name == "ibv_poll_cq") return poll(line);
+  if (line.has("found")) return poll(line);
+  if (call_name == "ibv_req_notify_cq") return request_notification(line);
   if (!call_name.empty()) return call(line);
   if (event == "completion") return complete(line);
+  if (event == "notification") return notify(line);
   if (!event.empty()) {
     const std::string name = line.text("name");
     stage_.add_line(Kind::kEvent, stage_.thread_lane(line), line, name.empty() ? event : name);

@@ -63,6 +63,9 @@ class Queues {
   void call(const TraceLine& line);
   void complete(const TraceLine& line);
   void poll(const TraceLine& line);
+  void wait(size_t lane, const TraceLine& end, int64_t begin_ns, std::string name);
+  void request_notification(const TraceLine& line);
+  void notify(const TraceLine& line);
   bool complete_from(std::deque<Request>& requests, const TraceLine& line, size_t completion, bool receives);
   void draw_span(const Request& request, QueuePair& queue_pair, bool receives, int64_t end_ns);
   std::string lane_name(uint32_t qpn, bool receives) const;
@@ -79,6 +82,9 @@ class Queues {
   std::map<uint32_t, uint32_t> sources_;  // the queue pair that sends to another one, by the other one's number
   std::map<Key, std::deque<Request>> shared_receives_;
   std::map<Key, std::deque<size_t>> unpolled_;
+  // Of completion queues that the program has asked for an event, the completion that made it due: kNone until then.
+  std::map<Key, size_t> notified_by_;
+  std::map<Key, size_t> last_completion_;
   std::map<std::string, size_t> on_the_way_;  // packets that were seen once, by their bytes
 };
 

@@ -36,7 +36,14 @@ size_t Stage::add_line(Kind kind, size_t lane, const TraceLine& line, std::strin
   added.bad = line.has("error");
   for (const auto& [name_of_member, value] : line.members.items())
     if (!kShown.contains(name_of_member)) added.details[name_of_member] = value;
+  last_ends_ns_[lane] = added.end_ns;
   return index;
+}
+
+std::optional<int64_t> Stage::last_end_ns(size_t lane) const {
+  const auto found = last_ends_ns_.find(lane);
+  if (found == last_ends_ns_.end()) return std::nullopt;
+  return found->second;
 }
 
 Process& Stage::process(uint32_t number) {

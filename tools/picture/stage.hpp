@@ -20,6 +20,8 @@ class Stage {
   size_t add_line(Kind kind, size_t lane, const TraceLine& line, std::string name);
   void arrow(size_t from, size_t to) { story_.arrows.emplace_back(from, to); }
   Item& item(size_t index) { return story_.items[index]; }
+  // When the last line of this lane ended; none before the first.
+  std::optional<int64_t> last_end_ns(size_t lane) const;
 
   size_t thread_lane(const TraceLine& line);
   size_t lane(uint32_t process, const std::string& name);
@@ -36,6 +38,7 @@ class Stage {
 
   Story story_;
   std::map<std::string, size_t> lanes_;
+  std::map<size_t, int64_t> last_ends_ns_;
   std::map<uint32_t, size_t> processes_;
   std::map<std::pair<uint32_t, uint32_t>, size_t> connections_;
 };

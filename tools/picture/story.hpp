@@ -14,9 +14,20 @@
 
 namespace dapple::picture {
 
-enum class Kind : uint8_t { kCall, kPost, kPacket, kAcknowledgement, kRequest, kCompletion, kPoll, kEvent, kFinding };
+enum class Kind : uint8_t {
+  kCall,
+  kPost,
+  kPacket,
+  kAcknowledgement,
+  kRequest,
+  kCompletion,
+  kPoll,
+  kWait,
+  kEvent,
+  kFinding,
+};
 inline constexpr const char* kKindNames[] = {"call",       "post", "packet", "acknowledgement", "request",
-                                             "completion", "poll", "event",  "finding"};
+                                             "completion", "poll", "wait",   "event",           "finding"};
 inline const char* name_of(Kind kind) {
   return kKindNames[static_cast<size_t>(kind)];
 }
@@ -35,7 +46,7 @@ struct Item {
   int64_t end_ns = 0;   // not before begin_ns
   uint32_t qpn = 0;     // the queue pair that it is about, for a packet the sending one; 0: none
   uint32_t to_qpn = 0;  // of a packet
-  uint64_t cq = 0;      // the completion queue of a completion, a poll or a request for notification
+  uint64_t cq = 0;      // the completion queue of a completion, a poll, a wait, or a request for an event
   std::string name;
   Json details = Json::object();
   bool bad = false;   // an error, a packet that is sent again, a finding

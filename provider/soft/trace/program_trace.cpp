@@ -3,6 +3,7 @@
 #include "provider/soft/trace/program_trace.hpp"
 
 #include <errno.h>
+#include <time.h>
 
 #include "provider/soft/faults/verbs_names.hpp"
 
@@ -23,6 +24,19 @@ Opened& opened() {
   return one;
 }
 
+// Polls of this thread that have found nothing, since its last call.
+struct VainPolls {
+  uint64_t count;
+  int64_t begin_ns;
+};
+thread_local VainPolls vain_polls = {};
+
+int64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 }  // namespace
 
 Trace* program_trace() {
@@ -36,6 +50,33 @@ bool trace_is_possible(Problem& problem) {
   return one.problem.error == 0;
 }
 
+void append_call(TraceLine& line) {
+  vain_polls.count = 0;
+  program_trace()->append(line);
+}
+
+void trace_poll_in_vain() {
+  if (vain_polls.count++ == 0) vain_polls.begin_ns = now_ns();
+}
+
+void trace_poll(const char* call, const ibv_cq* cq, uint32_t found) {
+  // Before the time of the line, so that the polls in vain do not seem to begin before the call in front of them.
+  const int64_t now = now_ns();
+  TraceLine line;
+  line.text("call", call).hex("cq", reinterpret_cast<uintptr_t>(cq)).number("found", found);
+  if (vain_polls.count != 0) {
+    line.number("vain_polls", vain_polls.count);
+    line.number("vain_ns", static_cast<uint64_t>(now - vain_polls.begin_ns));
+  }
+  append_call(line);
+}
+
+void trace_notification(const ibv_cq* cq) {
+  TraceLine line;
+  line.text("event", "notification").hex("cq", reinterpret_cast<uintptr_t>(cq));
+  append_call(line);
+}
+
 void trace_open(const char* device, int error) {
   // Anybody may choose the name, so it is shown without characters that would need an escape.
   char program[64] = {};
@@ -45,7 +86,7 @@ void trace_open(const char* device, int error) {
   }
   TraceLine line;
   line.text("call", "ibv_open_device").text("device", device).text("program", program);
-  program_trace()->append(line.error(error));
+  append_call(line.error(error));
 }
 
 void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request, uint64_t bytes) {
@@ -57,13 +98,13 @@ void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request
   if ((request.flags & roce::kSignaled) != 0) line.number("signaled", 1);
   if ((request.flags & roce::kFence) != 0) line.number("fence", 1);
   if ((request.flags & roce::kInline) != 0) line.number("inline", 1);
-  program_trace()->append(line);
+  append_call(line);
 }
 
 void trace_refusal(const char* call, uint32_t qpn, uint64_t request_id, int error) {
   TraceLine line;
   line.text("call", call).hex("qp", qpn).number("wr_id", request_id).error(error);
-  program_trace()->append(line);
+  append_call(line);
 }
 
 void trace_event(ibv_event_type type, const void* element) {

@@ -17,7 +17,18 @@ bool trace_is_possible(Problem& problem);
 // A table whose functions write a line for each call, and then call those of `traced`.
 const Operations& traced_operations(const Operations& traced);
 
+// Writes the line of a call of this thread.
+void append_call(TraceLine& line);
+
 void trace_open(const char* device, int error);
+
+// A poll that has found nothing has no line: a program may poll a million times in vain. The next poll of the thread
+// that finds completions tells how many there were since the thread's last call, and how long they took.
+void trace_poll_in_vain();
+// `call`: the verb that polls. `found`: completions, at least one.
+void trace_poll(const char* call, const ibv_cq* cq, uint32_t found);
+// The thread has got an event of this queue's channel.
+void trace_notification(const ibv_cq* cq);
 
 // `call`: the verb that posts. `bytes`: of the request's segments, which it need not have.
 void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request, uint64_t bytes);

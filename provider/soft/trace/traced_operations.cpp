@@ -64,7 +64,7 @@ struct Traced<kVerb, kMember, Result (*)(Arguments...)> {
     } else {
       line.error(result);
     }
-    program_trace()->append(line);
+    append_call(line);
     return result;
   }
 };
@@ -75,7 +75,7 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if ((mask & IBV_QP_STATE) != 0) line.text("state", state_name(attr->qp_state));
   if ((mask & IBV_QP_DEST_QPN) != 0) line.hex("remote_qp", attr->dest_qp_num);
   const int error = inner->modify_qp(qp, attr, mask);
-  program_trace()->append(line.error(error));
+  append_call(line.error(error));
   return error;
 }
 
@@ -128,7 +128,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) {
         .hex("qp", qp->qp_num)
         .number("wr_id", wr->wr_id)
         .number("bytes", bytes_of(wr->sg_list, wr->num_sge));
-    program_trace()->append(line);
+    append_call(line);
   }
   const int error = inner->post_recv(qp, requests, bad);
   if (error != 0) trace_refusal(kCall, qp->qp_num, (*bad)->wr_id, error);
@@ -143,14 +143,41 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   };
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
     TraceLine line = line_of(*wr);
-    program_trace()->append(line.number("bytes", bytes_of(wr->sg_list, wr->num_sge)));
+    append_call(line.number("bytes", bytes_of(wr->sg_list, wr->num_sge)));
   }
   const int error = inner->post_srq_recv(srq, requests, bad);
   if (error != 0) {
     TraceLine line = line_of(**bad);
-    program_trace()->append(line.error(error));
+    append_call(line.error(error));
   }
   return error;
+}
+
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
+  const int found = inner->poll_cq(cq, count, completions);
+  if (found > 0) trace_poll("ibv_poll_cq", cq, static_cast<uint32_t>(found));
+  if (found == 0) trace_poll_in_vain();
+  if (found < 0) {
+    TraceLine line;
+    line.text("call", "ibv_poll_cq").hex("cq", reinterpret_cast<uintptr_t>(cq));
+    append_call(line.error(-found));
+  }
+  return found;
+}
+
+int req_notify_cq(ibv_cq* cq, int solicited_only) {
+  TraceLine line;
+  line.text("call", "ibv_req_notify_cq").hex("cq", reinterpret_cast<uintptr_t>(cq));
+  if (solicited_only != 0) line.number("solicited_only", 1);
+  const int error = inner->req_notify_cq(cq, solicited_only);
+  append_call(line.error(error));
+  return error;
+}
+
+// libibverbs calls it in ibv_get_cq_event().
+void cq_event(ibv_cq* cq) {
+  if (inner->cq_event != nullptr) inner->cq_event(cq);
+  trace_notification(cq);
 }
 
 }  // namespace
@@ -171,8 +198,9 @@ const Operations& traced_operations(const Operations& traced) {
     made.post_send = post_send;
     made.post_recv = post_recv;
     made.post_srq_recv = post_srq_recv;
-    // Completions have lines of their own, and a program may poll a million times in vain.
-    made.poll_cq = traced.poll_cq;
+    made.poll_cq = poll_cq;
+    made.req_notify_cq = req_notify_cq;
+    made.cq_event = cq_event;
     return made;
   }();
   return table;

@@ -8,6 +8,7 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
+#include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft {
@@ -141,16 +142,38 @@ uint64_t read_completion_wallclock_ns(ibv_cq_ex* ibv) {
   return cq_of(ibv).current_stamp.wall;
 }
 
+template <bool kSanitized, bool kStamped>
+int traced_start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
+  const int error = start_poll<kSanitized, kStamped>(ibv, attr);
+  if (error == 0) trace_poll("ibv_start_poll", ibv_cq_ex_to_cq(ibv), 1);
+  if (error == ENOENT) trace_poll_in_vain();
+  return error;
+}
+
+template <bool kSanitized, bool kStamped>
+int traced_next_poll(ibv_cq_ex* ibv) {
+  const int error = next_poll<kSanitized, kStamped>(ibv);
+  if (error == 0) trace_poll("ibv_next_poll", ibv_cq_ex_to_cq(ibv), 1);
+  return error;
+}
+
+template <bool kSanitized, bool kStamped>
+void publish_polls(ibv_cq_ex& ex) {
+  const bool traced = program_trace() != nullptr;
+  ex.start_poll =
+      traced ? watched<traced_start_poll<kSanitized, kStamped>>() : watched<start_poll<kSanitized, kStamped>>();
+  ex.next_poll =
+      traced ? watched<traced_next_poll<kSanitized, kStamped>>() : watched<next_poll<kSanitized, kStamped>>();
+}
+
 template <bool kSanitized>
 void publish_polls(Cq& cq) {
   ibv_cq_ex& ex = cq.abi.cq_ex;
   if (!cq.queue.keeps_stamps()) {
-    ex.start_poll = watched<start_poll<kSanitized, false>>();
-    ex.next_poll = watched<next_poll<kSanitized, false>>();
+    publish_polls<kSanitized, false>(ex);
     return;
   }
-  ex.start_poll = watched<start_poll<kSanitized, true>>();
-  ex.next_poll = watched<next_poll<kSanitized, true>>();
+  publish_polls<kSanitized, true>(ex);
   ex.read_completion_ts = read_completion_ts;
   ex.read_completion_wallclock_ns = read_completion_wallclock_ns;
 }

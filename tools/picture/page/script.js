@@ -8,7 +8,7 @@
   const column = { time: 96, thread: [400, 870], queue: [460, 810] };
   const kinds = [
     ['call', 'calls', true], ['post', 'posts', true], ['packet', 'packets', true],
-    ['acknowledgement', 'answers', true], ['completion', 'completions', true], ['poll', 'polls', true],
+    ['acknowledgement', 'answers', true], ['completion', 'completions', true], ['poll', 'polls', true], ['wait', 'waits', false],
     ['event', 'events', true], ['finding', 'findings', true], ['other', 'calls for other objects', false],
   ];
   let limit = 1000;
@@ -103,6 +103,7 @@
     if (details.wr_id !== undefined) words.push('wr_id ' + details.wr_id);
     if (details.psn !== undefined) words.push('PSN ' + details.psn);
     if (details.error !== undefined) words.push(details.error);
+    if (item.kind === 'wait') words.push(duration(item.end - item.begin));
     const lane = story.lanes[item.lane];
     return words.join(', ') + (lane.thread !== 0 && lane.thread !== lane.process ? ' (' + lane.name + ')' : '');
   }
