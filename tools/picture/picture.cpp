@@ -31,7 +31,7 @@ uint32_t queue_pair_in(const std::string& text) {
   return qpn;
 }
 
-// Reports without a time stand at the end.
+// Reports of a dapple that did not note the time yet stand at the end.
 void add_findings(Stage& stage, const std::vector<TraceLine>& reports, int64_t end_ns) {
   for (const TraceLine& report : reports) {
     if (report.text("kind").empty()) continue;

@@ -72,8 +72,10 @@ std::string json_string(std::string_view text) {
   return result + "\"";
 }
 
-std::string as_json(const Report& report, const std::vector<NamedPlace>& places) {
-  std::string json = std::string("{\"kind\":\"") + report.kind + "\",\"level\":\"" + name_of(report.level) +
+std::string as_json(const Report& report, const std::vector<NamedPlace>& places, const timespec& found) {
+  char time[40];
+  snprintf(time, sizeof time, "{\"time\":%lld.%09ld,", static_cast<long long>(found.tv_sec), found.tv_nsec);
+  std::string json = std::string(time) + "\"kind\":\"" + report.kind + "\",\"level\":\"" + name_of(report.level) +
                      "\",\"program\":" + json_string(program_invocation_short_name) +
                      ",\"process\":" + std::to_string(getpid()) + ",\"text\":" + json_string(report.text) +
                      ",\"remedy\":" + json_string(report.remedy) + ",\"places\":[";

@@ -4,6 +4,8 @@
 // A report with the names of its frames, as text for people and as a line of JSON for dapple-run.
 #pragma once
 
+#include <time.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +23,10 @@ struct NamedPlace {
 std::vector<NamedPlace> named(const std::vector<Place>& places);
 
 std::string as_text(const Report& report, const std::vector<NamedPlace>& places);
-// {"kind", "level", "program", "process", "text", "remedy", "places": [{"title", "frames": [{"module", "offset",
-// "function", "source", "line"}]}]}, and a newline.
-std::string as_json(const Report& report, const std::vector<NamedPlace>& places);
+// {"time", "kind", "level", "program", "process", "text", "remedy", "places": [{"title", "frames": [{"module",
+// "offset", "function", "source", "line"}]}]}, and a newline. The time is that of CLOCK_REALTIME when the mistake was
+// found, in seconds with nine decimals.
+std::string as_json(const Report& report, const std::vector<NamedPlace>& places, const timespec& found);
 // The text as a string of JSON, with its quotes.
 std::string json_string(std::string_view text);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cassert>
@@ -75,11 +76,13 @@ void Reporter::show(const Report& report, void (*before_halt)()) {
   if (report.level == Level::kNote && !options_.notes) return;
   assert(is_kind(report.kind));
   const int saved = errno;
+  timespec found;
+  clock_gettime(CLOCK_REALTIME, &found);
   const std::lock_guard lock(mutex_);
   if (shown_ == kMaxShown || !is_new(report)) return;
   const std::vector<NamedPlace> places = named(report.places);
   if (suppressions_.match(report, places)) return;
-  record(as_json(report, places));
+  record(as_json(report, places, found));
   print(as_text(report, places));
   shown_++;
   assert(shown_ <= kMaxShown && shown_ <= known_.size());
