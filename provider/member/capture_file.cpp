@@ -24,7 +24,7 @@ struct FileHeader {
   uint32_t zone = 0;
   uint32_t accuracy = 0;
   uint32_t most = 65535;
-  uint32_t link_type = 101;  // raw IP
+  uint32_t link_type = 113;  // LINKTYPE_LINUX_SLL: a header with the direction, and then the IP packet
 };
 static_assert(sizeof(FileHeader) == 24);
 

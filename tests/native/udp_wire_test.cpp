@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -459,8 +460,20 @@ void udp_wire__pcap__has_both_directions(void** state) {
     const Path path = ipv6 ? path_between("::1", "::1", true) : path_between("127.0.0.1", "127.0.0.1", false);
     check_run(programs[0], programs[1], path, 3, 64);
   }
-  // Three packets of each version, sent and received: 20 or 40, 8, 12, 64 and 4 bytes each, and 16 of the record.
-  assert_int_equal(lseek(fd, 0, SEEK_END), 24 + 6 * (16 + 20 + 88) + 6 * (16 + 40 + 88));
+  // Three packets of each version, sent and received: 20 or 40, 8, 12, 64 and 4 bytes each, 16 of the record, and 16
+  // with the direction.
+  assert_int_equal(lseek(fd, 0, SEEK_END), 24 + 6 * (32 + 20 + 88) + 6 * (32 + 40 + 88));
+  uint32_t sent = 0, received = 0;
+  off_t at = 24;
+  for (uint16_t direction; pread(fd, &direction, sizeof direction, at + 16) == sizeof direction;) {
+    sent += ntohs(direction) == PACKET_OUTGOING;
+    received += ntohs(direction) == PACKET_HOST;
+    uint32_t size = 0;
+    assert_int_equal(pread(fd, &size, sizeof size, at + 8), sizeof size);
+    at += 16 + size;
+  }
+  assert_int_equal(sent, 6);
+  assert_int_equal(received, 6);
   close(fd);
 }
 
@@ -490,13 +503,14 @@ int refuse_segmentation(bool ipv6) {
 uint32_t other_identifications(int file, off_t from, uint32_t& packets) {
   uint32_t others = 0;
   packets = 0;
-  unsigned char bytes[16 + 20];
+  constexpr size_t kIp = 16 + 16;
+  unsigned char bytes[kIp + 20];
   while (pread(file, bytes, sizeof bytes, from) == sizeof bytes) {
     uint32_t size;
     memcpy(&size, bytes + 8, sizeof size);
     from += 16 + size;
     packets++;
-    if (bytes[16] >> 4 == 4 && (bytes[16 + 4] | bytes[16 + 5]) != 0) others++;
+    if (bytes[kIp] >> 4 == 4 && (bytes[kIp + 4] | bytes[kIp + 5]) != 0) others++;
   }
   return others;
 }

@@ -18,7 +18,9 @@ namespace dapple::picture {
 namespace {
 
 constexpr uint32_t kMagic = 0xA1B23C4D;  // nanoseconds, in this machine's byte order
-constexpr uint32_t kRawIp = 101;
+constexpr uint32_t kLinuxCooked = 113;
+constexpr size_t kCookedSize = 16;
+constexpr unsigned char kOutgoing = 4;
 constexpr uint32_t kMostBytes = 65535;
 constexpr uint16_t kRocePort = 4791;
 constexpr size_t kUdpSize = 8;
@@ -66,7 +68,9 @@ std::string_view behind_ip(std::string_view bytes, CapturedPacket& packet) {
 }
 
 void dissect(std::string_view bytes, CapturedPacket& packet) {
-  std::string_view rest = behind_ip(bytes, packet);
+  if (bytes.size() < kCookedSize) return;
+  packet.is_sent = static_cast<unsigned char>(bytes[1]) == kOutgoing;
+  std::string_view rest = behind_ip(bytes.substr(kCookedSize), packet);
   if (rest.size() < kUdpSize + roce::kIcrcSize) return;
   uint16_t port = 0;
   memcpy(&port, rest.data() + 2, sizeof port);
@@ -90,7 +94,7 @@ std::vector<CapturedPacket> read_packets(const std::string& path) {
   if (file.peek() == std::ifstream::traits_type::eof()) return packets;
   FileHeader header = {};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!file || header.magic != kMagic || header.link_type != kRawIp)
+  if (!file || header.magic != kMagic || header.link_type != kLinuxCooked)
     throw std::runtime_error(path + " is not a capture of DAPPLE_PCAP");
   std::string bytes;
   RecordHeader record = {};

@@ -13,8 +13,9 @@
 namespace dapple::picture {
 
 struct CapturedPacket {
-  int64_t time_ns = 0;  // since 1970
-  std::string source;   // the address
+  int64_t time_ns = 0;   // since 1970
+  bool is_sent = false;  // where it was captured
+  std::string source;    // the address
   std::string destination;
   roce::Headers headers;
   const roce::OpcodeInfo* info = nullptr;  // null for a packet that is not of RoCEv2, or is malformed

@@ -74,12 +74,23 @@ void Queues::begin_message(const CapturedPacket& packet, QueuePair& source, size
   stage_.arrow(next->post, item);
 }
 
+// This packet does what was expected of the lost one.
+void Queues::send_again(const CapturedPacket& packet, QueuePair& source, size_t item) {
+  const auto replace = [&](size_t& other) {
+    if (other != kNone && !stage_.item(other).both && stage_.item(other).details["psn"] == packet.headers.psn)
+      other = item;
+  };
+  stage_.item(item).bad = true;
+  stage_.item(item).name += " again";
+  for (Request& request : source.sends) replace(request.last_packet);
+  for (size_t& arrival : queue_pairs_[packet.headers.destination_qpn].arrivals) replace(arrival);
+}
+
 void Queues::send_request(const CapturedPacket& packet, QueuePair& source, size_t item) {
   const uint32_t psn = packet.headers.psn;
   const bool reliable = packet.info->transport == roce::Transport::kRc;
   if (reliable && source.next_psn.has_value() && is_after(*source.next_psn, psn)) {
-    stage_.item(item).bad = true;
-    stage_.item(item).name += " again";
+    send_again(packet, source, item);
     return;
   }
   source.next_psn = (psn + 1) & roce::kMask24;
@@ -114,24 +125,32 @@ void Queues::answer(const CapturedPacket& packet, QueuePair& requester, size_t i
   }
 }
 
+// True if the packet was seen at its other end before. The receiver may note it before the sender does.
+bool Queues::join_ends(const CapturedPacket& packet) {
+  constexpr int64_t kLatestNoteNs = 1'000'000;
+  std::map<std::string, size_t>& others = packet.is_sent ? received_ : sent_;
+  const auto other = others.find(packet.bytes);
+  if (other == others.end()) return false;
+  Item& item = stage_.item(other->second);
+  others.erase(other);
+  if (packet.is_sent && packet.time_ns > item.end_ns + kLatestNoteNs) return false;
+  item.end_ns = std::max(item.begin_ns, packet.time_ns);
+  item.both = true;
+  return true;
+}
+
 void Queues::tell(const CapturedPacket& packet) {
   if (packet.info == nullptr) return;
   const uint32_t source = source_of(packet);
   const uint32_t destination = packet.headers.destination_qpn;
-  if (const auto seen = on_the_way_.find(packet.bytes); seen != on_the_way_.end()) {
-    Item& item = stage_.item(seen->second);
-    item.end_ns = std::max(item.begin_ns, packet.time_ns);
-    item.both = true;
-    on_the_way_.erase(seen);
-    return;
-  }
+  if (join_ends(packet)) return;
   const size_t item = add_packet(packet, source);
   constexpr uint32_t kLastSpecial = 1;  // of connection management
   const auto here = queue_pairs_.find(destination);
   const auto there = queue_pairs_.find(source);
   const bool both = here != queue_pairs_.end() && here->second.process != 0 && there != queue_pairs_.end() &&
                     there->second.process != 0;
-  if (both) on_the_way_[packet.bytes] = item;
+  if (both) (packet.is_sent ? sent_ : received_)[packet.bytes] = item;
   if (destination <= kLastSpecial) return;
   if (is_response(*packet.info)) {
     if (here != queue_pairs_.end()) answer(packet, here->second, item);

@@ -73,6 +73,8 @@ class Queues {
   // In queue_packets.cpp.
   uint32_t source_of(const CapturedPacket& packet) const;
   size_t add_packet(const CapturedPacket& packet, uint32_t source);
+  bool join_ends(const CapturedPacket& packet);
+  void send_again(const CapturedPacket& packet, QueuePair& source, size_t item);
   void send_request(const CapturedPacket& packet, QueuePair& source, size_t item);
   void begin_message(const CapturedPacket& packet, QueuePair& source, size_t item);
   void answer(const CapturedPacket& packet, QueuePair& requester, size_t item);
@@ -85,7 +87,9 @@ class Queues {
   // Of completion queues that the program has asked for an event, the completion that made it due: kNone until then.
   std::map<Key, size_t> notified_by_;
   std::map<Key, size_t> last_completion_;
-  std::map<std::string, size_t> on_the_way_;  // packets that were seen once, by their bytes
+  // Packets that were seen at one end only, by their bytes.
+  std::map<std::string, size_t> sent_;  // the last time
+  std::map<std::string, size_t> received_;
 };
 
 }  // namespace dapple::picture

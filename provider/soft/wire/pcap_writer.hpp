@@ -8,8 +8,9 @@
 
 namespace dapple::soft {
 
-// Writes packets to a pcap file (link type raw IP) with the IP and UDP headers that they had on the wire, as far as a
-// UDP socket knows them. Several processes may write to one file: each record is appended at once. Any thread.
+// Writes packets to a pcap file (link type Linux cooked, which has the direction) with the IP and UDP headers that they
+// had on the wire, as far as a UDP socket knows them. Several processes may write to one file: each record is appended
+// at once. Any thread.
 class PcapWriter final : public PacketTap {
  public:
   PcapWriter() = default;

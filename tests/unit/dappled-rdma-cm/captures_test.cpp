@@ -18,8 +18,8 @@ using dapple::dappled::rdma_cm::Captures;
 namespace {
 
 constexpr size_t kPacket = 44;
-// A record's header, IPv4, UDP.
-constexpr off_t kRecord = 16 + 20 + 8 + kPacket;
+// A record's header, the one with the direction, IPv4, UDP.
+constexpr off_t kRecord = 16 + 16 + 20 + 8 + kPacket;
 
 struct Files {
   Captures captures;
