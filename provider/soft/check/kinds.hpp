@@ -15,6 +15,7 @@ inline constexpr std::string_view kKinds[] = {
     "freed-memory",        "left-object",       "missing-right",       "missing-sync",        "more-than-asked",
     "out-of-bounds",       "outstanding-sends", "overlapping-writes",  "receiver-not-ready",  "refused-call",
     "small-receive",       "unknown-key",       "unmapped-memory",     "unsupported-request",
+    "used-after-destroy",
 };
 
 inline bool is_kind(std::string_view word) {

@@ -22,6 +22,7 @@
 #include "provider/soft/objects/completion_queue.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
+#include "provider/soft/objects/kept_memory.hpp"
 #include "provider/soft/objects/mapped_dmabuf.hpp"
 #include "provider/soft/objects/object_limits.hpp"
 #include "provider/soft/objects/qp_held.hpp"
@@ -42,13 +43,13 @@ class Runtime;
 using Users = std::atomic<uint32_t>;
 
 // Objects of a thread domain are used by one thread at a time.
-struct Td {
+struct Td : KeptMemory {
   ibv_td ibv = {};
   Users users{0};
 };
 
 // A protection domain, or a parent domain: then it has the number of the protection domain below it.
-struct Pd {
+struct Pd : KeptMemory {
   ibv_pd ibv = {};
   uint32_t number = 0;
   Users users{0};
@@ -65,7 +66,7 @@ struct Pd {
 };
 
 // Device memory.
-struct Dm {
+struct Dm : KeptMemory {
   ibv_dm ibv = {};
   uint32_t handle = 0;  // the end of libibverbs' structure
   Context* context = nullptr;
@@ -74,7 +75,7 @@ struct Dm {
   Users users{0};
 };
 
-struct Mr {
+struct Mr : KeptMemory {
   abi::Mr abi = {};
   Pd* pd = nullptr;
   Dm* dm = nullptr;  // the region is a part of it
@@ -84,13 +85,13 @@ struct Mr {
   ShownObject shown;
 };
 
-struct Mw {
+struct Mw : KeptMemory {
   ibv_mw ibv = {};
   Pd* pd = nullptr;
   CountedObject place_in_limit;
 };
 
-struct Ah {
+struct Ah : KeptMemory {
   ibv_ah ibv = {};
   Pd* pd = nullptr;
   const Pd* domain = nullptr;  // the protection domain
@@ -105,7 +106,7 @@ struct UnexplainedPolls {
   decltype(ibv_cq_ex::next_poll) next_poll = nullptr;
 };
 
-struct Cq {
+struct Cq : KeptMemory {
   abi::Cq abi = {};
   Context* context = nullptr;
   CompletionQueue queue;
@@ -130,7 +131,7 @@ struct Cq {
   ShownObject shown;
 };
 
-struct Srq {
+struct Srq : KeptMemory {
   abi::Srq abi = {};
   Context* context = nullptr;
   Pd* pd = nullptr;
@@ -229,7 +230,7 @@ struct QpScheduling {
   bool touched = false;                             // packets have changed it; guarded by the lock of receiving, too
 };
 
-struct Qp {
+struct Qp : KeptMemory {
   abi::Qp abi = {};
   Context* context = nullptr;
   Runtime* runtime = nullptr;

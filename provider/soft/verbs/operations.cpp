@@ -6,6 +6,7 @@
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
+#include "provider/soft/tombs/guarded_operations.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/verbs/watched_operations.hpp"
 
@@ -83,7 +84,8 @@ const Operations& unchecked_operations() {
 
 const Operations& operations() {
   const Operations& table = check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
-  return errno_operations(explain::process_reporter() == nullptr ? table : explain::explained_operations(table));
+  const Operations& explained = explain::process_reporter() == nullptr ? table : explain::explained_operations(table);
+  return errno_operations(check::Checker::get() == nullptr ? explained : tombs::guarded_operations(explained));
 }
 
 }  // namespace dapple::soft

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/tombs/guarded_operations.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/explain/object_names.hpp"
+#include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/objects.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/tombs/dead_calls.hpp"
+#include "provider/soft/tombs/tombs.hpp"
+
+namespace dapple::soft::tombs {
+namespace {
+
+constinit const Operations* inner = nullptr;
+
+bool has_ended(const void* object, const char* verb) {
+  return object != nullptr && Tombs::get().report_if_ended(object, verb);
+}
+
+// Whether an object in the arguments has ended. The first one is the object of the verb.
+template <typename Object, typename... Arguments>
+bool any_ended(const char* verb, Object* object, Arguments...) {
+  return has_ended(object, verb);
+}
+bool any_ended(const char* verb, ibv_pd* pd, ibv_qp_init_attr* attr) {
+  return has_ended(pd, verb) || has_ended(attr->send_cq, verb) || has_ended(attr->recv_cq, verb) ||
+         has_ended(attr->srq, verb);
+}
+bool any_ended(const char* verb, ibv_context*, ibv_qp_init_attr_ex* attr) {
+  const bool has_domain = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0;
+  return (has_domain && has_ended(attr->pd, verb)) || has_ended(attr->send_cq, verb) ||
+         has_ended(attr->recv_cq, verb) || has_ended(attr->srq, verb);
+}
+bool any_ended(const char* verb, ibv_context*, ibv_parent_domain_init_attr* attr) {
+  return has_ended(attr->pd, verb) || has_ended(attr->td, verb);
+}
+bool any_ended(const char* verb, ibv_mr* mr, int flags, ibv_pd* pd, void*, size_t, int) {
+  return has_ended(mr, verb) || ((flags & IBV_REREG_MR_CHANGE_PD) != 0 && has_ended(pd, verb));
+}
+bool any_ended(const char* verb, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
+  return has_ended(qp, verb) || has_ended(mw, verb) || has_ended(bind->bind_info.mr, verb);
+}
+bool any_ended(const char* verb, ibv_pd* pd, ibv_dm* dm, uint64_t, size_t, unsigned) {
+  return has_ended(pd, verb) || has_ended(dm, verb);
+}
+bool any_ended(const char* verb, ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr**) {
+  if (has_ended(qp, verb)) return true;
+  if (qp->qp_type != IBV_QPT_UD) return false;
+  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    const bool is_send = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
+    if (is_send && has_ended(wr->wr.ud.ah, verb)) return true;
+  }
+  return false;
+}
+
+// The device has taken none of the requests.
+template <typename... Arguments>
+void tell_bad(Arguments...) {}
+template <typename Object, typename Request>
+void tell_bad(Object*, Request* requests, Request** bad) {
+  *bad = requests;
+}
+
+template <typename Result>
+Result refused(bool polls) {
+  errno = EINVAL;
+  if constexpr (std::is_pointer_v<Result>) {
+    return nullptr;
+  } else {
+    return polls ? -EINVAL : EINVAL;
+  }
+}
+
+// The part of an object that the program sees.
+abi::Qp& shown(ibv_qp* qp) {
+  return ours<Qp>(qp)->abi;
+}
+abi::Cq& shown(ibv_cq* cq) {
+  return ours<Cq>(cq)->abi;
+}
+abi::Srq& shown(ibv_srq* srq) {
+  return ours<Srq>(srq)->abi;
+}
+abi::Mr& shown(ibv_mr* mr) {
+  return ours<Mr>(mr)->abi;
+}
+template <typename Object>
+Object& shown(Object* object) {
+  return *object;
+}
+
+// The functions in objects that have some.
+template <typename Shown>
+void end_calls_of(Shown&, bool) {}
+void end_calls_of(abi::Qp& qp, bool is_extended) {
+  if (is_extended) end_calls(qp);
+}
+void end_calls_of(abi::Cq& cq, bool is_extended) {
+  if (is_extended) end_calls(cq);
+}
+void end_calls_of(ibv_dm& dm, bool) {
+  end_calls(dm);
+}
+
+template <typename Object>
+bool is_extended(Object*) {
+  return false;
+}
+bool is_extended(ibv_qp* qp) {
+  return ours<Qp>(qp)->extended != nullptr;
+}
+bool is_extended(ibv_cq* cq) {
+  return ours<Cq>(cq)->abi.cq_ex.start_poll != nullptr;
+}
+
+template <auto kMember, typename Function = FunctionOf<kMember>>
+struct Guarded;
+
+template <auto kMember, typename Result, typename Object, typename... Arguments>
+struct Guarded<kMember, Result (*)(Object*, Arguments...)> {
+  template <const char* kVerb>
+  static Result call(Object* object, Arguments... arguments) {
+    if (any_ended(kVerb, object, arguments...)) [[unlikely]] {
+      tell_bad(object, arguments...);
+      return refused<Result>(std::is_same_v<FunctionOf<kMember>, provider::PollCq>);
+    }
+    return (inner->*kMember)(object, arguments...);
+  }
+  // The verb destroys the object. Nobody may use it meanwhile.
+  template <const char* kVerb, const char* kTitle>
+  static Result end(Object* object) {
+    if (has_ended(object, kVerb)) [[unlikely]]
+      return refused<Result>(false);
+    Tomb tomb = {.name = explain::name_of(object), .verb = kVerb, .places = {{kTitle, check::here()}}};
+    if (const std::optional<check::Place> made = check::Checker::get()->objects.made(object))
+      tomb.places.push_back(*made);
+    const bool extended = is_extended(object);
+    unsigned char before[sizeof shown(object)];
+    memcpy(before, &shown(object), sizeof before);
+    const Result result = (inner->*kMember)(object);
+    if (result != 0) return result;
+    // The program and libibverbs may still read what they have seen of the object.
+    memcpy(&shown(object), before, sizeof before);
+    end_calls_of(shown(object), extended);
+    Tombs::get().add(object, std::move(tomb));
+    return result;
+  }
+};
+
+#define DAPPLE_VERB_NAME(name) constexpr char k_##name[] = "ibv_" #name;
+DAPPLE_PLANNED_VERBS(DAPPLE_VERB_NAME)
+DAPPLE_VERB_NAME(get_srq_num)
+DAPPLE_VERB_NAME(reg_mr_ex)
+#undef DAPPLE_VERB_NAME
+
+}  // namespace
+
+const Operations& guarded_operations(const Operations& operations) {
+  static const Operations table = [&] {
+    inner = &operations;
+    Tombs::get();
+    Operations made = operations;
+#define DAPPLE_GUARDED(name) made.name = Guarded<&Operations::name>::call<k_##name>;
+    DAPPLE_PLANNED_VERBS(DAPPLE_GUARDED)
+    DAPPLE_GUARDED(get_srq_num)
+    DAPPLE_GUARDED(reg_mr_ex)
+#undef DAPPLE_GUARDED
+#define DAPPLE_ENDED(name, how)                                \
+  static constexpr char title_##name[] = how " by ibv_" #name; \
+  made.name = Guarded<&Operations::name>::end<k_##name, title_##name>;
+    DAPPLE_ENDED(dealloc_mw, "deallocated")
+    DAPPLE_ENDED(dealloc_pd, "deallocated")
+    DAPPLE_ENDED(dealloc_td, "deallocated")
+    DAPPLE_ENDED(dereg_mr, "deregistered")
+    DAPPLE_ENDED(destroy_ah, "destroyed")
+    DAPPLE_ENDED(destroy_cq, "destroyed")
+    DAPPLE_ENDED(destroy_qp, "destroyed")
+    DAPPLE_ENDED(destroy_srq, "destroyed")
+    DAPPLE_ENDED(free_dm, "freed")
+#undef DAPPLE_ENDED
+    return made;
+  }();
+  return table;
+}
+
+}  // namespace dapple::soft::tombs

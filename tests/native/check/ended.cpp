@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// ended NAME: uses a verbs object after its end, for dapple-run --check, or ends many objects and uses none of them.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <memory>
+
+#include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/pair.hpp"
+
+using namespace dapple::tests;
+
+namespace {
+
+constexpr int kMany = 20000;
+
+ibv_qp* make_qp(const Pair& pair, ibv_cq* cq) {
+  ibv_qp_init_attr attr = {};
+  attr.send_cq = attr.recv_cq = cq;
+  attr.cap = {1, 1, 1, 1, 0};
+  attr.qp_type = IBV_QPT_RC;
+  return ibv_create_qp(pair.pd, &attr);
+}
+
+bool fails(int error) {
+  return error == EINVAL;
+}
+
+// A queue pair of the extended interface has functions of its own.
+bool use_queue_pair(Pair& pair, const char* name) {
+  End& end = pair.a;
+  if (ibv_destroy_qp(end.qp) != 0) return false;
+  ibv_qp_attr attr = {};
+  ibv_qp_init_attr init = {};
+  attr.qp_state = IBV_QPS_ERR;
+  bool good = false;
+  if (strcmp(name, "qp-destroy") == 0) good = fails(ibv_destroy_qp(end.qp));
+  if (strcmp(name, "qp-send") == 0) good = fails(post_send(end, 1, IBV_WR_RDMA_WRITE, 0, 64, &pair.b));
+  if (strcmp(name, "qp-receive") == 0) good = fails(post_receive(end, 1, 0, 64));
+  if (strcmp(name, "qp-modify") == 0) good = fails(ibv_modify_qp(end.qp, &attr, IBV_QP_STATE));
+  if (strcmp(name, "qp-query") == 0) good = fails(ibv_query_qp(end.qp, &attr, IBV_QP_STATE, &init));
+  if (strcmp(name, "qp-extended") == 0) {
+    ibv_qp_ex* extended = ibv_qp_to_qp_ex(end.qp);
+    if (extended == nullptr) return false;
+    ibv_wr_start(extended);
+    ibv_wr_rdma_write(extended, pair.b.mr->rkey, reinterpret_cast<uintptr_t>(pair.b.buffer));
+    ibv_wr_set_sge(extended, end.mr->lkey, reinterpret_cast<uintptr_t>(end.buffer), 64);
+    good = fails(ibv_wr_complete(extended));
+  }
+  end.qp = nullptr;
+  return good;
+}
+
+bool use_queue(Pair& pair, const char* name) {
+  ibv_cq* cq = ibv_create_cq(pair.context, 4, nullptr, nullptr, 0);
+  if (cq == nullptr || ibv_destroy_cq(cq) != 0) return false;
+  ibv_wc completion;
+  if (strcmp(name, "cq-poll") == 0) return ibv_poll_cq(cq, 1, &completion) < 0;
+  if (strcmp(name, "cq-arm") == 0) return fails(ibv_req_notify_cq(cq, 0));
+  if (strcmp(name, "cq-destroy") == 0) return fails(ibv_destroy_cq(cq));
+  return strcmp(name, "cq-create-qp") == 0 && make_qp(pair, cq) == nullptr && errno == EINVAL;
+}
+
+bool use_domain(Pair& pair, const char* name) {
+  ibv_pd* pd = ibv_alloc_pd(pair.context);
+  if (pd == nullptr || ibv_dealloc_pd(pd) != 0) return false;
+  if (strcmp(name, "pd-register") == 0)
+    return ibv_reg_mr(pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE) == nullptr && errno == EINVAL;
+  return strcmp(name, "pd-dealloc") == 0 && fails(ibv_dealloc_pd(pd));
+}
+
+bool deregister_twice(Pair& pair) {
+  ibv_mr* mr = ibv_reg_mr(pair.pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE);
+  return mr != nullptr && ibv_dereg_mr(mr) == 0 && fails(ibv_dereg_mr(mr));
+}
+
+bool end_many(Pair& pair) {
+  for (int i = 0; i < kMany; i++) {
+    ibv_mr* mr = ibv_reg_mr(pair.pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE);
+    if (mr == nullptr || ibv_dereg_mr(mr) != 0) return false;
+  }
+  for (int i = 0; i < 100; i++) {
+    ibv_qp* qp = make_qp(pair, pair.a.cq);
+    if (qp == nullptr || ibv_destroy_qp(qp) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  need_new_namespace();
+  const char* name = count == 2 ? words[1] : "";
+  PairOptions options;
+  if (strcmp(name, "qp-extended") == 0) options.operations = IBV_QP_EX_WITH_RDMA_WRITE;
+  const std::unique_ptr<Pair> pair(make_pair(options));
+  if (pair == nullptr) {
+    puts("SKIP: no pair of queue pairs");
+    return 77;
+  }
+  bool good = false;
+  if (strncmp(name, "qp-", 3) == 0) good = use_queue_pair(*pair, name);
+  if (strncmp(name, "cq-", 3) == 0) good = use_queue(*pair, name);
+  if (strncmp(name, "pd-", 3) == 0) good = use_domain(*pair, name);
+  if (strcmp(name, "mr-deregister") == 0) good = deregister_twice(*pair);
+  if (strcmp(name, "many") == 0) good = end_many(*pair);
+  puts(good ? "all went as planned" : "not as planned");
+  return good ? 0 : 1;
+}
