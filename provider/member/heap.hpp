@@ -12,7 +12,7 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kHeapVersion = 1;
+inline constexpr uint32_t kHeapVersion = 2;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
 // The thread that calls malloc() or a similar function calls these. Their own use of the heap calls none of them.
@@ -20,12 +20,17 @@ struct HeapWatcher {
   // The plug-in's code. Its own allocations are not reported.
   const void* code_begin;
   const void* code_end;
-  // Before malloc's memory is given back, whole or in part.
+  // Before malloc's memory is given back.
   void (*freed)(const void* block, size_t size);
+  // Before realloc(): the memory may be given back, whole or in part.
+  void (*moving)(const void* block, size_t size);
   // After malloc() has handed the memory out again.
   void (*taken)(const void* block, size_t size);
-  // Before the system takes the memory back, by munmap() or free().
+  // Before the system takes the memory back, by munmap(), free() or a new mapping in its place, or after mremap() has
+  // moved it.
   void (*unmapped)(const void* memory, size_t size);
+  // After madvise() has dropped the contents of pages.
+  void (*dropped)(const void* memory, size_t size);
   // After the system has refused to take it.
   void (*kept)(const void* memory, size_t size);
 };

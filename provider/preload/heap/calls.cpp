@@ -5,6 +5,7 @@
 // block before it is given back, because another thread may get it at once, and after it is taken.
 #include <errno.h>
 #include <malloc.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -27,6 +28,9 @@ constinit Next<void*(size_t, size_t)> next_aligned_alloc("aligned_alloc");
 constinit Next<void*(size_t)> next_valloc("valloc");
 constinit Next<void*(size_t)> next_pvalloc("pvalloc");
 constinit Next<int(void*, size_t)> next_munmap("munmap");
+constinit Next<void*(void*, size_t, int, int, int, off_t)> next_mmap("mmap");
+constinit Next<void*(void*, size_t, size_t, int, ...)> next_mremap("mremap");
+constinit Next<int(void*, size_t, int)> next_madvise("madvise");
 
 }  // namespace dapple::heap
 
@@ -94,6 +98,42 @@ int munmap(void* memory, size_t size) noexcept {
   tell_unmapped(memory, size, DAPPLE_CALLER);
   const int result = next_munmap.get()(memory, size);
   if (result != 0) tell_kept(memory, size, DAPPLE_CALLER);
+  return result;
+}
+
+// With MAP_FIXED the mapping takes the place of another.
+void* mmap(void* memory, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
+  if ((flags & MAP_FIXED) == 0 || !may_matter(memory)) [[likely]]
+    return next_mmap.get()(memory, size, protection, flags, fd, offset);
+  tell_unmapped(memory, size, DAPPLE_CALLER);
+  void* result = next_mmap.get()(memory, size, protection, flags, fd, offset);
+  if (result == MAP_FAILED) tell_kept(memory, size, DAPPLE_CALLER);
+  return result;
+}
+
+void* mmap64(void* memory, size_t size, int protection, int flags, int fd, off64_t offset) noexcept
+    __attribute__((alias("mmap")));
+
+// The mapping may stay, move, or lose its end. A new place comes with MREMAP_FIXED alone.
+void* mremap(void* memory, size_t old_size, size_t size, int flags, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, flags);
+  void* place = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
+  va_end(arguments);
+  void* result = next_mremap.get()(memory, old_size, size, flags, place);
+  if (result == MAP_FAILED || !may_matter(memory)) return result;
+  if (result != memory) {
+    tell_unmapped(memory, old_size, DAPPLE_CALLER);
+  } else if (size < old_size) {
+    tell_unmapped(static_cast<char*>(memory) + size, old_size - size, DAPPLE_CALLER);
+  }
+  return result;
+}
+
+int madvise(void* memory, size_t size, int advice) noexcept {
+  const int result = next_madvise.get()(memory, size, advice);
+  const bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
+  if (result == 0 && drops && may_matter(memory)) tell_dropped(memory, size, DAPPLE_CALLER);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
 #include <atomic>
 
@@ -58,5 +59,8 @@ extern Next<void*(size_t, size_t)> next_aligned_alloc;
 extern Next<void*(size_t)> next_valloc;
 extern Next<void*(size_t)> next_pvalloc;
 extern Next<int(void*, size_t)> next_munmap;
+extern Next<void*(void*, size_t, int, int, int, off_t)> next_mmap;
+extern Next<void*(void*, size_t, size_t, int, ...)> next_mremap;
+extern Next<int(void*, size_t, int)> next_madvise;
 
 }  // namespace dapple::heap

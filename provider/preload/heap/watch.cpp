@@ -101,7 +101,7 @@ void tell_freed(const void* block, const void* caller) {
 }
 
 void tell_moving(const void* block, const void* caller) {
-  tell_of_block(&HeapWatcher::freed, block, caller);
+  tell_of_block(&HeapWatcher::moving, block, caller);
 }
 
 void tell_taken(const void* block, const void* caller) {
@@ -110,6 +110,10 @@ void tell_taken(const void* block, const void* caller) {
 
 void tell_unmapped(const void* memory, size_t size, const void* caller) {
   tell_of_mapping(&HeapWatcher::unmapped, memory, size, caller);
+}
+
+void tell_dropped(const void* memory, size_t size, const void* caller) {
+  tell_of_mapping(&HeapWatcher::dropped, memory, size, caller);
 }
 
 void tell_kept(const void* memory, size_t size, const void* caller) {

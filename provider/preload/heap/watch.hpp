@@ -28,7 +28,9 @@ void tell_freed(const void* block, const void* caller);
 void tell_moving(const void* block, const void* caller);
 void tell_taken(const void* block, const void* caller);
 void tell_unmapped(const void* memory, size_t size, const void* caller);
-// munmap() has failed.
+// After madvise() has dropped the contents of pages.
+void tell_dropped(const void* memory, size_t size, const void* caller);
+// The call has failed.
 void tell_kept(const void* memory, size_t size, const void* caller);
 
 }  // namespace dapple::heap

@@ -106,13 +106,13 @@ void report_unmapped(Checker& checker, const Access& access, const void* memory,
 }
 
 void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark& freed) {
-  const bool is_unmapped = freed.how == FreedMarks::How::kUnmapped;
-  std::vector<Place> places = {{is_unmapped ? "unmapped" : "freed", freed.stack}};
+  const bool is_unmapped = freed.how != FreedMarks::How::kFreed;
+  std::vector<Place> places = {{FreedMarks::name_of(freed.how), freed.stack}};
   for (const Place& place : places_of(access, checker.keys.find(access.device, access.key))) places.push_back(place);
   checker.reporter.show(
       {.kind = "freed-memory",
        .text = access.text + format(" by key 0x%x, and the program has %s that memory (%zu bytes at %p)%s.", access.key,
-                                    is_unmapped ? "unmapped" : "freed", freed.size, freed.memory,
+                                    FreedMarks::name_of(freed.how), freed.size, freed.memory,
                                     is_unmapped ? "; a NIC would not use what is mapped there now" : ""),
        .remedy = "Call ibv_dereg_mr() before the memory is freed or unmapped, when nothing uses the key any more.",
        .places = places});

@@ -7,6 +7,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
@@ -126,6 +127,7 @@ int dereg_mr(ibv_mr* mr) {
   const uint32_t key = mr->lkey;
   FreedMarks* freed = checker().freed;
   const uint64_t number = freed == nullptr ? 0 : freed->number_of(device, key);
+  report_if_lent(checker(), *mr);
   checker().keys.remove(device, key);
   const int error = forgotten(mr, [&] { return below().dereg_mr(mr); });
   if (error != 0) {
@@ -147,6 +149,13 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   ibv_cq_ex* cq = noted(below().create_cq_ex(context, attr), "made by ibv_create_cq_ex");
   if (cq != nullptr) checker().asked.add(ours<Cq>(cq), asked);
   return cq;
+}
+
+// What the program now knows may include the end of any request.
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
+  const int polled = below().poll_cq(cq, count, completions);
+  if (polled > 0) checker().lent.end_all();
+  return polled;
 }
 
 int resize_cq(ibv_cq* cq, int cqe) {
@@ -259,6 +268,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   if (error == 0 && (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0)
     qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
+  checker().lent.forget(&qp);
   if (attr->qp_state == IBV_QPS_RESET) checker().receives.forget(&qp.own_receives);
   const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
   if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.checked->sends.clear();
@@ -306,6 +316,7 @@ int destroy_qp(ibv_qp* ibv) {
   const Queues queues = queues_of(qp);
   const uint32_t qpn = qp.qpn;
   checker().writes.forget(&qp);
+  checker().lent.forget(&qp);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) return error;
   checker().told.remove(qpn);
@@ -366,6 +377,7 @@ const Operations& checked_operations() {
     made.free_dm = watched<free_dm>();
     made.modify_qp = watched<modify_qp>();
     made.modify_srq = watched<modify_srq>();
+    made.poll_cq = watched<poll_cq>();
     made.post_recv = watched<post_recv>();
     made.post_send = watched<post_send>();
     made.post_srq_recv = watched<post_srq_recv>();

@@ -9,6 +9,7 @@
 
 #include "provider/common/segment_at.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/objects/extended_post.hpp"
@@ -67,18 +68,45 @@ bool sends_bytes(roce::SendOpcode opcode) {
   return opcode <= roce::SendOpcode::kSendImmediate || opcode == roce::SendOpcode::kSendInvalidate;
 }
 
-// Notes a request that uses memory. Returns its number, if any.
-uint64_t note(Qp& qp, roce::SendOpcode opcode, bool is_inline, const std::vector<roce::Segment>& segments) {
+// The numbers of a request in PostedSends and in LentMemory.
+struct Noted {
+  uint64_t send = PostedSends::kNone;
+  uint64_t loan = PostedSends::kNone;
+
+  void post_returned() const {
+    if (loan != PostedSends::kNone) Checker::get()->lent.returned(loan);
+  }
+  void was_refused(Qp& qp) const {
+    if (loan != PostedSends::kNone) Checker::get()->lent.remove(loan);
+    qp.checked->sends.remove(send);
+  }
+};
+
+static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV_SEND_SIGNALED &&
+              int{roce::kInline} == IBV_SEND_INLINE);
+
+// Notes a request that uses memory. `flags`: roce::SendFlag.
+Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, const std::vector<roce::Segment>& segments) {
   PostedSend send;
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
-  if (!is_known || is_inline || segments.empty()) return PostedSends::kNone;
+  if (!is_known || (flags & roce::kInline) != 0 || segments.empty()) return {};
   send.stack = here();
   send.has_result = has_result(opcode);
   send.segments = segments;
   const bool sends = !send.has_result;
-  const uint64_t number = qp.checked->sends.add(std::move(send));
-  if (sends) qp.checked->sends.keep(number, copy_of(qp, segments));
-  return number;
+  Loan loan = {.queue_pair = &qp,
+               .qpn = qp.qpn,
+               .name = format("queue pair 0x%x of %s", qp.qpn, qp.context->ibv->device->name),
+               .has_result = send.has_result,
+               .is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0,
+               .pieces = pieces_of(qp, segments),
+               .posted = send.stack};
+  Noted noted;
+  if (sends && (flags & roce::kFence) == 0) report_if_not_fenced(*Checker::get(), qp, loan.pieces, send.stack);
+  if (!loan.pieces.empty()) noted.loan = Checker::get()->lent.add(std::move(loan));
+  noted.send = qp.checked->sends.add(std::move(send));
+  if (sends) qp.checked->sends.keep(noted.send, copy_of(qp, segments));
+  return noted;
 }
 
 // Tells whether it is a datagram whose address handle has another protection domain.
@@ -89,13 +117,25 @@ bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
 }
 
 // Notes the receives of a list. The device refuses `bad` and those behind it.
+// `qp`: null for a shared receive queue.
 template <typename Post>
-int post_receives(const void* queue, size_t depth, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
+int post_receives(Qp* qp, const void* queue, size_t depth, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
   PostedReceives& receives = Checker::get()->receives;
   const Stack stack = here();
   std::vector<std::pair<const ibv_recv_wr*, uint64_t>> noted;
-  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next)
-    noted.emplace_back(wr, receives.add(queue, depth, {wr->wr_id, 0, stack, segments_of(wr->sg_list, wr->num_sge)}));
+  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    PostedReceive receive = {.id = wr->wr_id,
+                             .stack = stack,
+                             .segments = segments_of(wr->sg_list, wr->num_sge),
+                             .pieces = {},
+                             .queue_pair = ""};
+    if (qp != nullptr) {
+      receive.pieces = pieces_of(*qp, receive.segments);
+      receive.state = &qp->state;
+      receive.queue_pair = format("queue pair 0x%x of %s", qp->qpn, qp->context->ibv->device->name);
+    }
+    noted.emplace_back(wr, receives.add(queue, depth, std::move(receive)));
+  }
   const int error = post();
   bool refused = false;
   for (const auto& [wr, number] : noted) {
@@ -121,20 +161,21 @@ void report_sends_beyond(Qp& qp, uint64_t before, uint64_t count) {
 
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
-  std::vector<std::pair<const ibv_send_wr*, uint64_t>> noted;
+  std::vector<std::pair<const ibv_send_wr*, Noted>> noted;
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
-    noted.emplace_back(wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), (wr->send_flags & IBV_SEND_INLINE) != 0,
-                                segments_of(wr->sg_list, wr->num_sge)));
+    noted.emplace_back(
+        wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), wr->send_flags, segments_of(wr->sg_list, wr->num_sge)));
   }
   const uint64_t before = outstanding(qp);
   const int error = unchecked_operations().post_send(ibv, requests, bad);
   bool refused = false;
   uint64_t accepted = 0;
-  for (const auto& [wr, number] : noted) {
+  for (const auto& [wr, one] : noted) {
     refused = refused || (error != 0 && wr == *bad);
     if (refused) {
-      qp.checked->sends.remove(number);
+      one.was_refused(qp);
     } else {
+      one.post_returned();
       accepted++;
       report_if_unfit(*Checker::get(), qp, static_cast<roce::SendOpcode>(wr->opcode), has_foreign_address(qp, *wr));
     }
@@ -147,30 +188,30 @@ int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = *ours<Qp>(ibv);
   // Between wr_start() and wr_complete() only this thread uses the requests.
   const ExtendedPost& post = *qp.extended;
-  std::vector<uint64_t> noted;
+  std::vector<Noted> noted;
   bool is_foreign = false;
   for (uint32_t i = 0; i < post.count && post.error == 0; i++) {
     const roce::SendRequest& request = post.requests[i]->send;
     is_foreign = is_foreign || request.address.is_foreign;
-    noted.push_back(note(qp, request.opcode, (request.flags & roce::kInline) != 0,
-                         {request.segments.begin(), request.segments.end()}));
+    noted.push_back(note(qp, request.opcode, request.flags, {request.segments.begin(), request.segments.end()}));
   }
   const uint64_t before = outstanding(qp), count = post.count;
   const int error = qp.checked->wr_complete(ibv);
   if (error == 0) {
+    for (const Noted& one : noted) one.post_returned();
     report_sends_beyond(qp, before, count);
     // The queue pair has been made with the operations that it has.
     if (is_foreign) report_if_unfit(*Checker::get(), qp, roce::SendOpcode::kSend, true);
     return 0;
   }
-  for (const uint64_t number : noted) qp.checked->sends.remove(number);
+  for (const Noted& one : noted) one.was_refused(qp);
   return error;
 }
 
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
-  const Qp& qp = *ours<Qp>(ibv);
+  Qp& qp = *ours<Qp>(ibv);
   const ReceiveQueue& queue = qp.own_receives;
-  const int error = post_receives(&queue, queue.depth(), requests, bad,
+  const int error = post_receives(&qp, &queue, queue.depth(), requests, bad,
                                   [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *qp.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
                    format("receives in queue pair 0x%x", qp.qpn), &qp);
@@ -180,7 +221,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const Srq& srq = *ours<Srq>(ibv);
   const ReceiveQueue& queue = srq.queue;
-  const int error = post_receives(&queue, queue.depth(), requests, bad,
+  const int error = post_receives(nullptr, &queue, queue.depth(), requests, bad,
                                   [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
                    "receives in a shared receive queue", &srq);

@@ -38,7 +38,7 @@ Checker* Checker::get() {
 // The objects of a child of fork() are its parent's.
 void Checker::before_exit() {
   Checker& checker = *get();
-  if (checker.process_ != getpid()) return;
+  if (!checker.is_its_process()) return;
   // Without late requests, the device would have sent these requests by now, if it could.
   LateQueuePair::let_all_begin();
   if (checker.reporter.options().notes) checker.objects.report_all(checker.reporter);
@@ -78,20 +78,22 @@ void Checker::before_fork() {
   checker.keys.mutex().lock();
   checker.objects.mutex().lock();
   checker.loads.mutex().lock();
-  checker.receives.mutex().lock();
   checker.writes.mutex().lock();
   checker.reporter.mutex().lock();
   Scripts::get().mutex().lock();
+  checker.receives.mutex().lock();
+  checker.lent.mutex().lock();
   if (checker.freed != nullptr) checker.freed->mutex().lock();
 }
 
 void Checker::after_fork() {
   Checker& checker = *get();
   if (checker.freed != nullptr) checker.freed->mutex().unlock();
+  checker.lent.mutex().unlock();
+  checker.receives.mutex().unlock();
   Scripts::get().mutex().unlock();
   checker.reporter.mutex().unlock();
   checker.writes.mutex().unlock();
-  checker.receives.mutex().unlock();
   checker.loads.mutex().unlock();
   checker.objects.mutex().unlock();
   checker.keys.mutex().unlock();

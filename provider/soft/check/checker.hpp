@@ -18,6 +18,7 @@
 #include "provider/soft/check/cq_loads.hpp"
 #include "provider/soft/check/freed_marks.hpp"
 #include "provider/soft/check/keys.hpp"
+#include "provider/soft/check/lent_memory.hpp"
 #include "provider/soft/check/objects.hpp"
 #include "provider/soft/check/posted_receives.hpp"
 #include "provider/soft/check/posted_sends.hpp"
@@ -36,6 +37,7 @@ class Checker {
 
   AskedDepths asked;
   Keys keys;
+  LentMemory lent;
   Objects objects;
   CqLoads loads;
   PostedReceives receives;
@@ -50,6 +52,8 @@ class Checker {
   void remove(PostedSends& sends);
   // The engine of the next queue pair, which starts some requests late if the options have a seed.
   std::unique_ptr<roce::QueuePair> late(std::unique_ptr<roce::QueuePair> engine);
+  // False in a child of fork(), whose memory is not that of its parent's requests.
+  bool is_its_process() const { return process_ == getpid(); }
   // The device has written there.
   void overwritten(const std::byte* memory, size_t size);
 

@@ -11,6 +11,8 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
+  // Polls of the extended interface do not pass through the check.
+  if (queue_.abi.cq_ex.start_poll != nullptr) checker_.lent.end_all();
   const bool had_overrun = queue_.queue.has_overrun();
   below_.complete(completion);
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),

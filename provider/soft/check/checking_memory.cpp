@@ -112,6 +112,7 @@ void CheckingMemory::explain(std::span<const Segment> segments, Access access) {
 
 bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t access, const char* what) {
   if (range.length == 0) return true;
+  if ((access & roce::kRemoteRead) == 0) checker_.lent.written_by(qp_.engine->attributes().destination_qpn);
   Probe probe(checker_, (access & roce::kRemoteRead) == 0);
   const Fault fault = qp_.context->memory.lend_to_peer(who, range, access, probe);
   if (fault == Fault::kNone) warn_of_freed(range, what);

@@ -8,6 +8,10 @@
 
 namespace dapple::soft::check {
 
+const char* FreedMarks::name_of(How how) {
+  return how == How::kFreed ? "freed" : how == How::kUnmapped ? "unmapped" : "dropped";
+}
+
 // Regions of any length may overlap. One that reaches `begin` starts less than the greatest length before it.
 template <typename Use>
 void FreedMarks::for_each_region(uintptr_t begin, uintptr_t end, Use use) {
@@ -74,7 +78,7 @@ void FreedMarks::cut(Region& region, uintptr_t begin, uintptr_t end, bool unmapp
   auto at = pieces.upper_bound(begin);
   if (at != pieces.begin()) --at;
   while (at != pieces.end() && at->first < end) {
-    if (at->second.end <= begin || (at->second.how == How::kUnmapped && !unmapped_too)) {
+    if (at->second.end <= begin || (at->second.how != How::kFreed && !unmapped_too)) {
       ++at;
       continue;
     }

@@ -27,7 +27,10 @@ class FreedMarks {
   enum class How {
     kFreed,     // the allocator has it, and gives it out again
     kUnmapped,  // it is gone for good: a NIC would go on with the old pages
+    kDropped,   // the same, by madvise()
   };
+  // "freed", "unmapped", "dropped".
+  static const char* name_of(How how);
   struct Mark {
     How how;
     const void* memory;  // the first byte

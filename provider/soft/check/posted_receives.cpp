@@ -55,6 +55,22 @@ std::optional<Stack> PostedReceives::with_key(const void* queue, uint32_t lkey) 
   return std::nullopt;
 }
 
+std::optional<PostedReceive> PostedReceives::waiting_in(const void* memory, size_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [queue, waiting] : queues_) {
+    for (const PostedReceive& receive : waiting) {
+      if (receive.state == nullptr) continue;
+      const roce::QpState state = receive.state->load(std::memory_order_relaxed);
+      if (state == roce::QpState::kReset || state == roce::QpState::kInit || state == roce::QpState::kError) continue;
+      for (const Piece& piece : receive.pieces) {
+        if (piece.overlaps(begin, begin + size)) return receive;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 void PostedReceives::forget(const void* queue) {
   const std::lock_guard lock(mutex_);
   queues_.erase(queue);

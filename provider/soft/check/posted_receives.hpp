@@ -4,15 +4,19 @@
 // The receives that wait in the queues of a process, and the stacks of their posts.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "provider/common/mutex.hpp"
+#include "provider/soft/check/lent_memory.hpp"
 #include "provider/soft/check/stack.hpp"
+#include "roce/queue_pair.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::soft::check {
@@ -22,6 +26,10 @@ struct PostedReceive {
   uint64_t number = 0;  // add() gives it
   Stack stack;
   std::vector<roce::Segment> segments;
+  std::vector<Piece> pieces;
+  // Of a queue pair's own receives; null for those of a shared receive queue.
+  const std::atomic<roce::QpState>* state = nullptr;
+  std::string queue_pair;  // "queue pair 0x11 of dapple0"
 
   uint64_t length() const { return roce::length_of(segments); }
 };
@@ -40,6 +48,8 @@ class PostedReceives {
   std::optional<PostedReceive> take(const void* queue, uint64_t id);
   // The oldest one that uses this key.
   std::optional<Stack> with_key(const void* queue, uint32_t lkey);
+  // The oldest one that waits for a message in some of these bytes, on a queue pair that may get one.
+  std::optional<PostedReceive> waiting_in(const void* memory, size_t size);
   void forget(const void* queue);
 
   Mutex& mutex() { return mutex_; }

@@ -4,9 +4,14 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <memory>
+
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/locks/own_code.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
@@ -26,13 +31,21 @@ bool has_memory() {
   return reserve != nullptr;
 }
 
-// The stack is taken without the lock: the unwinder may have locks of its own.
-void mark(const void* memory, size_t size, FreedMarks::How how) {
-  if (marks->is_registered(memory, size) && has_memory()) marks->mark(memory, size, how, Stack::here());
+// The stack is taken without the lock: the unwinder may have locks of its own. `is_sure`: the memory does not stay
+// after all.
+void mark(const void* memory, size_t size, FreedMarks::How how, bool is_sure) {
+  if (!marks->is_registered(memory, size) || !has_memory()) return;
+  const Stack stack = Stack::here();
+  if (is_sure) report_if_lent(*Checker::get(), memory, size, how, stack);
+  marks->mark(memory, size, how, stack);
 }
 
 void freed(const void* block, size_t size) {
-  mark(block, size, FreedMarks::How::kFreed);
+  mark(block, size, FreedMarks::How::kFreed, true);
+}
+
+void moving(const void* block, size_t size) {
+  mark(block, size, FreedMarks::How::kFreed, false);
 }
 
 void taken(const void* block, size_t size) {
@@ -45,7 +58,27 @@ void unmapped(const void* memory, size_t size) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t first = begin / page * page;
   mark(reinterpret_cast<const void*>(first), (begin + size + page - 1) / page * page - first,
-       FreedMarks::How::kUnmapped);
+       FreedMarks::How::kUnmapped, true);
+}
+
+// True if the mapping at the address is of this process alone. Another process, or a file, keeps the pages of others.
+bool is_private(const void* memory) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), fclose);
+  if (maps == nullptr) return false;
+  char line[512];
+  while (fgets(line, sizeof line, maps.get()) != nullptr) {
+    unsigned long long begin = 0, end = 0;
+    char rights[5] = "";
+    // The rest of a long line has another form.
+    if (sscanf(line, "%llx-%llx %4s", &begin, &end, rights) != 3) continue;
+    const auto at = reinterpret_cast<uintptr_t>(memory);
+    if (begin <= at && at < end) return rights[3] == 'p';
+  }
+  return false;
+}
+
+void dropped(const void* memory, size_t size) {
+  if (marks->is_registered(memory, size) && is_private(memory)) mark(memory, size, FreedMarks::How::kDropped, true);
 }
 
 void kept(const void* memory, size_t size) {
@@ -64,7 +97,7 @@ const Heap* heap() {
 
 FreedMarks* watch_heap() {
   if (heap() == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
-  static const HeapWatcher watcher = {__ehdr_start, _end, freed, taken, unmapped, kept};
+  static const HeapWatcher watcher = {__ehdr_start, _end, freed, moving, taken, unmapped, dropped, kept};
   marks = new FreedMarks(*heap()->interest);
   heap()->watch(watcher);
   return marks;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The memory of requests that the program has just posted: it cannot know yet that the device no longer needs it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "provider/common/mutex.hpp"
+#include "provider/soft/check/stack.hpp"
+
+namespace dapple::soft::check {
+
+// A piece of memory that a request names.
+struct Piece {
+  uintptr_t begin = 0, end = 0;
+  uint32_t lkey = 0;
+
+  bool overlaps(uintptr_t from, uintptr_t to) const { return begin < to && from < end; }
+};
+
+// The memory of one send request.
+struct Loan {
+  uint64_t number = 0;  // add() gives it
+  const void* queue_pair = nullptr;
+  uint32_t qpn = 0;
+  std::string name;         // "queue pair 0x11 of dapple0"
+  bool has_result = false;  // the device writes there
+  bool is_signaled = false;
+  int64_t returned = 0;  // the time when the post has returned; 0 before that
+  std::vector<Piece> pieces;
+  Stack posted;
+};
+
+// Internally locked; the lock is a leaf. free() may take it.
+class LentMemory {
+ public:
+  // The program posts the request. Returns its number.
+  uint64_t add(Loan loan);
+  // The post has returned.
+  void returned(uint64_t number);
+  // The device has refused it.
+  void remove(uint64_t number);
+  // The program may have learnt the fate of any request: it has got a completion.
+  void end_all();
+  // A peer has written to the program's memory, by the queue pair with this number: the program may look there for an
+  // answer. The writes of a queue pair of this process tell nothing about the fate of its own requests.
+  void written_by(uint32_t qpn);
+  // The queue pair ends, or drops its requests.
+  void forget(const void* queue_pair);
+
+  // A request that uses some of these bytes, and that certainly is not complete for the program. `lkey`: by this key
+  // alone.
+  std::optional<Loan> user_of(const void* memory, size_t size, std::optional<uint32_t> lkey = std::nullopt);
+  // A request of the queue pair whose result comes into some of these bytes.
+  std::optional<Loan> result_in(const void* queue_pair, const std::vector<Piece>& pieces);
+
+  Mutex& mutex() { return mutex_; }
+
+  // If there are more, the oldest are forgotten.
+  static constexpr size_t kMost = 1024;
+
+ private:
+  Mutex mutex_{LockRank::kLentMemory};
+  std::atomic<bool> any_{false};
+  uint64_t next_number_ = 0;
+  std::deque<Loan> loans_;
+};
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Findings about memory that belongs to the device, because a request uses it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/check/freed_marks.hpp"
+#include "provider/soft/objects/objects.hpp"
+#include "roce/request.hpp"
+
+namespace dapple::soft::check {
+
+// The memory that these segments name.
+std::vector<Piece> pieces_of(Qp& qp, const std::vector<roce::Segment>& segments);
+
+// The program frees or unmaps this memory. The caller is within free() or munmap().
+void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMarks::How how, const Stack& stack);
+// The program deregisters this memory.
+void report_if_lent(Checker& checker, const ibv_mr& mr);
+// The program posts a request that sends these bytes, without a fence.
+void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted);
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// lent NAME: gives memory back while a request uses it, or sends the result of a Read too early, for dapple-run --check.
+// "correct" makes no mistake.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <memory>
+
+#include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/pair.hpp"
+
+using namespace dapple::tests;
+
+namespace {
+
+constexpr uint32_t kSize = 2 * 4096;
+
+// Memory that is registered for end a's requests.
+struct Memory {
+  char* bytes = nullptr;
+  ibv_mr* mr = nullptr;
+};
+
+bool add(Pair& pair, Memory& memory, void* bytes) {
+  memory.bytes = static_cast<char*>(bytes);
+  memset(bytes, 1, kSize);
+  memory.mr = ibv_reg_mr(pair.pd, bytes, kSize, IBV_ACCESS_LOCAL_WRITE);
+  return memory.mr != nullptr;
+}
+
+bool add_mapped(Pair& pair, Memory& memory) {
+  void* bytes = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return bytes != MAP_FAILED && add(pair, memory, bytes);
+}
+
+bool post(Pair& pair, const Memory& memory, ibv_wr_opcode opcode, unsigned flags = IBV_SEND_SIGNALED) {
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(memory.bytes), kSize, memory.mr->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = opcode;
+  request.send_flags = flags;
+  request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(pair.b.buffer);
+  request.wr.rdma.rkey = pair.b.mr->rkey;
+  return ibv_post_send(pair.a.qp, &request, &bad) == 0;
+}
+
+bool post_receive(Pair& pair, const Memory& memory) {
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(memory.bytes), kSize, memory.mr->lkey};
+  ibv_recv_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  return ibv_post_recv(pair.a.qp, &request, &bad) == 0;
+}
+
+bool ends(ibv_cq* cq, ibv_wc_status status = IBV_WC_SUCCESS) {
+  ibv_wc completion;
+  return wait_for(cq, completion) && completion.status == status;
+}
+
+// Gives the memory back between the post and the poll.
+bool give_back(Pair& pair, const char* name) {
+  const bool is_block = strcmp(name, "freed") == 0 || strcmp(name, "deregistered") == 0;
+  Memory memory;
+  if (is_block ? !add(pair, memory, malloc(kSize)) : !add_mapped(pair, memory)) return false;
+  void* elsewhere = mmap(nullptr, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (elsewhere == MAP_FAILED || !post(pair, memory, IBV_WR_RDMA_WRITE)) return false;
+  void* const mapped = memory.bytes;
+  bool good = true;
+  if (strcmp(name, "freed") == 0) free(memory.bytes);
+  if (strcmp(name, "unmapped") == 0) good = munmap(mapped, kSize) == 0;
+  if (strcmp(name, "moved") == 0)
+    good = mremap(mapped, kSize, kSize, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere) == elsewhere;
+  if (strcmp(name, "dropped") == 0) good = madvise(mapped, kSize, MADV_DONTNEED) == 0;
+  if (strcmp(name, "replaced") == 0)
+    good = mmap(mapped, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mapped;
+  if (strcmp(name, "deregistered") == 0) return ibv_dereg_mr(memory.mr) == 0 && ends(pair.a.cq);
+  return good && ends(pair.a.cq) && ibv_dereg_mr(memory.mr) == 0;
+}
+
+bool free_receive(Pair& pair) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize)) || !post_receive(pair, memory)) return false;
+  free(memory.bytes);
+  return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
+}
+
+// Posts a Read, and a Write of its result.
+bool write_result(Pair& pair, unsigned flags) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_RDMA_READ, 0)) return false;
+  if (!post(pair, memory, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED | flags) || !ends(pair.a.cq)) return false;
+  free(memory.bytes);
+  return ibv_dereg_mr(memory.mr) == 0;
+}
+
+// The memory is given back after the completion, after a peer's answer, after the end of the queue pair.
+bool be_correct(Pair& pair) {
+  Memory memory;
+  for (int i = 0; i < 20; i++) {
+    if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_RDMA_WRITE) || !ends(pair.a.cq)) return false;
+    free(memory.bytes);
+    if (ibv_dereg_mr(memory.mr) != 0) return false;
+  }
+  for (int i = 0; i < 20; i++) {
+    if (!add_mapped(pair, memory) || post_receive(pair.b, 1, 0, kSize) != 0 || !post(pair, memory, IBV_WR_SEND, 0))
+      return false;
+    if (!ends(pair.b.cq) || munmap(memory.bytes, kSize) != 0 || ibv_dereg_mr(memory.mr) != 0) return false;
+  }
+  for (int i = 0; i < 20; i++) {
+    if (!write_result(pair, IBV_SEND_FENCE)) return false;
+  }
+  if (!add(pair, memory, malloc(kSize)) || !post_receive(pair, memory) || !post(pair, memory, IBV_WR_RDMA_WRITE, 0))
+    return false;
+  if (!to_error(pair.a.qp) || ibv_destroy_qp(pair.a.qp) != 0) return false;
+  pair.a.qp = nullptr;
+  free(memory.bytes);
+  return ibv_dereg_mr(memory.mr) == 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  need_new_namespace();
+  const std::unique_ptr<Pair> pair(make_pair({}));
+  if (pair == nullptr || count != 2) {
+    puts("SKIP: no pair of queue pairs");
+    return 77;
+  }
+  const char* name = words[1];
+  bool good = false;
+  if (strcmp(name, "correct") == 0) {
+    good = be_correct(*pair);
+  } else if (strcmp(name, "freed-receive") == 0) {
+    good = free_receive(*pair);
+  } else if (strcmp(name, "unfenced") == 0) {
+    good = write_result(*pair, 0);
+  } else {
+    good = give_back(*pair, name);
+  }
+  puts(good ? "all went as planned" : "not as planned");
+  return good ? 0 : 1;
+}
