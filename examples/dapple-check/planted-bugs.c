@@ -538,7 +538,10 @@ static void post_one_more(void) {
   const struct stage stage = set_up(kCompletions);
   struct buffer far = make_buffer(stage.pd);
   const int count = mended ? kDepth : kDepth + 1;
-  for (int i = 0; i < count; i++) post_receive(stage.back, &far, 64);
+  for (int i = 0; i < count; i++) {
+    const struct buffer part = {far.bytes + (size_t)i * 64, far.mr};
+    post_receive(stage.back, &part, 64);
+  }
   end_queue_pairs(&stage);
   drop_buffer(&far);
   take_down_rest(&stage);
@@ -557,9 +560,10 @@ static void write_quietly(const struct stage* stage, const struct buffer* near, 
 }
 
 /* After this the device has finished all earlier requests. */
-static void send_between(const struct stage* stage, const struct buffer* near, const struct buffer* far) {
-  const struct ibv_sge segment = part_of(near, 1);
-  post_receive(stage->back, far, 1);
+static void send_between(const struct stage* stage, const struct buffer* buffer) {
+  const struct ibv_sge segment = part_of(buffer, 1);
+  const struct buffer last_byte = {buffer->bytes + kSize - 1, buffer->mr};
+  post_receive(stage->back, &last_byte, 1);
   post(stage->front, IBV_WR_SEND, &segment, 0, NULL, 0);
   expect(finish(stage, 1), IBV_WC_SUCCESS);
 }
@@ -570,10 +574,10 @@ static void write_to_the_same_bytes(void) {
   struct buffer same = {far.bytes, ibv_reg_mr(other.pd, far.bytes, kSize, kRights)};
   check(same.mr != NULL, "ibv_reg_mr");
   write_quietly(&one, &near, &far, 2);
-  if (mended) send_between(&one, &near, &near);
+  if (mended) send_between(&one, &near);
   write_quietly(&other, &other_near, &same, 3);
-  send_between(&one, &near, &near);
-  send_between(&other, &other_near, &other_near);
+  send_between(&one, &near);
+  send_between(&other, &other_near);
   deregister(&same);
   drop_buffer(&near);
   drop_buffer(&other_near);

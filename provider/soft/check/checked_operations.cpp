@@ -154,7 +154,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
 // What the program now knows may include the end of any request.
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   const int polled = below().poll_cq(cq, count, completions);
-  if (polled > 0) checker().lent.end_all();
+  if (polled > 0) report_changed(checker(), checker().lent.end_all());
   return polled;
 }
 

@@ -51,12 +51,12 @@ class Copy final : public MemoryTable::Borrower {
   std::vector<std::byte> bytes_;
 };
 
-std::vector<std::byte> copy_of(Qp& qp, std::span<const roce::Segment> segments) {
+SharedCopy copy_of(Qp& qp, std::span<const roce::Segment> segments) {
   const uint64_t length = roce::length_of(segments);
-  if (length == 0 || PostedSends::copied_bytes.load() + length > PostedSends::kMaxCopiedBytes) return {};
+  if (length == 0 || BufferCopy::all_bytes.load() + length > BufferCopy::kMaxBytes) return nullptr;
   Copy copy(segments, length);
   const roce::Fault fault = qp.context->memory.lend({qp.pd->number, qp.qpn}, segments, 0, length, false, copy);
-  return fault == roce::Fault::kNone ? copy.take() : std::vector<std::byte>();
+  return fault == roce::Fault::kNone ? std::make_shared<BufferCopy>(copy.take()) : nullptr;
 }
 
 bool has_result(roce::SendOpcode opcode) {
@@ -99,13 +99,22 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, const std::vector<ro
                .name = format("queue pair 0x%x of %s", qp.qpn, qp.context->ibv->device->name),
                .has_result = send.has_result,
                .is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0,
-               .pieces = pieces_of(qp, segments),
+               .pieces = pieces_of(qp.context->memory, segments),
                .posted = send.stack};
   Noted noted;
   if (sends && (flags & roce::kFence) == 0) report_if_not_fenced(*Checker::get(), qp, loan.pieces, send.stack);
+  report_if_shared(*Checker::get(), {.what = sends ? "send request" : "Read or atomic",
+                                     .owner = loan.name,
+                                     .is_written = !sends,
+                                     .pieces = loan.pieces,
+                                     .posted = send.stack});
+  const bool compares = sends && loan.is_signaled;
   if (!loan.pieces.empty()) noted.loan = Checker::get()->lent.add(std::move(loan));
   noted.send = qp.checked->sends.add(std::move(send));
-  if (sends) qp.checked->sends.keep(noted.send, copy_of(qp, segments));
+  if (!sends) return noted;
+  const SharedCopy copy = copy_of(qp, segments);
+  qp.checked->sends.keep(noted.send, copy);
+  if (compares && noted.loan != PostedSends::kNone) Checker::get()->lent.keep(noted.loan, copy);
   return noted;
 }
 
@@ -116,11 +125,18 @@ bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
   return is_datagram && ours<Ah>(wr.wr.ud.ah)->domain != qp.domain;
 }
 
+// A queue of receives. `state`: of the queue pair that owns it; null for a shared receive queue.
+struct Receives {
+  const ReceiveQueue& queue;
+  MemoryTable& memory;
+  const std::atomic<roce::QpState>* state;
+  std::string owner;
+};
+
 // Notes the receives of a list. The device refuses `bad` and those behind it.
-// `qp`: null for a shared receive queue.
 template <typename Post>
-int post_receives(Qp* qp, const void* queue, size_t depth, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
-  PostedReceives& receives = Checker::get()->receives;
+int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
+  Checker& checker = *Checker::get();
   const Stack stack = here();
   std::vector<std::pair<const ibv_recv_wr*, uint64_t>> noted;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
@@ -128,19 +144,19 @@ int post_receives(Qp* qp, const void* queue, size_t depth, ibv_recv_wr* requests
                              .stack = stack,
                              .segments = segments_of(wr->sg_list, wr->num_sge),
                              .pieces = {},
-                             .queue_pair = ""};
-    if (qp != nullptr) {
-      receive.pieces = pieces_of(*qp, receive.segments);
-      receive.state = &qp->state;
-      receive.queue_pair = format("queue pair 0x%x of %s", qp->qpn, qp->context->ibv->device->name);
-    }
-    noted.emplace_back(wr, receives.add(queue, depth, std::move(receive)));
+                             .state = receives.state,
+                             .owner = receives.owner};
+    receive.pieces = pieces_of(receives.memory, receive.segments);
+    report_if_shared(
+        checker,
+        {.what = "receive", .owner = receives.owner, .is_written = true, .pieces = receive.pieces, .posted = stack});
+    noted.emplace_back(wr, checker.receives.add(&receives.queue, receives.queue.depth(), std::move(receive)));
   }
   const int error = post();
   bool refused = false;
   for (const auto& [wr, number] : noted) {
     refused = refused || (error != 0 && wr == *bad);
-    if (refused) receives.remove(queue, number);
+    if (refused) checker.receives.remove(&receives.queue, number);
   }
   return error;
 }
@@ -211,8 +227,10 @@ int wr_complete(ibv_qp_ex* ibv) {
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   const ReceiveQueue& queue = qp.own_receives;
-  const int error = post_receives(&qp, &queue, queue.depth(), requests, bad,
-                                  [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
+  const Receives receives = {queue, qp.context->memory, &qp.state,
+                             format("queue pair 0x%x of %s", qp.qpn, qp.context->ibv->device->name)};
+  const int error =
+      post_receives(receives, requests, bad, [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *qp.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
                    format("receives in queue pair 0x%x", qp.qpn), &qp);
   return error;
@@ -221,8 +239,10 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const Srq& srq = *ours<Srq>(ibv);
   const ReceiveQueue& queue = srq.queue;
-  const int error = post_receives(nullptr, &queue, queue.depth(), requests, bad,
-                                  [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
+  const Receives receives = {queue, srq.context->memory, nullptr,
+                             format("a shared receive queue of %s", srq.context->ibv->device->name)};
+  const int error =
+      post_receives(receives, requests, bad, [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
                    "receives in a shared receive queue", &srq);
   return error;

@@ -63,6 +63,7 @@ void Checker::remove(PostedSends& sends) {
 }
 
 void Checker::overwritten(const std::byte* memory, size_t size) {
+  lent.overwritten(memory, size);
   const std::lock_guard lock(sends_mutex_);
   for (PostedSends* sends : sends_) sends->overwritten(memory, size);
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checking_completions.hpp"
 
+#include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/transport/context.hpp"
 
@@ -12,7 +13,7 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
   // Polls of the extended interface do not pass through the check.
-  if (queue_.abi.cq_ex.start_poll != nullptr) checker_.lent.end_all();
+  if (queue_.abi.cq_ex.start_poll != nullptr) report_changed(checker_, checker_.lent.end_all());
   const bool had_overrun = queue_.queue.has_overrun();
   below_.complete(completion);
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),

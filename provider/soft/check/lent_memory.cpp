@@ -9,6 +9,8 @@
 #include <mutex>
 #include <utility>
 
+#include "provider/soft/memory/mapped_range.hpp"
+
 namespace dapple::soft::check {
 namespace {
 
@@ -17,17 +19,48 @@ constexpr int64_t kShortestAnswer = 10'000;  // nanoseconds
 // A program that asks for a completion is going to poll it. One that no longer wants it waits longer than this.
 constexpr int64_t kSoon = 100'000'000;  // nanoseconds
 
-int64_t now() {
+bool is_certain(const Loan& loan, int64_t now) {
+  return loan.returned != 0 && now - loan.returned < (loan.is_signaled ? kSoon : kShortestAnswer);
+}
+
+bool overlap(const std::vector<Piece>& some, const std::vector<Piece>& others) {
+  for (const Piece& piece : some) {
+    for (const Piece& other : others) {
+      if (piece.overlaps(other.begin, other.end)) return true;
+    }
+  }
+  return false;
+}
+
+// The place of the first byte that differs from the copy.
+std::optional<uint64_t> change_in(const Loan& loan) {
+  if (loan.copy == nullptr) return std::nullopt;
+  const std::vector<std::byte>& copy = loan.copy->bytes;
+  size_t done = 0;
+  for (const Piece& piece : loan.pieces) {
+    const auto* memory = reinterpret_cast<const std::byte*>(piece.begin);
+    const size_t size = piece.end - piece.begin;
+    if (size > copy.size() - done || probe_mapped_range(memory, size, false) != 0) return std::nullopt;
+    const std::byte* differs = std::mismatch(memory, memory + size, copy.begin() + static_cast<ptrdiff_t>(done)).first;
+    if (differs != memory + size) return done + static_cast<size_t>(differs - memory);
+    done += size;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int64_t LentMemory::clock() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-bool is_certain(const Loan& loan, int64_t at) {
-  return loan.returned != 0 && at - loan.returned < (loan.is_signaled ? kSoon : kShortestAnswer);
+Loan* LentMemory::numbered(uint64_t number) {
+  const auto found =
+      std::find_if(loans_.rbegin(), loans_.rend(), [&](const Loan& loan) { return loan.number == number; });
+  return found == loans_.rend() ? nullptr : &*found;
 }
-
-}  // namespace
 
 uint64_t LentMemory::add(Loan loan) {
   const std::lock_guard lock(mutex_);
@@ -39,11 +72,15 @@ uint64_t LentMemory::add(Loan loan) {
   return next_number_ - 1;
 }
 
-void LentMemory::returned(uint64_t number) {
+void LentMemory::keep(uint64_t number, SharedCopy copy) {
   const std::lock_guard lock(mutex_);
-  const auto found =
-      std::find_if(loans_.rbegin(), loans_.rend(), [&](const Loan& loan) { return loan.number == number; });
-  if (found != loans_.rend()) found->returned = now();
+  Loan* loan = numbered(number);
+  if (loan != nullptr && !loan->overwritten) loan->copy = std::move(copy);
+}
+
+void LentMemory::returned(uint64_t number, int64_t now) {
+  const std::lock_guard lock(mutex_);
+  if (Loan* loan = numbered(number)) loan->returned = now;
 }
 
 void LentMemory::remove(uint64_t number) {
@@ -51,11 +88,18 @@ void LentMemory::remove(uint64_t number) {
   std::erase_if(loans_, [&](const Loan& loan) { return loan.number == number; });
 }
 
-void LentMemory::end_all() {
-  if (!any_.load(std::memory_order_acquire)) return;
+// free() of such memory waits for the lock, so the memory stays during the comparison.
+std::vector<ChangedLoan> LentMemory::end_all(int64_t now) {
+  std::vector<ChangedLoan> changed;
+  if (!any_.load(std::memory_order_acquire)) return changed;
   const std::lock_guard lock(mutex_);
+  for (const Loan& loan : loans_) {
+    if (!loan.is_signaled || loan.overwritten || !is_certain(loan, now)) continue;
+    if (const std::optional<uint64_t> at = change_in(loan)) changed.push_back({loan, *at});
+  }
   loans_.clear();
   any_.store(false, std::memory_order_relaxed);
+  return changed;
 }
 
 void LentMemory::written_by(uint32_t qpn) {
@@ -64,18 +108,35 @@ void LentMemory::written_by(uint32_t qpn) {
   std::erase_if(loans_, [&](const Loan& loan) { return loan.qpn != qpn; });
 }
 
+void LentMemory::overwritten(const std::byte* memory, size_t size) {
+  if (!any_.load(std::memory_order_acquire)) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const std::lock_guard lock(mutex_);
+  for (Loan& loan : loans_) {
+    for (const Piece& piece : loan.pieces) loan.overwritten = loan.overwritten || piece.overlaps(begin, begin + size);
+    if (loan.overwritten) loan.copy.reset();
+  }
+}
+
+void LentMemory::forget_memory(const void* memory, size_t size) {
+  if (!any_.load(std::memory_order_acquire)) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const std::vector<Piece> gone = {{begin, begin + size, 0}};
+  const std::lock_guard lock(mutex_);
+  std::erase_if(loans_, [&](const Loan& loan) { return overlap(loan.pieces, gone); });
+}
+
 void LentMemory::forget(const void* queue_pair) {
   const std::lock_guard lock(mutex_);
   std::erase_if(loans_, [&](const Loan& loan) { return loan.queue_pair == queue_pair; });
 }
 
-std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::optional<uint32_t> lkey) {
+std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::optional<uint32_t> lkey, int64_t now) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const int64_t at = now();
   const std::lock_guard lock(mutex_);
   for (const Loan& loan : loans_) {
-    if (!is_certain(loan, at)) continue;
+    if (!is_certain(loan, now)) continue;
     for (const Piece& piece : loan.pieces) {
       if (piece.overlaps(begin, begin + size) && (!lkey || piece.lkey == *lkey)) return loan;
     }
@@ -87,12 +148,16 @@ std::optional<Loan> LentMemory::result_in(const void* queue_pair, const std::vec
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   for (const Loan& loan : loans_) {
-    if (!loan.has_result || loan.queue_pair != queue_pair) continue;
-    for (const Piece& piece : loan.pieces) {
-      for (const Piece& other : pieces) {
-        if (piece.overlaps(other.begin, other.end)) return loan;
-      }
-    }
+    if (loan.has_result && loan.queue_pair == queue_pair && overlap(loan.pieces, pieces)) return loan;
+  }
+  return std::nullopt;
+}
+
+std::optional<Loan> LentMemory::any_in(const std::vector<Piece>& pieces) {
+  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  for (const Loan& loan : loans_) {
+    if (overlap(loan.pieces, pieces)) return loan;
   }
   return std::nullopt;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "provider/common/mutex.hpp"
+#include "provider/soft/check/buffer_copy.hpp"
 #include "provider/soft/check/stack.hpp"
 
 namespace dapple::soft::check {
@@ -36,6 +37,14 @@ struct Loan {
   int64_t returned = 0;  // the time when the post has returned; 0 before that
   std::vector<Piece> pieces;
   Stack posted;
+  SharedCopy copy = nullptr;  // of a signaled request that sends bytes
+  bool overwritten = false;   // the device has stored there since
+};
+
+// A request whose bytes the program has changed too early.
+struct ChangedLoan {
+  Loan loan;
+  uint64_t at;  // the first byte that differs
 };
 
 // Internally locked; the lock is a leaf. free() may take it.
@@ -43,30 +52,45 @@ class LentMemory {
  public:
   // The program posts the request. Returns its number.
   uint64_t add(Loan loan);
+  // The copy is made after add(), so that the device cannot store there unnoticed meanwhile.
+  void keep(uint64_t number, SharedCopy copy);
   // The post has returned.
-  void returned(uint64_t number);
+  void returned(uint64_t number, int64_t now = clock());
   // The device has refused it.
   void remove(uint64_t number);
-  // The program may have learnt the fate of any request: it has got a completion.
-  void end_all();
+  // The program may have learnt the fate of any request: it is about to get a completion. Returns the requests whose
+  // bytes differ from their copies.
+  std::vector<ChangedLoan> end_all(int64_t now = clock());
   // A peer has written to the program's memory, by the queue pair with this number: the program may look there for an
   // answer. The writes of a queue pair of this process tell nothing about the fate of its own requests.
   void written_by(uint32_t qpn);
+  // The device has written there itself, so a copy of these bytes proves nothing.
+  void overwritten(const std::byte* memory, size_t size);
+  // The program has given this memory back.
+  void forget_memory(const void* memory, size_t size);
   // The queue pair ends, or drops its requests.
   void forget(const void* queue_pair);
 
   // A request that uses some of these bytes, and that certainly is not complete for the program. `lkey`: by this key
   // alone.
-  std::optional<Loan> user_of(const void* memory, size_t size, std::optional<uint32_t> lkey = std::nullopt);
+  std::optional<Loan> user_of(const void* memory, size_t size, std::optional<uint32_t> lkey = std::nullopt,
+                              int64_t now = clock());
+  // Any request with some of these bytes.
+  std::optional<Loan> any_in(const std::vector<Piece>& pieces);
   // A request of the queue pair whose result comes into some of these bytes.
   std::optional<Loan> result_in(const void* queue_pair, const std::vector<Piece>& pieces);
 
   Mutex& mutex() { return mutex_; }
 
+  // Nanoseconds of CLOCK_MONOTONIC.
+  static int64_t clock();
+
   // If there are more, the oldest are forgotten.
   static constexpr size_t kMost = 1024;
 
  private:
+  Loan* numbered(uint64_t number);
+
   Mutex mutex_{LockRank::kLentMemory};
   std::atomic<bool> any_{false};
   uint64_t next_number_ = 0;

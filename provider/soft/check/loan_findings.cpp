@@ -26,11 +26,11 @@ std::string user_of(const Loan& loan) {
 
 }  // namespace
 
-std::vector<Piece> pieces_of(Qp& qp, const std::vector<roce::Segment>& segments) {
+std::vector<Piece> pieces_of(MemoryTable& memory, const std::vector<roce::Segment>& segments) {
   std::vector<Piece> pieces;
   for (const roce::Segment& segment : segments) {
     RegionConfig config;
-    if (segment.length == 0 || qp.context->memory.region_config(segment.lkey, config) != 0) continue;
+    if (segment.length == 0 || memory.region_config(segment.lkey, config) != 0) continue;
     if (config.kind != RegionKind::kPlain) continue;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(config.memory) + (segment.address - config.iova);
     pieces.push_back({begin, begin + segment.length, segment.lkey});
@@ -45,8 +45,9 @@ void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMark
   if (const std::optional<Loan> loan = checker.lent.user_of(memory, size)) {
     report(checker, end_name, user_of(*loan), end, loan->posted);
   } else if (const std::optional<PostedReceive> receive = checker.receives.waiting_in(memory, size)) {
-    report(checker, end_name, "receive of " + receive->queue_pair, end, receive->stack);
+    report(checker, end_name, "receive of " + receive->owner, end, receive->stack);
   }
+  checker.lent.forget_memory(memory, size);
 }
 
 void report_if_lent(Checker& checker, const ibv_mr& mr) {
@@ -65,6 +66,40 @@ void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piec
                "bytes.",
        .remedy = "Post the request with IBV_SEND_FENCE, or after the completion of the Read has been polled.",
        .places = {{"posted", posted}, {"the Read or atomic posted", result->posted}}});
+}
+
+void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed) {
+  for (const auto& [loan, at] : changed) {
+    checker.reporter.show(
+        {.kind = "changed-send-buffer",
+         .text = format("The program has changed the buffer of a send request of %s after the post and before the poll "
+                        "of the completion: byte %llu of the message is the first that differs.",
+                        loan.name.c_str(), static_cast<unsigned long long>(at)),
+         .remedy = "Leave a buffer as it is until the completion of its request, or send with IBV_SEND_INLINE.",
+         .places = {{"posted", loan.posted}}});
+  }
+}
+
+void report_if_shared(Checker& checker, const NewRequest& request) {
+  if (!checker.reporter.options().notes) return;
+  std::string other;
+  Stack posted;
+  if (const std::optional<PostedReceive> receive = checker.receives.any_in(request.pieces)) {
+    other = "receive of " + receive->owner;
+    posted = receive->stack;
+  } else if (const std::optional<Loan> loan = request.is_written ? checker.lent.any_in(request.pieces) : std::nullopt) {
+    other = user_of(*loan);
+    posted = loan->posted;
+  } else {
+    return;
+  }
+  checker.reporter.show(
+      {.level = Level::kNote,
+       .kind = "shared-buffer",
+       .text = format("A %s of %s and an earlier %s use the same bytes, and the device writes to them.", request.what,
+                      request.owner.c_str(), other.c_str()),
+       .remedy = "Give each request memory of its own until its completion has been polled.",
+       .places = {{"posted", request.posted}, {"the earlier one posted", posted}}});
 }
 
 }  // namespace dapple::soft::check

@@ -5,17 +5,19 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/freed_marks.hpp"
+#include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::soft::check {
 
 // The memory that these segments name.
-std::vector<Piece> pieces_of(Qp& qp, const std::vector<roce::Segment>& segments);
+std::vector<Piece> pieces_of(MemoryTable& memory, const std::vector<roce::Segment>& segments);
 
 // The program frees or unmaps this memory. The caller is within free() or munmap().
 void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMarks::How how, const Stack& stack);
@@ -23,5 +25,19 @@ void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMark
 void report_if_lent(Checker& checker, const ibv_mr& mr);
 // The program posts a request that sends these bytes, without a fence.
 void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted);
+// The program has changed these before it has got a completion.
+void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed);
+
+// A request that is being posted.
+struct NewRequest {
+  const char* what;          // "send request"
+  const std::string& owner;  // "queue pair 0x11 of dapple0"
+  bool is_written;           // the device writes to its memory
+  const std::vector<Piece>& pieces;
+  const Stack& posted;
+};
+// A note if another request uses some of its bytes, and the device writes to them. A send of a Read's result behind a
+// fence is right.
+void report_if_shared(Checker& checker, const NewRequest& request);
 
 }  // namespace dapple::soft::check

@@ -71,6 +71,20 @@ std::optional<PostedReceive> PostedReceives::waiting_in(const void* memory, size
   return std::nullopt;
 }
 
+std::optional<PostedReceive> PostedReceives::any_in(const std::vector<Piece>& pieces) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [queue, waiting] : queues_) {
+    for (const PostedReceive& receive : waiting) {
+      for (const Piece& piece : receive.pieces) {
+        for (const Piece& other : pieces) {
+          if (piece.overlaps(other.begin, other.end)) return receive;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 void PostedReceives::forget(const void* queue) {
   const std::lock_guard lock(mutex_);
   queues_.erase(queue);

@@ -29,7 +29,7 @@ struct PostedReceive {
   std::vector<Piece> pieces;
   // Of a queue pair's own receives; null for those of a shared receive queue.
   const std::atomic<roce::QpState>* state = nullptr;
-  std::string queue_pair;  // "queue pair 0x11 of dapple0"
+  std::string owner;  // "queue pair 0x11 of dapple0"
 
   uint64_t length() const { return roce::length_of(segments); }
 };
@@ -50,6 +50,8 @@ class PostedReceives {
   std::optional<Stack> with_key(const void* queue, uint32_t lkey);
   // The oldest one that waits for a message in some of these bytes, on a queue pair that may get one.
   std::optional<PostedReceive> waiting_in(const void* memory, size_t size);
+  // The oldest one that waits for a message in some of these bytes, on any queue.
+  std::optional<PostedReceive> any_in(const std::vector<Piece>& pieces);
   void forget(const void* queue);
 
   Mutex& mutex() { return mutex_; }

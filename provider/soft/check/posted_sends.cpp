@@ -18,34 +18,23 @@ bool same(std::span<const roce::Segment> one, std::span<const roce::Segment> oth
 
 }  // namespace
 
-void PostedSends::drop_copy(PostedSend& send) {
-  [[maybe_unused]] const size_t before = copied_bytes.fetch_sub(send.copy.size());
-  assert(before >= send.copy.size());
-  std::vector<std::byte>().swap(send.copy);
-}
-
 uint64_t PostedSends::add(PostedSend send) {
   const std::lock_guard lock(mutex_);
   send.number = next_number_++;
-  copied_bytes.fetch_add(send.copy.size());
   sends_.push_back(std::move(send));
-  if (sends_.size() > most_) {
-    drop_copy(sends_.front());
-    sends_.pop_front();
-  }
+  if (sends_.size() > most_) sends_.pop_front();
   assert(sends_.size() <= most_);
   return next_number_ - 1;
 }
 
-void PostedSends::keep(uint64_t number, std::vector<std::byte> copy) {
+void PostedSends::keep(uint64_t number, SharedCopy copy) {
   const std::lock_guard lock(mutex_);
   const auto found =
       std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
   // An older request with the same segments, which is sent again, counts as this one.
   if (found == sends_.end() || found->overwritten || found->sent != 0) return;
-  assert(found->copy.empty());
+  assert(found->copy == nullptr);
   found->copy = std::move(copy);
-  copied_bytes.fetch_add(found->copy.size());
 }
 
 void PostedSends::remove(uint64_t number) {
@@ -53,13 +42,11 @@ void PostedSends::remove(uint64_t number) {
   const auto found =
       std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
   if (found == sends_.end()) return;
-  drop_copy(*found);
   sends_.erase(found);
 }
 
 void PostedSends::clear() {
   const std::lock_guard lock(mutex_);
-  for (PostedSend& send : sends_) drop_copy(send);
   sends_.clear();
 }
 
@@ -83,14 +70,14 @@ std::optional<uint64_t> PostedSends::take(std::span<const roce::Segment> segment
   PostedSend* send = waiting_at(segments, offset);
   if (send == nullptr) return std::nullopt;
   std::optional<uint64_t> changed_at;
-  if (offset + size <= send->copy.size()) {
-    const auto copy = send->copy.begin() + static_cast<std::ptrdiff_t>(offset);
+  if (send->copy != nullptr && offset + size <= send->copy->bytes.size()) {
+    const auto copy = send->copy->bytes.begin() + static_cast<std::ptrdiff_t>(offset);
     const std::byte* differs = std::mismatch(bytes, bytes + size, copy).first;
     if (differs != bytes + size) changed_at = offset + static_cast<uint64_t>(differs - bytes);
   }
   send->sent += size;
   assert(send->sent <= roce::length_of(send->segments));
-  if (send->sent == roce::length_of(send->segments)) drop_copy(*send);
+  if (send->sent == roce::length_of(send->segments)) send->copy.reset();
   return changed_at;
 }
 
@@ -110,7 +97,7 @@ void PostedSends::overwritten(const std::byte* memory, size_t size) {
     if (send.has_result || send.overwritten) continue;
     for (const roce::Segment& segment : send.segments) {
       if (segment.address >= begin + size || begin >= segment.address + segment.length) continue;
-      drop_copy(send);
+      send.copy.reset();
       send.overwritten = true;
       break;
     }

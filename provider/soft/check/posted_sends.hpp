@@ -4,7 +4,6 @@
 // The send requests that a queue pair got last: the stacks of their posts, and the bytes that their buffers had then.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "provider/common/mutex.hpp"
+#include "provider/soft/check/buffer_copy.hpp"
 #include "provider/soft/check/stack.hpp"
 #include "roce/ports.hpp"
 
@@ -22,17 +22,16 @@ struct PostedSend {
   uint64_t number = 0;  // add() gives it
   Stack stack;
   std::vector<roce::Segment> segments;
-  bool has_result = false;      // the segments are for the result of a Read or an atomic
-  uint64_t sent = 0;            // bytes that the device has taken
-  bool overwritten = false;     // the device has stored there since
-  std::vector<std::byte> copy;  // of the buffer at the post; empty if there is none
+  bool has_result = false;   // the segments are for the result of a Read or an atomic
+  uint64_t sent = 0;         // bytes that the device has taken
+  bool overwritten = false;  // the device has stored there since
+  SharedCopy copy;
 };
 
 // Internally locked; the lock is a leaf.
 class PostedSends {
  public:
   explicit PostedSends(size_t depth) : most_(depth) {}
-  ~PostedSends() { clear(); }
   PostedSends(const PostedSends&) = delete;
   PostedSends& operator=(const PostedSends&) = delete;
 
@@ -41,7 +40,7 @@ class PostedSends {
   // Only the last `depth` are kept: the device can have no older one. Returns its number.
   uint64_t add(PostedSend send);
   // The copy of a buffer is made after add(), so that the device cannot store there unnoticed meanwhile.
-  void keep(uint64_t number, std::vector<std::byte> copy);
+  void keep(uint64_t number, SharedCopy copy);
   // The device has refused it.
   void remove(uint64_t number);
   // The queue pair starts again, with no request.
@@ -59,15 +58,10 @@ class PostedSends {
   // The device has written there itself, so a copy of these bytes proves nothing.
   void overwritten(const std::byte* memory, size_t size);
 
-  // The bytes of copies that this process has. A request that would exceed the limit gets none.
-  static inline std::atomic<size_t> copied_bytes{0};
-  static constexpr size_t kMaxCopiedBytes = size_t{256} << 20;
-
   Mutex& mutex() { return mutex_; }
 
  private:
   PostedSend* waiting_at(std::span<const roce::Segment> segments, uint64_t offset);
-  static void drop_copy(PostedSend& send);
 
   Mutex mutex_{LockRank::kPostedSends};
   const size_t most_;

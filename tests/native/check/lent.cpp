@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// lent NAME: gives memory back while a request uses it, or sends the result of a Read too early, for dapple-run --check.
+// lent NAME: gives memory back or changes it while a request uses it, or sends the result of a Read too early, for
+// dapple-run --check.
 // "correct" makes no mistake.
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,21 @@ bool free_receive(Pair& pair) {
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
 }
 
+// Changes the bytes between the post and the poll.
+bool change(Pair& pair) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_RDMA_WRITE)) return false;
+  memory.bytes[100]++;
+  if (!ends(pair.a.cq)) return false;
+  free(memory.bytes);
+  return ibv_dereg_mr(memory.mr) == 0;
+}
+
+// Two receives have the same bytes.
+bool share(Pair& pair) {
+  return post_receive(pair.b, 1, 0, 64) == 0 && post_receive(pair.b, 2, 32, 64) == 0;
+}
+
 // Posts a Read, and a Write of its result.
 bool write_result(Pair& pair, unsigned flags) {
   Memory memory;
@@ -103,6 +119,7 @@ bool be_correct(Pair& pair) {
   Memory memory;
   for (int i = 0; i < 20; i++) {
     if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_RDMA_WRITE) || !ends(pair.a.cq)) return false;
+    memory.bytes[100]++;
     free(memory.bytes);
     if (ibv_dereg_mr(memory.mr) != 0) return false;
   }
@@ -114,12 +131,14 @@ bool be_correct(Pair& pair) {
   for (int i = 0; i < 20; i++) {
     if (!write_result(pair, IBV_SEND_FENCE)) return false;
   }
-  if (!add(pair, memory, malloc(kSize)) || !post_receive(pair, memory) || !post(pair, memory, IBV_WR_RDMA_WRITE, 0))
-    return false;
+  Memory received;
+  if (!add(pair, memory, malloc(kSize)) || !add(pair, received, malloc(kSize))) return false;
+  if (!post_receive(pair, received) || !post(pair, memory, IBV_WR_RDMA_WRITE, 0)) return false;
   if (!to_error(pair.a.qp) || ibv_destroy_qp(pair.a.qp) != 0) return false;
   pair.a.qp = nullptr;
   free(memory.bytes);
-  return ibv_dereg_mr(memory.mr) == 0;
+  free(received.bytes);
+  return ibv_dereg_mr(memory.mr) == 0 && ibv_dereg_mr(received.mr) == 0;
 }
 
 }  // namespace
@@ -137,6 +156,10 @@ int main(int count, char** words) {
     good = be_correct(*pair);
   } else if (strcmp(name, "freed-receive") == 0) {
     good = free_receive(*pair);
+  } else if (strcmp(name, "changed") == 0) {
+    good = change(*pair);
+  } else if (strcmp(name, "shared") == 0) {
+    good = share(*pair);
   } else if (strcmp(name, "unfenced") == 0) {
     good = write_result(*pair, 0);
   } else {

@@ -9,8 +9,10 @@
 namespace {
 
 using dapple::roce::Segment;
+using dapple::soft::check::BufferCopy;
 using dapple::soft::check::PostedSend;
 using dapple::soft::check::PostedSends;
+using dapple::soft::check::SharedCopy;
 
 constexpr size_t kSize = 8;
 
@@ -20,10 +22,14 @@ Segment segment() {
   return {reinterpret_cast<uintptr_t>(buffer), kSize, 5};
 }
 
+SharedCopy copy_of_buffer() {
+  return std::make_shared<BufferCopy>(std::vector<std::byte>(buffer, buffer + kSize));
+}
+
 uint64_t post(PostedSends& sends) {
   PostedSend send;
   send.segments = {segment()};
-  send.copy.assign(buffer, buffer + kSize);
+  send.copy = copy_of_buffer();
   return sends.add(std::move(send));
 }
 
@@ -87,7 +93,7 @@ void overwritten__by_the_device__drops_the_copy(void**) {
   fill(2);
   sends.overwritten(buffer + 7, 1);
   assert_int_equal(taken(sends, 0, kSize), -1);
-  assert_int_equal(PostedSends::copied_bytes.load(), 0);
+  assert_int_equal(BufferCopy::all_bytes.load(), 0);
 }
 
 void keep__the_device_stores_while_the_copy_is_made__drops_the_copy(void**) {
@@ -97,10 +103,10 @@ void keep__the_device_stores_while_the_copy_is_made__drops_the_copy(void**) {
   const uint64_t number = sends.add(std::move(send));
   fill(1);
   sends.overwritten(buffer + 7, 1);
-  sends.keep(number, std::vector<std::byte>(buffer, buffer + kSize));
+  sends.keep(number, copy_of_buffer());
   fill(2);
   assert_int_equal(taken(sends, 0, kSize), -1);
-  assert_int_equal(PostedSends::copied_bytes.load(), 0);
+  assert_int_equal(BufferCopy::all_bytes.load(), 0);
 }
 
 void keep__changed_byte__finds_its_place(void**) {
@@ -109,7 +115,7 @@ void keep__changed_byte__finds_its_place(void**) {
   send.segments = {segment()};
   const uint64_t number = sends.add(std::move(send));
   fill(1);
-  sends.keep(number, std::vector<std::byte>(buffer, buffer + kSize));
+  sends.keep(number, copy_of_buffer());
   buffer[3] = std::byte{2};
   assert_int_equal(taken(sends, 0, kSize), 3);
 }
@@ -130,7 +136,7 @@ void remove__refused_request__waits_no_more(void**) {
   assert_true(waits(sends, 0));
   sends.remove(number);
   assert_false(waits(sends, 0));
-  assert_int_equal(PostedSends::copied_bytes.load(), 0);
+  assert_int_equal(BufferCopy::all_bytes.load(), 0);
 }
 
 void add__more_than_the_depth__forgets_the_oldest(void**) {
@@ -139,7 +145,7 @@ void add__more_than_the_depth__forgets_the_oldest(void**) {
   post(sends);
   fill(2);
   post(sends);
-  assert_int_equal(PostedSends::copied_bytes.load(), kSize);
+  assert_int_equal(BufferCopy::all_bytes.load(), kSize);
   assert_int_equal(taken(sends, 0, kSize), -1);
   assert_false(waits(sends, 0));
 }
