@@ -44,6 +44,16 @@ struct HeapInterest {
   std::atomic<bool> taken{false};
 };
 
+// The thread that calls a function of librdmacm calls these.
+struct IdWatcher {
+  // rdma_destroy_id() has ended the id, whose memory stays for a while.
+  void (*ended)(const void* id);
+  // Before the memory is given back.
+  void (*given_back)(const void* id);
+  // True after a report: the function has got an id that has ended.
+  bool (*has_ended)(const void* id, const char* function);
+};
+
 struct Heap {
   uint32_t version;
   HeapInterest* interest;
@@ -52,6 +62,8 @@ struct Heap {
   void (*watch)(const HeapWatcher& watcher);
   // True: this thread's calls are not reported until pause(false).
   void (*pause)(bool paused);
+  // Call it once; the watcher stays.
+  void (*watch_ids)(const IdWatcher& watcher);
 };
 
 }  // namespace dapple::soft

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
 #include "provider/preload/heap/watch.hpp"
 
@@ -52,6 +53,8 @@ void* malloc(size_t size) noexcept {
 }
 
 void free(void* block) noexcept {
+  if (keeps(block)) [[unlikely]]
+    return;
   if (may_matter(block)) [[unlikely]]
     tell_freed(block, DAPPLE_CALLER);
   next_free.get()(block);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The C library's functions that this library interposes.
+// The functions that this library interposes.
 #pragma once
 
 #include <link.h>
@@ -41,7 +41,7 @@ class Next {
       // The linker gives each library a _DYNAMIC of its own.
       is_behind = is_behind || library->l_ld == _DYNAMIC;
     }
-    // The C library has all of them.
+    // The C library has all of its functions, and a program that calls librdmacm's is linked with it.
     abort();
   }
 

@@ -9,6 +9,7 @@
 
 #include <cassert>
 
+#include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
 
 namespace dapple::heap {
@@ -125,5 +126,5 @@ void tell_kept(const void* memory, size_t size, const void* caller) {
 extern "C" {
 [[gnu::visibility("default")]] extern const dapple::soft::Heap dapple_heap;
 constinit const dapple::soft::Heap dapple_heap = {dapple::soft::kHeapVersion, &dapple::heap::interest,
-                                                  dapple::heap::watch, dapple::heap::pause};
+                                                  dapple::heap::watch, dapple::heap::pause, dapple::heap::watch_ids};
 }

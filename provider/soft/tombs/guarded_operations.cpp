@@ -15,6 +15,7 @@
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/tombs/dead_calls.hpp"
+#include "provider/soft/tombs/ended_ids.hpp"
 #include "provider/soft/tombs/tombs.hpp"
 
 namespace dapple::soft::tombs {
@@ -168,6 +169,7 @@ const Operations& guarded_operations(const Operations& operations) {
   static const Operations table = [&] {
     inner = &operations;
     Tombs::get();
+    watch_ids();
     Operations made = operations;
 #define DAPPLE_GUARDED(name) made.name = Guarded<&Operations::name>::call<k_##name>;
     DAPPLE_PLANNED_VERBS(DAPPLE_GUARDED)

@@ -43,6 +43,11 @@ void Tombs::add(const void* object, Tomb tomb) {
   any_.store(true, std::memory_order_release);
 }
 
+void Tombs::remove(const void* object) {
+  const std::lock_guard lock(mutex_);
+  tombs_.erase(object);
+}
+
 bool Tombs::report_if_ended(const void* object, const char* verb) {
   if (!any_.load(std::memory_order_acquire)) return false;
   Tomb tomb;

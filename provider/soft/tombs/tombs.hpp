@@ -30,6 +30,8 @@ class Tombs {
 
   // The object has ended, and its memory is kept.
   void add(const void* object, Tomb tomb);
+  // Its memory is given back. keep() does this for objects of verbs.
+  void remove(const void* object);
   // Reports that the verb has got this object, if the object has ended. Returns true then.
   bool report_if_ended(const void* object, const char* verb);
 

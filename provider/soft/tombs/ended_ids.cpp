@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/tombs/ended_ids.hpp"
+
+#include <dlfcn.h>
+
+#include "provider/member/heap.hpp"
+#include "provider/soft/check/report.hpp"
+#include "provider/soft/tombs/tombs.hpp"
+
+namespace dapple::soft::tombs {
+namespace {
+
+bool has_ended(const void* id, const char* function) {
+  return Tombs::get().report_if_ended(id, function);
+}
+
+void ended(const void* id) {
+  Tombs::get().add(id, {.name = check::format("the rdma_cm_id at %p", id),
+                        .verb = "rdma_destroy_id",
+                        .places = {{"destroyed by rdma_destroy_id", check::here()}}});
+}
+
+void given_back(const void* id) {
+  Tombs::get().remove(id);
+}
+
+}  // namespace
+
+void watch_ids() {
+  const auto* heap = static_cast<const Heap*>(dlsym(RTLD_DEFAULT, kHeapSymbol));
+  if (heap == nullptr || heap->version != kHeapVersion) return;
+  static constexpr IdWatcher kWatcher = {ended, given_back, has_ended};
+  heap->watch_ids(kWatcher);
+}
+
+}  // namespace dapple::soft::tombs
