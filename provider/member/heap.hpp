@@ -20,8 +20,8 @@ struct HeapWatcher {
   // The plug-in's code. Its own allocations are not reported.
   const void* code_begin;
   const void* code_end;
-  // Before malloc's memory is given back.
-  void (*freed)(const void* block, size_t size);
+  // Before malloc's memory is given back. True: hand the block out again as late as possible, because a key has it.
+  bool (*freed)(const void* block, size_t size);
   // Before realloc(): the memory may be given back, whole or in part.
   void (*moving)(const void* block, size_t size);
   // After malloc() has handed the memory out again.

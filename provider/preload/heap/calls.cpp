@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include <atomic>
+
 #include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
 #include "provider/preload/heap/watch.hpp"
@@ -43,6 +45,20 @@ inline void* taken(void* block, const void* caller) {
   return block;
 }
 
+// The last blocks that were freed while a key had them: a request by this key then finds a freed block, not one that is
+// in use again.
+constexpr size_t kHeld = 256;
+constexpr size_t kMaxHeldSize = 1 << 18;
+constinit std::atomic<void*> held[kHeld] = {};
+constinit std::atomic<size_t> held_so_far = 0;
+
+// Holds the block back. Returns the oldest block, which is to be freed now.
+void* held_instead_of(void* block) {
+  if (malloc_usable_size(block) > kMaxHeldSize) return block;
+  const size_t place = held_so_far.fetch_add(1, std::memory_order_relaxed) % kHeld;
+  return held[place].exchange(block, std::memory_order_acq_rel);
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -55,8 +71,9 @@ void* malloc(size_t size) noexcept {
 void free(void* block) noexcept {
   if (keeps(block)) [[unlikely]]
     return;
-  if (may_matter(block)) [[unlikely]]
-    tell_freed(block, DAPPLE_CALLER);
+  if (may_matter(block)) [[unlikely]] {
+    if (tell_freed(block, DAPPLE_CALLER)) block = held_instead_of(block);
+  }
   next_free.get()(block);
 }
 

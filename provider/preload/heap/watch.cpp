@@ -8,6 +8,7 @@
 #include <malloc.h>
 
 #include <cassert>
+#include <type_traits>
 
 #include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
@@ -29,26 +30,36 @@ constinit thread_local bool paused = false;
 constexpr size_t kIsMapped = 2;
 
 using Event = void (*HeapWatcher::*)(const void*, size_t);
+using Question = bool (*HeapWatcher::*)(const void*, size_t);
 
-void tell(const HeapWatcher& watcher, Event event, const void* memory, size_t size, const void* caller) {
+// False if the event is not told.
+template <typename Member>
+bool tell(const HeapWatcher& watcher, Member event, const void* memory, size_t size, const void* caller) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   if (size == 0 || begin >= interest.end.load(std::memory_order_relaxed) ||
       begin + size <= interest.begin.load(std::memory_order_relaxed)) {
-    return;
+    return false;
   }
-  if (paused || (caller >= watcher.code_begin && caller < watcher.code_end)) return;
+  if (paused || (caller >= watcher.code_begin && caller < watcher.code_end)) return false;
   const int saved = errno;
   paused = true;
-  (watcher.*event)(memory, size);
+  bool answer = true;
+  if constexpr (std::is_same_v<Member, Question>) {
+    answer = (watcher.*event)(memory, size);
+  } else {
+    (watcher.*event)(memory, size);
+  }
   assert(paused);
   paused = false;
   errno = saved;
+  return answer;
 }
 
-void tell_of_block(Event event, const void* block, const void* caller) {
+template <typename Member>
+bool tell_of_block(Member event, const void* block, const void* caller) {
   const HeapWatcher* watcher = of_blocks.load(std::memory_order_acquire);
-  if (watcher == nullptr || block == nullptr) return;
-  tell(*watcher, event, block, malloc_usable_size(const_cast<void*>(block)), caller);
+  if (watcher == nullptr || block == nullptr) return false;
+  return tell(*watcher, event, block, malloc_usable_size(const_cast<void*>(block)), caller);
 }
 
 void tell_of_mapping(Event event, const void* memory, size_t size, const void* caller) {
@@ -95,10 +106,13 @@ void pause(bool value) {
 
 }  // namespace
 
-void tell_freed(const void* block, const void* caller) {
-  if (of_blocks.load(std::memory_order_acquire) == nullptr || block == nullptr) return;
-  const bool is_mapped = (static_cast<const size_t*>(block)[-1] & kIsMapped) != 0;
-  tell_of_block(is_mapped ? &HeapWatcher::unmapped : &HeapWatcher::freed, block, caller);
+bool tell_freed(const void* block, const void* caller) {
+  if (of_blocks.load(std::memory_order_acquire) == nullptr || block == nullptr) return false;
+  if ((static_cast<const size_t*>(block)[-1] & kIsMapped) != 0) {
+    tell_of_block(&HeapWatcher::unmapped, block, caller);
+    return false;
+  }
+  return tell_of_block(&HeapWatcher::freed, block, caller);
 }
 
 void tell_moving(const void* block, const void* caller) {

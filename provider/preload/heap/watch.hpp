@@ -23,7 +23,8 @@ inline bool may_be_taken_again() {
 }
 
 // `caller`: the address to which the program's call returns.
-void tell_freed(const void* block, const void* caller);
+// True if the block must not be handed out again soon.
+bool tell_freed(const void* block, const void* caller);
 // Before realloc().
 void tell_moving(const void* block, const void* caller);
 void tell_taken(const void* block, const void* caller);

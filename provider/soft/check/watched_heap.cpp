@@ -33,15 +33,16 @@ bool has_memory() {
 
 // The stack is taken without the lock: the unwinder may have locks of its own. `is_sure`: the memory does not stay
 // after all.
-void mark(const void* memory, size_t size, FreedMarks::How how, bool is_sure) {
-  if (!marks->is_registered(memory, size) || !has_memory()) return;
+bool mark(const void* memory, size_t size, FreedMarks::How how, bool is_sure) {
+  if (!marks->is_registered(memory, size) || !has_memory()) return false;
   const Stack stack = Stack::here();
   if (is_sure) report_if_lent(*Checker::get(), memory, size, how, stack);
   marks->mark(memory, size, how, stack);
+  return true;
 }
 
-void freed(const void* block, size_t size) {
-  mark(block, size, FreedMarks::How::kFreed, true);
+bool freed(const void* block, size_t size) {
+  return mark(block, size, FreedMarks::How::kFreed, true);
 }
 
 void moving(const void* block, size_t size) {

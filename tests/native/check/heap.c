@@ -8,6 +8,7 @@
  *   busy       the same with threads that use the heap, and with children: no mistake
  *   moved      a Read of a block that realloc() has moved
  *   cut        a Read of the part of a block that realloc() has cut off
+ *   reused     a Write to a block that is freed, and whose size is taken again
  *   unmapped   a Read of a block that was a mapping of its own, where another mapping is now, by the old registration
  */
 #include <malloc.h>
@@ -20,7 +21,7 @@
 
 #include "tests/native/sanitizers/pair.h"
 
-enum { kBlock = 20000, kFillers = 20, kFiller = 100000, kMapped = 8 << 20, kPage = 4096, kThreads = 3 };
+enum { kBlock = 20000, kFillers = 20, kFiller = 100000, kMapped = 8 << 20, kPage = 4096, kThreads = 3, kHeld = 256 };
 
 static struct ibv_qp* front;
 static struct buffer near;
@@ -50,15 +51,16 @@ static void run(enum ibv_wr_opcode opcode, const struct ibv_mr* mr, char* remote
   check(completion.status == IBV_WC_SUCCESS, "a request");
 }
 
-/* Registers the whole heap. The fillers are freed afterwards, and their memory stays in the heap. */
+/* Registers the whole heap. The fillers are freed before, so that the check does not hold them back, and their memory
+ * stays in the heap. */
 static struct ibv_mr* register_heap(void) {
   check(mallopt(M_TRIM_THRESHOLD, 1 << 30) == 1, "mallopt");
   void* fillers[kFillers];
   for (int i = 0; i < kFillers; i++) fillers[i] = take(kFiller);
   char* begin = (char*)((uintptr_t)fillers[0] / kPage * kPage);
-  struct ibv_mr* mr = registered(begin, (size_t)((char*)sbrk(0) - begin));
+  char* end = sbrk(0);
   for (int i = 0; i < kFillers; i++) give_back(fillers[i]);
-  return mr;
+  return registered(begin, (size_t)(end - begin));
 }
 
 static void use(const struct ibv_mr* heap, char* block, size_t size) {
@@ -70,6 +72,10 @@ static void use(const struct ibv_mr* heap, char* block, size_t size) {
 static void use_and_give_back(const struct ibv_mr* heap, void* block, size_t size) {
   use(heap, block, size);
   give_back(block);
+  /* The check holds back so many blocks that are freed while they are registered. */
+  void* small[kHeld];
+  for (int i = 0; i < kHeld; i++) small[i] = take(1);
+  for (int i = 0; i < kHeld; i++) give_back(small[i]);
 }
 
 static void take_again(const struct ibv_mr* heap) {
@@ -142,6 +148,17 @@ static void move(const struct ibv_mr* heap) {
   give_back(behind);
 }
 
+static void reuse(const struct ibv_mr* heap) {
+  char* block = take(kBlock);
+  give_back(block);
+  char* other = take(kBlock);
+  check(other != block, "another block");
+  memset(other, 7, kBlock);
+  run(IBV_WR_RDMA_WRITE, heap, block);
+  check(other[0] == 7, "the other block");
+  give_back(other);
+}
+
 static void cut(const struct ibv_mr* heap) {
   char* block = take(kBlock);
   check(change(block, kBlock / 4) == block, "realloc in its place");
@@ -172,6 +189,7 @@ int main(int count, char** arguments) {
   if (strcmp(which, "busy") == 0) be_busy(heap);
   if (strcmp(which, "moved") == 0) move(heap);
   if (strcmp(which, "cut") == 0) cut(heap);
+  if (strcmp(which, "reused") == 0) reuse(heap);
   if (strcmp(which, "unmapped") == 0) map_elsewhere();
   check(ibv_dereg_mr(heap) == 0, "ibv_dereg_mr");
   puts("all went as planned");
