@@ -60,8 +60,8 @@ struct Heap {
   // Call it once; the watcher stays. Blocks are reported only if they are the C library's and all of the program's
   // calls pass through this library: otherwise it could see that a block is freed and not that it is taken again.
   void (*watch)(const HeapWatcher& watcher);
-  // True: this thread's calls are not reported until pause(false).
-  void (*pause)(bool paused);
+  // True: this thread's calls are not reported until pause(false). Returns the value of before.
+  bool (*pause)(bool paused);
   // Call it once; the watcher stays.
   void (*watch_ids)(const IdWatcher& watcher);
 };

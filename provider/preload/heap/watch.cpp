@@ -9,6 +9,7 @@
 
 #include <cassert>
 #include <type_traits>
+#include <utility>
 
 #include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
@@ -100,8 +101,8 @@ void watch(const HeapWatcher& watcher) {
   if (is_ours("munmap")) of_mappings.store(&watcher, std::memory_order_release);
 }
 
-void pause(bool value) {
-  paused = value;
+bool pause(bool value) {
+  return std::exchange(paused, value);
 }
 
 }  // namespace

@@ -44,10 +44,13 @@ void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMark
   const Place end = {end_name, stack};
   if (const std::optional<Loan> loan = checker.lent.user_of(memory, size)) {
     report(checker, end_name, user_of(*loan), end, loan->posted);
-  } else if (const std::optional<PostedReceive> receive = checker.receives.waiting_in(memory, size)) {
-    report(checker, end_name, "receive of " + receive->owner, end, receive->stack);
+  } else if (how == FreedMarks::How::kFreed) {
+    // A NIC keeps pages that are unmapped. UCX unmaps the memory of its receives before it destroys their queue pairs.
+    const std::optional<PostedReceive> receive = checker.receives.waiting_in(memory, size);
+    if (receive) report(checker, end_name, "receive of " + receive->owner, end, receive->stack);
   }
   checker.lent.forget_memory(memory, size);
+  checker.receives.forget_memory(memory, size);
 }
 
 void report_if_lent(Checker& checker, const ibv_mr& mr) {

@@ -71,6 +71,15 @@ std::optional<PostedReceive> PostedReceives::waiting_in(const void* memory, size
   return std::nullopt;
 }
 
+void PostedReceives::forget_memory(const void* memory, size_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const std::lock_guard lock(mutex_);
+  for (auto& [queue, waiting] : queues_) {
+    for (PostedReceive& receive : waiting)
+      std::erase_if(receive.pieces, [&](const Piece& piece) { return piece.overlaps(begin, begin + size); });
+  }
+}
+
 std::optional<PostedReceive> PostedReceives::any_in(const std::vector<Piece>& pieces) {
   const std::lock_guard lock(mutex_);
   for (const auto& [queue, waiting] : queues_) {

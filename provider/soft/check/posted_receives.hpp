@@ -50,6 +50,8 @@ class PostedReceives {
   std::optional<Stack> with_key(const void* queue, uint32_t lkey);
   // The oldest one that waits for a message in some of these bytes, on a queue pair that may get one.
   std::optional<PostedReceive> waiting_in(const void* memory, size_t size);
+  // The program has given this memory back: what is there now is not that of the receives.
+  void forget_memory(const void* memory, size_t size);
   // The oldest one that waits for a message in some of these bytes, on any queue.
   std::optional<PostedReceive> any_in(const std::vector<Piece>& pieces);
   void forget(const void* queue);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "provider/member/own_thread.hpp"
+#include "provider/soft/check/watched_heap.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -37,8 +38,11 @@ std::vector<NamedPlace> named(const std::vector<Place>& places) {
   Work work = {places, {}};
   run_with_room(
       [](void* argument) -> void* {
+        // libdw maps and unmaps files, maybe where registered memory has been, and the reporter is locked.
+        const bool was_paused = pause_heap(true);
         Work& own = *static_cast<Work*>(argument);
         for (const Place& place : own.places) own.named.push_back({place.title, frames_of(place.stack)});
+        pause_heap(was_paused);
         return nullptr;
       },
       &work);

@@ -104,8 +104,8 @@ FreedMarks* watch_heap() {
   return marks;
 }
 
-void pause_heap(bool paused) {
-  if (heap() != nullptr) heap()->pause(paused);
+bool pause_heap(bool paused) {
+  return heap() != nullptr && heap()->pause(paused);
 }
 
 }  // namespace dapple::soft::check

@@ -10,7 +10,7 @@ namespace dapple::soft::check {
 // program has a sanitizer, which knows more. Call it once; the marks live as long as the process.
 FreedMarks* watch_heap();
 
-// While true, this thread's calls mark nothing, and do not need the marks' lock.
-void pause_heap(bool paused);
+// While true, this thread's calls mark nothing, and do not need the marks' lock. Returns the value of before.
+bool pause_heap(bool paused);
 
 }  // namespace dapple::soft::check

@@ -105,6 +105,18 @@ bool share(Pair& pair) {
   return post_receive(pair.b, 1, 0, 64) == 0 && post_receive(pair.b, 2, 32, 64) == 0;
 }
 
+// A NIC keeps the pages of a receive. Another mapping takes their place, and ends.
+bool unmap_receive(Pair& pair) {
+  Memory memory;
+  if (!add_mapped(pair, memory) || !post_receive(pair, memory)) return false;
+  for (int i = 0; i < 2; i++) {
+    if (munmap(memory.bytes, kSize) != 0) return false;
+    void* again = mmap(memory.bytes, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (again != memory.bytes) return false;
+  }
+  return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
+}
+
 // Posts a Read, and a Write of its result.
 bool write_result(Pair& pair, unsigned flags) {
   Memory memory;
@@ -156,6 +168,8 @@ int main(int count, char** words) {
     good = be_correct(*pair);
   } else if (strcmp(name, "freed-receive") == 0) {
     good = free_receive(*pair);
+  } else if (strcmp(name, "unmapped-receive") == 0) {
+    good = unmap_receive(*pair);
   } else if (strcmp(name, "changed") == 0) {
     good = change(*pair);
   } else if (strcmp(name, "shared") == 0) {
