@@ -6,6 +6,7 @@
 
 #include <cassert>
 
+#include "provider/soft/check/cached_stack.hpp"
 #include "provider/soft/check/stack.hpp"
 
 namespace dapple::soft::check {
@@ -126,7 +127,7 @@ std::string bytes_of(const Stack& stack) {
 }
 
 Stack here() {
-  Stack stack = Stack::here();
+  Stack stack = cached_stack();
   stack.script = Scripts::get().here();
   return stack;
 }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/cached_stack.hpp"
+
+#include <stdint.h>
+
+#ifdef __x86_64__
+#include <unwind.h>
+
+#include <cassert>
+#include <cstddef>
+#include <memory>
+#include <new>
+#endif
+
+namespace dapple::soft::check {
+
+#ifdef __x86_64__
+
+namespace {
+
+// A stack, and the places in memory that have the return addresses. Those of the innermost call are compared first, so
+// the places of the others are on the same stack when they are read.
+struct Known {
+  Stack stack;
+  void* const* places[Stack::kMax] = {};
+  int checked = 0;  // places; 0: nothing is known
+
+  bool is_here(void* const* place, const void* address) const {
+    if (checked == 0 || places[0] != place || stack.callers[0] != address) return false;
+    for (int i = 1; i < checked; i++) {
+      if (*static_cast<void* const volatile*>(places[i]) != stack.callers[i]) return false;
+    }
+    return true;
+  }
+};
+
+struct Cache {
+  static constexpr size_t kEntries = 16;
+  Known entries[kEntries];
+
+  Known& entry(const void* address) {
+    // Calls are a few bytes long, and the functions of a program some dozens.
+    const auto number = reinterpret_cast<uintptr_t>(address);
+    return entries[(number ^ number >> 4 ^ number >> 8) % kEntries];
+  }
+};
+
+[[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<Cache> cache;
+
+struct Walk {
+  Known* known;
+  void* const* first;  // the place of the innermost return address that counts
+  int checked = 0;
+};
+
+_Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
+  Walk& walk = *static_cast<Walk*>(argument);
+  Known& known = *walk.known;
+  // The canonical frame address of the callee: its return address, which is in this frame, stands below.
+  auto* const place = reinterpret_cast<void* const*>(_Unwind_GetCFA(context)) - 1;
+  if (known.stack.count == 0 && place != walk.first) return _URC_NO_REASON;
+  auto* const address = reinterpret_cast<void*>(_Unwind_GetIP(context));
+  if (address == nullptr || known.stack.count == Stack::kMax) return _URC_NORMAL_STOP;
+  // A signal's frame has no such place.
+  if (walk.checked == known.stack.count && *place == address) known.places[walk.checked++] = place;
+  known.stack.callers[known.stack.count++] = address;
+  return _URC_NO_REASON;
+}
+
+}  // namespace
+
+// The frame pointer shows where this function's return address is.
+[[gnu::noinline]] Stack cached_stack() {
+  void* const* const place = static_cast<void**>(__builtin_frame_address(0)) + 1;
+  if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
+  if (cache == nullptr) return Stack::here();
+  Known& known = cache->entry(__builtin_return_address(0));
+  if (known.is_here(place, *place)) return known.stack;
+  known = {};
+  Walk walk = {&known, place};
+  _Unwind_Backtrace(look_at, &walk);
+  assert(walk.checked <= known.stack.count);
+  // Without all places a caller may be another one next time.
+  if (walk.checked == known.stack.count) known.checked = walk.checked;
+  return known.stack.count == 0 ? Stack::here() : known.stack;
+}
+
+#else
+
+Stack cached_stack() {
+  return Stack::here();
+}
+
+#endif
+
+}  // namespace dapple::soft::check
