@@ -31,6 +31,8 @@ struct HeapWatcher {
   void (*unmapped)(const void* memory, size_t size);
   // After madvise() has dropped the contents of pages.
   void (*dropped)(const void* memory, size_t size);
+  // After mprotect() has changed the rights of pages.
+  void (*protected_anew)(const void* memory, size_t size);
   // After the system has refused to take it.
   void (*kept)(const void* memory, size_t size);
 };
@@ -59,7 +61,8 @@ struct Heap {
   HeapInterest* interest;
   // Call it once; the watcher stays. Blocks are reported only if they are the C library's and all of the program's
   // calls pass through this library: otherwise it could see that a block is freed and not that it is taken again.
-  void (*watch)(const HeapWatcher& watcher);
+  // True if the watcher hears of all memory that the program gives back by public functions of the C library.
+  bool (*watch)(const HeapWatcher& watcher);
   // True: this thread's calls are not reported until pause(false). Returns the value of before.
   bool (*pause)(bool paused);
   // Call it once; the watcher stays.

@@ -34,6 +34,7 @@ constinit Next<int(void*, size_t)> next_munmap("munmap");
 constinit Next<void*(void*, size_t, int, int, int, off_t)> next_mmap("mmap");
 constinit Next<void*(void*, size_t, size_t, int, ...)> next_mremap("mremap");
 constinit Next<int(void*, size_t, int)> next_madvise("madvise");
+constinit Next<int(void*, size_t, int)> next_mprotect("mprotect");
 
 }  // namespace dapple::heap
 
@@ -147,6 +148,12 @@ void* mremap(void* memory, size_t old_size, size_t size, int flags, ...) noexcep
   } else if (size < old_size) {
     tell_unmapped(static_cast<char*>(memory) + size, old_size - size, DAPPLE_CALLER);
   }
+  return result;
+}
+
+int mprotect(void* memory, size_t size, int protection) noexcept {
+  const int result = next_mprotect.get()(memory, size, protection);
+  if (result == 0 && may_matter(memory)) tell_protected_anew(memory, size, DAPPLE_CALLER);
   return result;
 }
 

@@ -96,9 +96,11 @@ bool sees_all_blocks() {
          library_of(reinterpret_cast<const void*>(malloc_usable_size)) == libc;
 }
 
-void watch(const HeapWatcher& watcher) {
-  if (sees_all_blocks()) of_blocks.store(&watcher, std::memory_order_release);
-  if (is_ours("munmap")) of_mappings.store(&watcher, std::memory_order_release);
+bool watch(const HeapWatcher& watcher) {
+  const bool sees_blocks = sees_all_blocks(), sees_mappings = is_ours("munmap");
+  if (sees_blocks) of_blocks.store(&watcher, std::memory_order_release);
+  if (sees_mappings) of_mappings.store(&watcher, std::memory_order_release);
+  return sees_blocks && sees_mappings && is_ours("mmap") && is_ours("mremap") && is_ours("mprotect");
 }
 
 bool pause(bool value) {
@@ -130,6 +132,10 @@ void tell_unmapped(const void* memory, size_t size, const void* caller) {
 
 void tell_dropped(const void* memory, size_t size, const void* caller) {
   tell_of_mapping(&HeapWatcher::dropped, memory, size, caller);
+}
+
+void tell_protected_anew(const void* memory, size_t size, const void* caller) {
+  tell_of_mapping(&HeapWatcher::protected_anew, memory, size, caller);
 }
 
 void tell_kept(const void* memory, size_t size, const void* caller) {

@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <string.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <memory>
-#include <utility>
-#include <vector>
+#include <optional>
 
 namespace dapple::soft::check {
 
@@ -17,12 +20,33 @@ class BufferCopy {
   static inline std::atomic<size_t> all_bytes{0};
   static constexpr size_t kMaxBytes = size_t{256} << 20;
 
-  explicit BufferCopy(std::vector<std::byte> copied) : bytes(std::move(copied)) { all_bytes.fetch_add(bytes.size()); }
-  ~BufferCopy() { all_bytes.fetch_sub(bytes.size()); }
+  // put() fills it.
+  explicit BufferCopy(size_t size) : size_(size), bytes_(std::make_unique_for_overwrite<std::byte[]>(size)) {
+    all_bytes.fetch_add(size_);
+  }
+  ~BufferCopy() { all_bytes.fetch_sub(size_); }
   BufferCopy(const BufferCopy&) = delete;
   BufferCopy& operator=(const BufferCopy&) = delete;
 
-  const std::vector<std::byte> bytes;
+  void put(size_t offset, const std::byte* memory, size_t size) {
+    assert(has(offset, size));
+    memcpy(&bytes_[offset], memory, size);
+  }
+
+  bool has(size_t offset, size_t size) const { return offset <= size_ && size <= size_ - offset; }
+  // The place in the copy of the first of these bytes that differs from it, if any.
+  std::optional<size_t> difference(size_t offset, const std::byte* memory, size_t size) const {
+    assert(has(offset, size));
+    if (memcmp(&bytes_[offset], memory, size) == 0) return std::nullopt;
+    const std::byte* const differs = std::mismatch(memory, memory + size, &bytes_[offset]).first;
+    // Another thread may have changed it back meanwhile.
+    if (differs == memory + size) return std::nullopt;
+    return offset + static_cast<size_t>(differs - memory);
+  }
+
+ private:
+  const size_t size_;
+  const std::unique_ptr<std::byte[]> bytes_;
 };
 
 // Null: there is none.

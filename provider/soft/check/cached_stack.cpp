@@ -39,9 +39,9 @@ struct Cache {
   static constexpr size_t kEntries = 16;
   Known entries[kEntries];
 
-  Known& entry(const void* address) {
-    // Calls are a few bytes long, and the functions of a program some dozens.
-    const auto number = reinterpret_cast<uintptr_t>(address);
+  // The caller is always check::here(), but its callers have frames of different sizes.
+  Known& entry(const void* place) {
+    const auto number = reinterpret_cast<uintptr_t>(place) / sizeof(void*);
     return entries[(number ^ number >> 4 ^ number >> 8) % kEntries];
   }
 };
@@ -75,7 +75,7 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   void* const* const place = static_cast<void**>(__builtin_frame_address(0)) + 1;
   if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
   if (cache == nullptr) return Stack::here();
-  Known& known = cache->entry(__builtin_return_address(0));
+  Known& known = cache->entry(place);
   if (known.is_here(place, *place)) return known.stack;
   known = {};
   Walk walk = {&known, place};

@@ -78,6 +78,7 @@ void note_memory(ibv_mr& mr) {
 
 ibv_mr* note_region(ibv_mr* mr, const char* verb = "made by ibv_reg_mr") {
   if (mr == nullptr) return nullptr;
+  checker().mapped.forget();
   note_memory(*mr);
   checker().keys.add(context_of(mr->context), mr->lkey,
                      {.domain = ours<Mr>(mr)->pd->number,

@@ -11,7 +11,6 @@
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
-#include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -33,30 +32,33 @@ std::vector<roce::Segment> segments_of(const ibv_sge* list, int count) {
 // Copies memory that is mapped, and that its keys know by its own address.
 class Copy final : public MemoryTable::Borrower {
  public:
-  Copy(std::span<const roce::Segment> segments, uint64_t length) : segments_(segments), bytes_(length) {}
+  Copy(std::span<const roce::Segment> segments, uint64_t length)
+      : segments_(segments), copy_(std::make_shared<BufferCopy>(length)) {}
 
   bool use(std::byte* memory, size_t done, size_t size) override {
     while (at_ < segments_.size() && segments_[at_].length == 0) at_++;
     if (at_ == segments_.size() || segments_[at_].address != reinterpret_cast<uintptr_t>(memory)) return false;
     at_++;
-    if (probe_mapped_range(memory, size, false) != 0) return false;
-    memcpy(&bytes_[done], memory, size);
+    if (!Checker::get()->mapped.has(memory, size, false)) return false;
+    copy_->put(done, memory, size);
     return true;
   }
-  std::vector<std::byte> take() { return std::move(bytes_); }
+  SharedCopy take() { return std::move(copy_); }
 
  private:
   const std::span<const roce::Segment> segments_;
   size_t at_ = 0;
-  std::vector<std::byte> bytes_;
+  std::shared_ptr<BufferCopy> copy_;
 };
 
 SharedCopy copy_of(Qp& qp, std::span<const roce::Segment> segments) {
   const uint64_t length = roce::length_of(segments);
   if (length == 0 || BufferCopy::all_bytes.load() + length > BufferCopy::kMaxBytes) return nullptr;
+  // The device sees that the request is noted, or this sees what the device has stored; see Checker::overwritten().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   Copy copy(segments, length);
   const roce::Fault fault = qp.context->memory.lend({qp.pd->number, qp.qpn}, segments, 0, length, false, copy);
-  return fault == roce::Fault::kNone ? std::make_shared<BufferCopy>(copy.take()) : nullptr;
+  return fault == roce::Fault::kNone ? copy.take() : nullptr;
 }
 
 bool has_result(roce::SendOpcode opcode) {
@@ -95,8 +97,7 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, const std::vector<ro
   send.segments = segments;
   const bool sends = !send.has_result;
   Loan loan = {.queue_pair = &qp,
-               .qpn = qp.qpn,
-               .name = format("queue pair 0x%x of %s", qp.qpn, qp.context->ibv->device->name),
+               .owner = {qp.qpn, qp.context->ibv->device->name},
                .has_result = send.has_result,
                .is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0,
                .pieces = pieces_of(qp.context->memory, segments),
@@ -104,7 +105,7 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, const std::vector<ro
   Noted noted;
   if (sends && (flags & roce::kFence) == 0) report_if_not_fenced(*Checker::get(), qp, loan.pieces, send.stack);
   report_if_shared(*Checker::get(), {.what = sends ? "send request" : "Read or atomic",
-                                     .owner = loan.name,
+                                     .owner = loan.owner,
                                      .is_written = !sends,
                                      .pieces = loan.pieces,
                                      .posted = send.stack});
@@ -130,7 +131,7 @@ struct Receives {
   const ReceiveQueue& queue;
   MemoryTable& memory;
   const std::atomic<roce::QpState>* state;
-  std::string owner;
+  Owner owner;
 };
 
 // Notes the receives of a list. The device refuses `bad` and those behind it.
@@ -169,8 +170,8 @@ uint64_t outstanding(Qp& qp) {
 
 // `before`: the requests that waited before the post of `count` others.
 void report_sends_beyond(Qp& qp, uint64_t before, uint64_t count) {
-  report_if_beyond(*Checker::get(), *qp.context, &qp, before + count, qp.init.cap.max_send_wr,
-                   format("send requests in queue pair 0x%x", qp.qpn), &qp);
+  report_if_beyond(*Checker::get(), *qp.context, &qp, before + count, qp.init.cap.max_send_wr, "send requests", qp.qpn,
+                   &qp);
 }
 
 }  // namespace
@@ -227,24 +228,22 @@ int wr_complete(ibv_qp_ex* ibv) {
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   const ReceiveQueue& queue = qp.own_receives;
-  const Receives receives = {queue, qp.context->memory, &qp.state,
-                             format("queue pair 0x%x of %s", qp.qpn, qp.context->ibv->device->name)};
+  const Receives receives = {queue, qp.context->memory, &qp.state, {qp.qpn, qp.context->ibv->device->name}};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *qp.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
-                   format("receives in queue pair 0x%x", qp.qpn), &qp);
+                   "receives", qp.qpn, &qp);
   return error;
 }
 
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const Srq& srq = *ours<Srq>(ibv);
   const ReceiveQueue& queue = srq.queue;
-  const Receives receives = {queue, srq.context->memory, nullptr,
-                             format("a shared receive queue of %s", srq.context->ibv->device->name)};
+  const Receives receives = {queue, srq.context->memory, nullptr, {0, srq.context->ibv->device->name}};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
-                   "receives in a shared receive queue", &srq);
+                   "receives in a shared receive queue", 0, &srq);
   return error;
 }
 

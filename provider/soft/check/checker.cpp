@@ -27,7 +27,7 @@ Checker* Checker::get() {
     pthread_atfork(before_fork, after_fork, after_fork);
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
-    made->freed = watch_heap();
+    made->freed = watch_heap(made->mapped);
     if (made->reporter.options().strict) AnnouncedPeers::start();
     atexit(before_exit);
     return made;
@@ -63,7 +63,10 @@ void Checker::remove(PostedSends& sends) {
 }
 
 void Checker::overwritten(const std::byte* memory, size_t size) {
+  // A request that is noted after this look copies the bytes that the device has stored; see copy_of().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   lent.overwritten(memory, size);
+  if (!PostedSends::any_waits()) return;
   const std::lock_guard lock(sends_mutex_);
   for (PostedSends* sends : sends_) sends->overwritten(memory, size);
 }

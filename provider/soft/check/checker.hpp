@@ -19,6 +19,7 @@
 #include "provider/soft/check/freed_marks.hpp"
 #include "provider/soft/check/keys.hpp"
 #include "provider/soft/check/lent_memory.hpp"
+#include "provider/soft/check/mapped_memory.hpp"
 #include "provider/soft/check/objects.hpp"
 #include "provider/soft/check/posted_receives.hpp"
 #include "provider/soft/check/posted_sends.hpp"
@@ -37,9 +38,10 @@ class Checker {
 
   AskedDepths asked;
   Keys keys;
-  LentMemory lent;
   Objects objects;
   CqLoads loads;
+  MappedMemory mapped;
+  LentMemory lent{mapped};
   PostedReceives receives;
   RecentWrites writes;  // if the options ask for notes
   Reporter reporter;

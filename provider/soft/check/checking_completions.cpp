@@ -17,7 +17,7 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   const bool had_overrun = queue_.queue.has_overrun();
   below_.complete(completion);
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),
-                   "completions in a completion queue", &queue_);
+                   "completions in a completion queue", 0, &queue_);
   // The end of a queue pair may flush more requests than the program wants to know of.
   const bool is_flush = completion.status == roce::CompletionStatus::kFlushed;
   if (!had_overrun && !is_flush && !queue_.ignores_overrun && queue_.queue.has_overrun()) report_overrun();

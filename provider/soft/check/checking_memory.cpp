@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "provider/soft/check/request_findings.hpp"
-#include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
@@ -21,7 +20,7 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
   Probe(Checker& checker, bool is_write) : checker_(checker), is_write_(is_write) {}
 
   bool use(std::byte* memory, size_t done, size_t size) override {
-    if (probe_mapped_range(memory, size, is_write_) != 0) {
+    if (!checker_.mapped.has(memory, size, is_write_)) {
       gone_ = memory;
       before_ = done;
       size_ = size;
@@ -244,24 +243,29 @@ Fault CheckingMemory::check_local(Accessor who, std::span<const Segment> segment
 // does.
 Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                              size_t size) {
-  const std::optional<Stack> posted = sends_.waiting(segments, offset);
-  const auto access = [&] { return own_access("sends", roce::length_of(segments), Place{"posted", *posted}); };
+  const auto access = [&](const Stack& posted) {
+    return own_access("sends", roce::length_of(segments), Place{"posted", posted});
+  };
   Probe probe(checker_, false);
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, false, probe);
   if (lent == Fault::kFailed) {
+    const std::optional<Stack> posted = sends_.waiting(segments, offset);
     if (!posted) return Fault::kFailed;
-    Access sending = access();
+    Access sending = access(*posted);
     sending.key = probe.key(segments, offset);
     report_unmapped(checker_, sending, probe.gone(), probe.size());
     return Fault::kFailed;
   }
-  if (posted && lent == Fault::kNone) warn_of_freed(segments, offset, size, "sends", posted);
+  if (lent == Fault::kNone && checker_.freed != nullptr && checker_.freed->any()) {
+    if (const std::optional<Stack> posted = sends_.waiting(segments, offset))
+      warn_of_freed(segments, offset, size, "sends", posted);
+  }
   const Fault fault = below_.gather(who, segments, offset, to, size);
   if (fault == Fault::kNone) {
-    const std::optional<uint64_t> changed_at = sends_.take(segments, offset, to, size);
-    if (changed_at) report_change(*changed_at, Place{"posted", *posted});
-  } else if (posted) {
-    explain(segments, access());
+    if (const std::optional<PostedSends::Change> change = sends_.take(segments, offset, to, size))
+      report_change(change->at, Place{"posted", change->posted});
+  } else if (const std::optional<Stack> posted = sends_.waiting(segments, offset)) {
+    explain(segments, access(*posted));
   }
   return fault;
 }

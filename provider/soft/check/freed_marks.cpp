@@ -121,7 +121,9 @@ void FreedMarks::unmark(const void* memory, size_t size) {
 }
 
 std::optional<FreedMarks::Mark> FreedMarks::find(const void* device, uint32_t key, uint64_t address, uint64_t length) {
-  if (length == 0 || given_up_.load(std::memory_order_relaxed)) return std::nullopt;
+  // Nothing is marked in most programs.
+  if (length == 0 || !any()) return std::nullopt;
+  if (given_up_.load(std::memory_order_relaxed)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   if (count_ == 0) return std::nullopt;
   const auto found = regions_.find({device, key});

@@ -61,6 +61,8 @@ class FreedMarks {
   // From now on find() finds nothing.
   void give_up() { given_up_.store(true, std::memory_order_relaxed); }
 
+  // False: find() finds nothing.
+  bool any() const { return interest_.taken.load(std::memory_order_relaxed); }
   // The first mark in the bytes that the key knows by these addresses.
   std::optional<Mark> find(const void* device, uint32_t key, uint64_t address, uint64_t length);
 

@@ -14,6 +14,10 @@ namespace dapple::soft::check {
 namespace {
 
 constexpr double kShare = 0.25;
+// A program posts its requests from few places, so most of its mistakes are among the first ones. Further requests are
+// late more rarely: bandwidth would suffer.
+constexpr uint64_t kFirst = 256;
+constexpr double kLaterShare = 1.0 / 128;
 constexpr roce::Time kShortest = 50'000;  // nanoseconds
 constexpr roce::Time kLongest = 1'000'000;
 // Acknowledgements wait, too, so a wait is much shorter than the timeout, which is mostly that of the peer as well.
@@ -46,7 +50,8 @@ void LateQueuePair::let_all_begin() {
 
 roce::PostError LateQueuePair::post_send(const roce::SendRequest& request) {
   const roce::PostError error = followed([&] { return engine_->post_send(request); });
-  if (error != roce::PostError::kNone || waits() || !random_.happens(kShare)) return error;
+  if (error != roce::PostError::kNone || waits()) return error;
+  if (!random_.happens(posts_++ < kFirst ? kShare : kLaterShare)) return error;
   const roce::Time longest = std::min(kLongest, roce::ack_time(engine_->attributes().timeout) / kPartOfTimeout);
   if (longest <= kShortest) return error;
   delay_ = kShortest + random_.next() % (longest - kShortest);

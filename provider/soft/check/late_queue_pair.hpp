@@ -65,6 +65,7 @@ class LateQueuePair final : public roce::QueuePair {
 
   const std::unique_ptr<roce::QueuePair> engine_;
   RandomSequence random_;
+  uint64_t posts_ = 0;               // so far, when nothing waited
   roce::Time delay_ = 0;             // of a post; the wait begins with the next transmit()
   roce::Time until_ = roce::kNever;  // the end of the wait
 };

@@ -9,8 +9,6 @@
 #include <mutex>
 #include <utility>
 
-#include "provider/soft/memory/mapped_range.hpp"
-
 namespace dapple::soft::check {
 namespace {
 
@@ -32,23 +30,21 @@ bool overlap(const std::vector<Piece>& some, const std::vector<Piece>& others) {
   return false;
 }
 
+}  // namespace
+
 // The place of the first byte that differs from the copy.
-std::optional<uint64_t> change_in(const Loan& loan) {
+std::optional<uint64_t> LentMemory::change_in(const Loan& loan) {
   if (loan.copy == nullptr) return std::nullopt;
-  const std::vector<std::byte>& copy = loan.copy->bytes;
   size_t done = 0;
   for (const Piece& piece : loan.pieces) {
     const auto* memory = reinterpret_cast<const std::byte*>(piece.begin);
     const size_t size = piece.end - piece.begin;
-    if (size > copy.size() - done || probe_mapped_range(memory, size, false) != 0) return std::nullopt;
-    const std::byte* differs = std::mismatch(memory, memory + size, copy.begin() + static_cast<ptrdiff_t>(done)).first;
-    if (differs != memory + size) return done + static_cast<size_t>(differs - memory);
+    if (!loan.copy->has(done, size) || !mapped_.has(memory, size, false)) return std::nullopt;
+    if (const std::optional<uint64_t> at = loan.copy->difference(done, memory, size)) return at;
     done += size;
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 int64_t LentMemory::clock() {
   timespec time;
@@ -105,7 +101,7 @@ std::vector<ChangedLoan> LentMemory::end_all(int64_t now) {
 void LentMemory::written_by(uint32_t qpn) {
   if (!any_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
-  std::erase_if(loans_, [&](const Loan& loan) { return loan.qpn != qpn; });
+  std::erase_if(loans_, [&](const Loan& loan) { return loan.owner.qpn != qpn; });
 }
 
 void LentMemory::overwritten(const std::byte* memory, size_t size) {

@@ -9,11 +9,12 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/buffer_copy.hpp"
+#include "provider/soft/check/mapped_memory.hpp"
+#include "provider/soft/check/owner.hpp"
 #include "provider/soft/check/stack.hpp"
 
 namespace dapple::soft::check {
@@ -30,8 +31,7 @@ struct Piece {
 struct Loan {
   uint64_t number = 0;  // add() gives it
   const void* queue_pair = nullptr;
-  uint32_t qpn = 0;
-  std::string name;         // "queue pair 0x11 of dapple0"
+  Owner owner;
   bool has_result = false;  // the device writes there
   bool is_signaled = false;
   int64_t returned = 0;  // the time when the post has returned; 0 before that
@@ -50,6 +50,8 @@ struct ChangedLoan {
 // Internally locked; the lock is a leaf. free() may take it.
 class LentMemory {
  public:
+  explicit LentMemory(MappedMemory& mapped) : mapped_(mapped) {}
+
   // The program posts the request. Returns its number.
   uint64_t add(Loan loan);
   // The copy is made after add(), so that the device cannot store there unnoticed meanwhile.
@@ -90,7 +92,9 @@ class LentMemory {
 
  private:
   Loan* numbered(uint64_t number);
+  std::optional<uint64_t> change_in(const Loan& loan);
 
+  MappedMemory& mapped_;
   Mutex mutex_{LockRank::kLentMemory};
   std::atomic<bool> any_{false};
   uint64_t next_number_ = 0;

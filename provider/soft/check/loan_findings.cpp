@@ -21,7 +21,7 @@ void report(Checker& checker, const char* how, const std::string& user, const Pl
 }
 
 std::string user_of(const Loan& loan) {
-  return std::string(loan.has_result ? "Read or atomic" : "send request") + " of " + loan.name;
+  return std::string(loan.has_result ? "Read or atomic" : "send request") + " of " + loan.owner.name();
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMark
   } else if (how == FreedMarks::How::kFreed) {
     // A NIC keeps pages that are unmapped. UCX unmaps the memory of its receives before it destroys their queue pairs.
     const std::optional<PostedReceive> receive = checker.receives.waiting_in(memory, size);
-    if (receive) report(checker, end_name, "receive of " + receive->owner, end, receive->stack);
+    if (receive) report(checker, end_name, "receive of " + receive->owner.name(), end, receive->stack);
   }
   checker.lent.forget_memory(memory, size);
   checker.receives.forget_memory(memory, size);
@@ -64,7 +64,7 @@ void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piec
   if (!result) return;
   checker.reporter.show(
       {.kind = "missing-fence",
-       .text = "A request of " + result->name +
+       .text = "A request of " + result->owner.name() +
                " sends bytes into which an earlier Read or atomic still brings its result: the peer may get the old "
                "bytes.",
        .remedy = "Post the request with IBV_SEND_FENCE, or after the completion of the Read has been polled.",
@@ -77,7 +77,7 @@ void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed) {
         {.kind = "changed-send-buffer",
          .text = format("The program has changed the buffer of a send request of %s after the post and before the poll "
                         "of the completion: byte %llu of the message is the first that differs.",
-                        loan.name.c_str(), static_cast<unsigned long long>(at)),
+                        loan.owner.name().c_str(), static_cast<unsigned long long>(at)),
          .remedy = "Leave a buffer as it is until the completion of its request, or send with IBV_SEND_INLINE.",
          .places = {{"posted", loan.posted}}});
   }
@@ -88,7 +88,7 @@ void report_if_shared(Checker& checker, const NewRequest& request) {
   std::string other;
   Stack posted;
   if (const std::optional<PostedReceive> receive = checker.receives.any_in(request.pieces)) {
-    other = "receive of " + receive->owner;
+    other = "receive of " + receive->owner.name();
     posted = receive->stack;
   } else if (const std::optional<Loan> loan = request.is_written ? checker.lent.any_in(request.pieces) : std::nullopt) {
     other = user_of(*loan);
@@ -100,7 +100,7 @@ void report_if_shared(Checker& checker, const NewRequest& request) {
       {.level = Level::kNote,
        .kind = "shared-buffer",
        .text = format("A %s of %s and an earlier %s use the same bytes, and the device writes to them.", request.what,
-                      request.owner.c_str(), other.c_str()),
+                      request.owner.name().c_str(), other.c_str()),
        .remedy = "Give each request memory of its own until its completion has been polled.",
        .places = {{"posted", request.posted}, {"the earlier one posted", posted}}});
 }

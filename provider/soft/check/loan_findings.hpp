@@ -30,9 +30,9 @@ void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed);
 
 // A request that is being posted.
 struct NewRequest {
-  const char* what;          // "send request"
-  const std::string& owner;  // "queue pair 0x11 of dapple0"
-  bool is_written;           // the device writes to its memory
+  const char* what;  // "send request"
+  const Owner& owner;
+  bool is_written;  // the device writes to its memory
   const std::vector<Piece>& pieces;
   const Stack& posted;
 };

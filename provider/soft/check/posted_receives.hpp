@@ -10,7 +10,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "provider/common/mutex.hpp"
@@ -29,7 +28,7 @@ struct PostedReceive {
   std::vector<Piece> pieces;
   // Of a queue pair's own receives; null for those of a shared receive queue.
   const std::atomic<roce::QpState>* state = nullptr;
-  std::string owner;  // "queue pair 0x11 of dapple0"
+  Owner owner;
 
   uint64_t length() const { return roce::length_of(segments); }
 };

@@ -18,11 +18,24 @@ bool same(std::span<const roce::Segment> one, std::span<const roce::Segment> oth
 
 }  // namespace
 
+bool PostedSends::is_done(const PostedSend& send) {
+  return send.has_result || send.sent == roce::length_of(send.segments);
+}
+
+void PostedSends::forget(const PostedSend& send) {
+  if (!is_done(send)) all_waiting_.fetch_sub(1);
+}
+
 uint64_t PostedSends::add(PostedSend send) {
   const std::lock_guard lock(mutex_);
   send.number = next_number_++;
+  if (!is_done(send)) all_waiting_.fetch_add(1);
   sends_.push_back(std::move(send));
-  if (sends_.size() > most_) sends_.pop_front();
+  if (sends_.size() > most_) {
+    forget(sends_.front());
+    sends_.pop_front();
+    if (done_ > 0) done_--;
+  }
   assert(sends_.size() <= most_);
   return next_number_ - 1;
 }
@@ -30,9 +43,9 @@ uint64_t PostedSends::add(PostedSend send) {
 void PostedSends::keep(uint64_t number, SharedCopy copy) {
   const std::lock_guard lock(mutex_);
   const auto found =
-      std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
+      std::find_if(sends_.rbegin(), sends_.rend(), [&](const PostedSend& send) { return send.number == number; });
   // An older request with the same segments, which is sent again, counts as this one.
-  if (found == sends_.end() || found->overwritten || found->sent != 0) return;
+  if (found == sends_.rend() || found->overwritten || found->sent != 0) return;
   assert(found->copy == nullptr);
   found->copy = std::move(copy);
 }
@@ -42,17 +55,23 @@ void PostedSends::remove(uint64_t number) {
   const auto found =
       std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
   if (found == sends_.end()) return;
+  if (static_cast<size_t>(found - sends_.begin()) < done_) done_--;
+  forget(*found);
   sends_.erase(found);
 }
 
 void PostedSends::clear() {
   const std::lock_guard lock(mutex_);
+  for (const PostedSend& send : sends_) forget(send);
   sends_.clear();
+  done_ = 0;
 }
 
 // The queue pair executes its requests in order, so of several with the same segments it is the oldest.
 PostedSend* PostedSends::waiting_at(std::span<const roce::Segment> segments, uint64_t offset) {
-  for (PostedSend& send : sends_) {
+  while (done_ < sends_.size() && is_done(sends_[done_])) done_++;
+  for (size_t i = done_; i < sends_.size(); i++) {
+    PostedSend& send = sends_[i];
     if (!send.has_result && send.sent == offset && same(send.segments, segments)) return &send;
   }
   return nullptr;
@@ -64,21 +83,22 @@ std::optional<Stack> PostedSends::waiting(std::span<const roce::Segment> segment
   return send == nullptr ? std::nullopt : std::optional(send->stack);
 }
 
-std::optional<uint64_t> PostedSends::take(std::span<const roce::Segment> segments, uint64_t offset,
-                                          const std::byte* bytes, size_t size) {
+std::optional<PostedSends::Change> PostedSends::take(std::span<const roce::Segment> segments, uint64_t offset,
+                                                     const std::byte* bytes, size_t size) {
   const std::lock_guard lock(mutex_);
   PostedSend* send = waiting_at(segments, offset);
-  if (send == nullptr) return std::nullopt;
-  std::optional<uint64_t> changed_at;
-  if (send->copy != nullptr && offset + size <= send->copy->bytes.size()) {
-    const auto copy = send->copy->bytes.begin() + static_cast<std::ptrdiff_t>(offset);
-    const std::byte* differs = std::mismatch(bytes, bytes + size, copy).first;
-    if (differs != bytes + size) changed_at = offset + static_cast<uint64_t>(differs - bytes);
+  if (send == nullptr || is_done(*send)) return std::nullopt;
+  std::optional<Change> change;
+  if (send->copy != nullptr && send->copy->has(offset, size)) {
+    if (const std::optional<size_t> at = send->copy->difference(offset, bytes, size)) change = {*at, send->stack};
   }
   send->sent += size;
   assert(send->sent <= roce::length_of(send->segments));
-  if (send->sent == roce::length_of(send->segments)) send->copy.reset();
-  return changed_at;
+  if (is_done(*send)) {
+    all_waiting_.fetch_sub(1);
+    send->copy.reset();
+  }
+  return change;
 }
 
 std::optional<Stack> PostedSends::with_result(std::span<const roce::Segment> segments) {

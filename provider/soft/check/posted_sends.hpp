@@ -4,6 +4,7 @@
 // The send requests that a queue pair got last: the stacks of their posts, and the bytes that their buffers had then.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -49,24 +50,35 @@ class PostedSends {
   // The request that waits to send the byte at `offset` of these segments. None if it has been sent before: then the
   // device sends it again.
   std::optional<Stack> waiting(std::span<const roce::Segment> segments, uint64_t offset);
-  // That request sends these bytes. Returns the place in the message of the first that differs from the copy, if any.
-  std::optional<uint64_t> take(std::span<const roce::Segment> segments, uint64_t offset, const std::byte* bytes,
-                               size_t size);
+  // That request sends these bytes. Returns the change of its buffer since the post, if there is one.
+  struct Change {
+    uint64_t at;  // the place in the message of the first byte that differs
+    Stack posted;
+  };
+  std::optional<Change> take(std::span<const roce::Segment> segments, uint64_t offset, const std::byte* bytes,
+                             size_t size);
   // The latest request whose result comes into these segments.
   std::optional<Stack> with_result(std::span<const roce::Segment> segments);
 
+  // False if no request of the process waits to send bytes. A request counts before the copy of its buffer is made.
+  static bool any_waits() { return all_waiting_.load() != 0; }
   // The device has written there itself, so a copy of these bytes proves nothing.
   void overwritten(const std::byte* memory, size_t size);
 
   Mutex& mutex() { return mutex_; }
 
  private:
+  static bool is_done(const PostedSend& send);
+  static void forget(const PostedSend& send);
   PostedSend* waiting_at(std::span<const roce::Segment> segments, uint64_t offset);
+
+  static inline std::atomic<size_t> all_waiting_{0};
 
   Mutex mutex_{LockRank::kPostedSends};
   const size_t most_;
   uint64_t next_number_ = 0;
   std::deque<PostedSend> sends_;
+  size_t done_ = 0;  // the first so many have sent all their bytes, or have none to send
 };
 
 }  // namespace dapple::soft::check

@@ -108,17 +108,19 @@ void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bo
 }
 
 void report_if_beyond(Checker& checker, const Context& device, const void* queue, uint64_t held, size_t granted,
-                      const std::string& what, const void* object) {
+                      const char* what, uint32_t qpn, const void* object) {
   const std::optional<size_t> depth = checker.asked.exceeded(queue, held);
   if (!depth) return;
   std::vector<Place> places;
   if (const std::optional<Place> made = checker.objects.made(object)) places.push_back(*made);
+  const std::string queue_name = qpn == 0 ? "" : format(" in queue pair 0x%x", qpn);
   checker.reporter.show(
       {.level = Level::kNote,
        .kind = "more-than-asked",
-       .text = format("There are %llu %s of %s, and the program has asked for room for %zu. This device has granted "
+       .text = format("There are %llu %s%s of %s, and the program has asked for room for %zu. This device has granted "
                       "room for %zu, and another may grant less.",
-                      static_cast<unsigned long long>(held), what.c_str(), device.ibv->device->name, *depth, granted),
+                      static_cast<unsigned long long>(held), what, queue_name.c_str(), device.ibv->device->name, *depth,
+                      granted),
        .remedy = "Ask for as much room as the program uses, or read how much the device has granted.",
        .places = places});
 }

@@ -27,9 +27,9 @@ void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool fro
 // if its address handle has another protection domain.
 void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
 
-// A note if a queue that is named by its address holds more than the program has asked for. `what`: "send requests of
-// queue pair 0x11"; `object`: the queue's, for the place where it was made.
+// A note if a queue that is named by its address holds more than the program has asked for. `what`: "send requests";
+// `qpn`: 0 if `what` names the queue, too; `object`: the queue's, for the place where it was made.
 void report_if_beyond(Checker& checker, const Context& device, const void* queue, uint64_t held, size_t granted,
-                      const std::string& what, const void* object);
+                      const char* what, uint32_t qpn, const void* object);
 
 }  // namespace dapple::soft::check

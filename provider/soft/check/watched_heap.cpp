@@ -34,6 +34,7 @@ bool has_memory() {
 // The stack is taken without the lock: the unwinder may have locks of its own. `is_sure`: the memory does not stay
 // after all.
 bool mark(const void* memory, size_t size, FreedMarks::How how, bool is_sure) {
+  Checker::get()->mapped.forget();
   if (!marks->is_registered(memory, size) || !has_memory()) return false;
   const Stack stack = Stack::here();
   if (is_sure) report_if_lent(*Checker::get(), memory, size, how, stack);
@@ -82,6 +83,10 @@ void dropped(const void* memory, size_t size) {
   if (marks->is_registered(memory, size) && is_private(memory)) mark(memory, size, FreedMarks::How::kDropped, true);
 }
 
+void protected_anew(const void*, size_t) {
+  Checker::get()->mapped.forget();
+}
+
 void kept(const void* memory, size_t size) {
   if (has_memory()) marks->unmark(memory, size);
 }
@@ -96,11 +101,12 @@ const Heap* heap() {
 
 }  // namespace
 
-FreedMarks* watch_heap() {
+FreedMarks* watch_heap(MappedMemory& mapped) {
   if (heap() == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
-  static const HeapWatcher watcher = {__ehdr_start, _end, freed, moving, taken, unmapped, dropped, kept};
+  static const HeapWatcher watcher = {__ehdr_start, _end,    freed,          moving, taken,
+                                      unmapped,     dropped, protected_anew, kept};
   marks = new FreedMarks(*heap()->interest);
-  heap()->watch(watcher);
+  if (heap()->watch(watcher)) mapped.remember();
   return marks;
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "provider/soft/check/freed_marks.hpp"
+#include "provider/soft/check/mapped_memory.hpp"
 
 namespace dapple::soft::check {
 
 // From now on marks the memory that the program frees and unmaps. Null if libdapple-heap.so is missing, or if the
-// program has a sanitizer, which knows more. Call it once; the marks live as long as the process.
-FreedMarks* watch_heap();
+// program has a sanitizer, which knows more. `mapped` remembers then, if the heap library sees all changes. Call it
+// once; the marks live as long as the process.
+FreedMarks* watch_heap(MappedMemory& mapped);
 
 // While true, this thread's calls mark nothing, and do not need the marks' lock. Returns the value of before.
 bool pause_heap(bool paused);

@@ -3,58 +3,15 @@
 #include "provider/soft/verbs/region_refusals.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/soft/memory/mappings.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 
 namespace dapple::soft::verbs {
-namespace {
-
-// A mapping of this process.
-struct Mapping {
-  uintptr_t begin = 0, end = 0;
-  char rights[5] = "";
-  char file[160] = "";
-};
-
-// The lines of /proc/self/maps, without an allocation: the program may have no memory.
-class Mappings {
- public:
-  Mappings() : maps_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
-
-  // False at the end, or if the file cannot be read.
-  bool next(Mapping& mapping) {
-    char* line_end = nullptr;
-    while ((line_end = static_cast<char*>(memchr(text_, '\n', length_))) == nullptr) {
-      // A line that does not fit has a long path: its beginning is enough.
-      if (length_ == sizeof text_ - 1) length_ = 120;
-      const ssize_t more = maps_ ? read(maps_.get(), text_ + length_, sizeof text_ - 1 - length_) : 0;
-      if (more <= 0) return false;
-      length_ += static_cast<size_t>(more);
-    }
-    *line_end = '\0';
-    mapping = {};
-    unsigned long long begin = 0, end = 0;
-    const int fields = sscanf(text_, "%llx-%llx %4s %*s %*s %*s %159[^\n]", &begin, &end, mapping.rights, mapping.file);
-    mapping.begin = begin;
-    mapping.end = end;
-    length_ -= static_cast<size_t>(line_end + 1 - text_);
-    memmove(text_, line_end + 1, length_);
-    return fields >= 3;
-  }
-
- private:
-  const OwnedFd maps_;
-  char text_[1024];
-  size_t length_ = 0;
-};
-
-}  // namespace
 
 int refuse_access(uint32_t access, const char* reason, const char* remedy, int error) {
   return refuse(error, "access has %s, and %s.\n%s", access_names(access).c_str(), reason, remedy);

@@ -68,6 +68,26 @@ struct Stand {
   Sink sink;
 };
 
+// Late ones among `count` requests.
+int late_of(Stand& stand, Time& now, int count) {
+  int late = 0;
+  for (int i = 0; i < count; i++) {
+    assert_int_equal(stand.late.post_send({}), PostError::kNone);
+    if (stand.late.transmit(now, stand.sink)) continue;
+    late++;
+    now = stand.late.deadline();
+    assert_true(stand.late.transmit(now, stand.sink));
+  }
+  return late;
+}
+
+void post_send__many_requests__are_late_more_rarely(void**) {
+  Stand stand;
+  Time now = 5'000'000;
+  assert_in_range(late_of(stand, now, 256), 32, 128);
+  assert_in_range(late_of(stand, now, 12'800), 50, 200);
+}
+
 void transmit__a_late_request__waits_and_then_goes_on(void**) {
   Stand stand;
   constexpr Time kStart = 5'000'000;
@@ -148,6 +168,7 @@ void modify__another_state__is_the_queue_pairs_state(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
+      cmocka_unit_test(post_send__many_requests__are_late_more_rarely),
       cmocka_unit_test(transmit__a_late_request__waits_and_then_goes_on),
       cmocka_unit_test(transmit__a_refused_request__is_never_late),
       cmocka_unit_test(transmit__the_peer_would_give_up_soon__a_short_wait_or_none),

@@ -14,6 +14,7 @@ namespace {
 using dapple::soft::check::BufferCopy;
 using dapple::soft::check::LentMemory;
 using dapple::soft::check::Loan;
+using dapple::soft::check::MappedMemory;
 using dapple::soft::check::Piece;
 
 constexpr size_t kSize = 64;
@@ -28,15 +29,19 @@ Piece piece(size_t at = 0, size_t size = kSize) {
   return {begin, begin + size, kKey};
 }
 
+MappedMemory mapped;
+
 uint64_t post(LentMemory& lent, bool is_signaled, bool has_result = false) {
   Loan loan;
   loan.queue_pair = &queue_pair;
-  loan.qpn = kQpn;
+  loan.owner.qpn = kQpn;
   loan.has_result = has_result;
   loan.is_signaled = is_signaled;
   loan.pieces = {piece()};
   const uint64_t number = lent.add(std::move(loan));
-  if (!has_result) lent.keep(number, std::make_shared<BufferCopy>(std::vector<std::byte>(buffer, buffer + kSize)));
+  const auto copy = std::make_shared<BufferCopy>(kSize);
+  copy->put(0, buffer, kSize);
+  if (!has_result) lent.keep(number, copy);
   lent.returned(number, kPosted);
   return number;
 }
@@ -46,7 +51,7 @@ bool is_used(LentMemory& lent, int64_t later = kMicrosecond) {
 }
 
 void user_of__signaled_request__is_its_user_for_a_while(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   assert_true(is_used(lent));
   assert_true(is_used(lent, 50 * kMillisecond));
@@ -55,28 +60,28 @@ void user_of__signaled_request__is_its_user_for_a_while(void**) {
 }
 
 void user_of__unsignaled_request__is_its_user_for_microseconds(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, false);
   assert_true(is_used(lent));
   assert_false(is_used(lent, 20 * kMicrosecond));
 }
 
 void user_of__another_key__finds_nothing(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   assert_true(lent.user_of(buffer, kSize, kKey, kPosted).has_value());
   assert_false(lent.user_of(buffer, kSize, kKey + 1, kPosted).has_value());
 }
 
 void user_of__after_a_completion__finds_nothing(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   assert_int_equal(lent.end_all(kPosted).size(), 0);
   assert_false(is_used(lent));
 }
 
 void user_of__after_a_peers_write__finds_only_those_of_the_writer(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   lent.written_by(kQpn);
   assert_true(is_used(lent));
@@ -85,13 +90,13 @@ void user_of__after_a_peers_write__finds_only_those_of_the_writer(void**) {
 }
 
 void user_of__refused_request__finds_nothing(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   lent.remove(post(lent, true));
   assert_false(is_used(lent));
 }
 
 void forget__queue_pair__forgets_its_requests(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   lent.forget(&other_queue_pair);
   assert_true(is_used(lent));
@@ -100,7 +105,7 @@ void forget__queue_pair__forgets_its_requests(void**) {
 }
 
 void forget_memory__part_of_a_request__forgets_the_request(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   lent.forget_memory(buffer + kSize, 1);
   assert_true(is_used(lent));
@@ -109,7 +114,7 @@ void forget_memory__part_of_a_request__forgets_the_request(void**) {
 }
 
 void end_all__changed_buffer__gives_the_place(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   buffer[5] ^= std::byte{1};
   const auto changed = lent.end_all(kPosted);
@@ -118,14 +123,14 @@ void end_all__changed_buffer__gives_the_place(void**) {
 }
 
 void end_all__changed_buffer_of_unsignaled_request__gives_none(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, false);
   buffer[5] ^= std::byte{1};
   assert_int_equal(lent.end_all(kPosted).size(), 0);
 }
 
 void end_all__device_has_stored_there__gives_none(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   lent.overwritten(buffer + 5, 1);
   buffer[5] ^= std::byte{1};
@@ -134,7 +139,7 @@ void end_all__device_has_stored_there__gives_none(void**) {
 }
 
 void result_in__bytes_of_a_read__finds_it(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   post(lent, true);
   assert_false(lent.result_in(&queue_pair, {piece()}).has_value());
   post(lent, true, true);
@@ -144,7 +149,7 @@ void result_in__bytes_of_a_read__finds_it(void**) {
 }
 
 void add__too_many__forgets_the_oldest(void**) {
-  LentMemory lent;
+  LentMemory lent{mapped};
   const uint64_t first = post(lent, true, true);
   for (size_t i = 0; i < LentMemory::kMost; i++) {
     Loan loan;

@@ -23,7 +23,9 @@ Segment segment() {
 }
 
 SharedCopy copy_of_buffer() {
-  return std::make_shared<BufferCopy>(std::vector<std::byte>(buffer, buffer + kSize));
+  const auto copy = std::make_shared<BufferCopy>(kSize);
+  copy->put(0, buffer, kSize);
+  return copy;
 }
 
 uint64_t post(PostedSends& sends) {
@@ -41,7 +43,7 @@ void fill(int value) {
 int taken(PostedSends& sends, uint64_t offset, size_t size) {
   const Segment one[] = {segment()};
   const auto changed = sends.take(one, offset, buffer + offset, size);
-  return changed ? static_cast<int>(*changed) : -1;
+  return changed ? static_cast<int>(changed->at) : -1;
 }
 
 bool waits(PostedSends& sends, uint64_t offset) {

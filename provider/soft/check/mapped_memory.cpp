@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/mapped_memory.hpp"
+
+#include <cassert>
+#include <memory>
+#include <new>
+
+#include "provider/soft/memory/mapped_range.hpp"
+#include "provider/soft/memory/mappings.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+struct Known {
+  uintptr_t begin = 0, end = 0;
+  bool writable = false;
+  bool stays = false;  // false: others may take it away, so each use needs a look
+};
+
+// What a thread knows of the process' memory.
+struct Cache {
+  static constexpr size_t kMax = 8;
+  const MappedMemory* of = nullptr;
+  uint64_t changes = 0;
+  size_t count = 0;  // of `known` that are valid
+  size_t next = 0;   // of `known` to be replaced
+  Known known[kMax];
+
+  const Known* find(uintptr_t begin, uintptr_t end) const {
+    for (size_t i = 0; i < count; i++)
+      if (known[i].begin <= begin && end <= known[i].end) return &known[i];
+    return nullptr;
+  }
+  void add(const Known& one) {
+    known[next] = one;
+    next = (next + 1) % kMax;
+    if (count < kMax) count++;
+    assert(next < kMax && count <= kMax);
+  }
+};
+
+[[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<Cache> cache;
+
+// The run of private mappings with the same rights that holds these bytes, or the bytes themselves.
+Known look(uintptr_t begin, uintptr_t end) {
+  Known run;
+  Mappings mappings;
+  for (Mapping mapping; mappings.next(mapping) && mapping.begin < end;) {
+    const bool writable = mapping.rights[1] == 'w';
+    if (!mapping.is_private_memory() || mapping.rights[0] != 'r') {
+      run = {};
+    } else if (run.end == mapping.begin && run.writable == writable) {
+      run.end = mapping.end;
+    } else {
+      run = {mapping.begin, mapping.end, writable, true};
+    }
+  }
+  if (run.begin <= begin && end <= run.end) return run;
+  return {begin, end, false, false};
+}
+
+}  // namespace
+
+bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
+  if (!remembers_.load(std::memory_order_relaxed)) return populate_range(memory, size, write);
+  const uint64_t changes = changes_.load();
+  if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
+  if (cache == nullptr) return populate_range(memory, size, write);
+  if (cache->of != this || cache->changes != changes) {
+    cache->of = this;
+    cache->changes = changes;
+    cache->count = cache->next = 0;
+  }
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const Known* known = cache->find(begin, begin + size);
+  if (known != nullptr && known->stays && (known->writable || !write)) return true;
+  if (!populate_range(memory, size, write)) return false;
+  if (known == nullptr) cache->add(look(begin, begin + size));
+  return true;
+}
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The lines of /proc/self/maps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "provider/member/owned_fd.hpp"
+
+namespace dapple::soft {
+
+// A mapping of this process.
+struct Mapping {
+  uintptr_t begin = 0, end = 0;
+  char rights[5] = "";  // such as "rw-p"
+  unsigned long long inode = 0;
+  char file[160] = "";
+
+  // No file, and no other process, has the pages.
+  bool is_private_memory() const { return rights[3] == 'p' && inode == 0; }
+};
+
+// In the order of the addresses. Allocates nothing: the program may have no memory.
+class Mappings {
+ public:
+  Mappings();
+  // False at the end, or if the file cannot be read.
+  bool next(Mapping& mapping);
+
+ private:
+  const OwnedFd maps_;
+  char text_[1024];
+  size_t length_ = 0;
+};
+
+}  // namespace dapple::soft
