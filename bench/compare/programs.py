@@ -18,7 +18,12 @@ class Device:
     """The software device: how perftest finds it at a place."""
 
     launcher: str
+    instruments: tuple[str, ...] = ()  # options of dapple-run
     found: dict[tuple[Place, int], tuple[str, str]] = field(default_factory=dict)
+
+    def under(self, *options: str) -> "Device":
+        """The same device, with programs under dapple-run's options."""
+        return Device(self.launcher, options, self.found)
 
     def options(self, place: Place, side: int) -> list[str]:
         """Device and GID index of the side's address."""
@@ -38,13 +43,14 @@ class Device:
     def perftest(self, place: Place, words: list[str], size: int, iterations: int) -> list[float]:
         """The numbers of the line with this size."""
         port = next(ports)
-        words = [self.launcher, *words, "-F", "-s", str(size), "-n", str(max(iterations, 5)), "-p", str(port)]
+        program = words[0]
+        words = [self.launcher, *self.instruments, *words, "-F", "-s", str(size), "-n", str(max(iterations, 5)), "-p", str(port)]
         out = run_pair(place, [*words, *self.options(place, 0)], [*words, *self.options(place, 1), place.addresses[0]], port)
         for line in out.splitlines():
             numbers = line.split()
             if numbers and numbers[0] == str(size):
                 return [float(number) for number in numbers]
-        raise Failed(f"{words[1]} printed no result:\n{out}")
+        raise Failed(f"{program} printed no result:\n{out}")
 
     def latency(self, place: Place, program: str, size: int, iterations: int) -> tuple[float, float]:
         """Half a round trip in us: typical, which is the median, and average."""

@@ -37,6 +37,7 @@ class Row:
 
 HOST = "Two programs of one host"
 WIRE = "Over UDP, one veth pair, every ICRC checked"
+INSTRUMENTS = "Two programs of one host, under dapple-run's options"
 GUEST = "Over UDP in one guest, beside the kernel's rdma_rxe"
 LIBRARIES = "The libraries on the software device, above raw verbs"
 OTHERS = "Connections and sync calls"
@@ -56,6 +57,8 @@ WHY_RATE = ("The instructions of both ends decide: a delay in either lowers the 
             "queues. On an Intel Xeon dapple met the target (bench/README.md).")
 WHY_UDP = "Bare UDP sockets, which compute and check nothing, hardly meet the target themselves."
 WHY_GUEST = "Here the guest's processor is emulated. Bare UDP sockets miss the target of the latency there, too."
+WHY_CHECK = ("Without the check the posting program copies the bytes itself. Under the check they are copied at the post, sent as packets, and "
+             "compared, because the check must see each access.")
 WHY_SHORT_SYNC = ("A call takes 2 to 4 ns beside the instructions, which take as long as libpmem's: it checks the region, and its ranges lie "
                   "in memory.")
 WHY_LONG_SYNC = "Both execute the same instructions for the same lines, so other load on the machine decides."
@@ -129,6 +132,25 @@ def wire() -> list[Row]:
     ]
 
 
+def instruments() -> list[Row]:
+    def latency(*options: str) -> Measure:
+        return lambda stand: stand.device.under(*options).latency(stand.host, "ib_send_lat", 8, stand.some(100000))[0]
+
+    def bandwidth(*options: str) -> Measure:
+        return lambda stand: stand.device.under(*options).bandwidth(stand.host, ["ib_write_bw"], 64 * KIB, stand.some(20000))[0]
+
+    return [
+        Row("check_lat_8", INSTRUMENTS, "--check: ib_send_lat, 8 bytes, typical", "without", "us", 10.0, latency("--check"), latency(),
+            best=False),
+        Row(f"check_bw_{64 * KIB}", INSTRUMENTS, "--check: ib_write_bw, 64 KiB", "without", "GB/s", 0.25, bandwidth("--check"), bandwidth(),
+            lower_is_better=False, best=False, why=WHY_CHECK),
+        Row("explain_lat_8", INSTRUMENTS, "--explain: ib_send_lat, 8 bytes, typical", "without", "us", 1.05, latency("--explain"), latency(),
+            best=False),
+        Row(f"explain_bw_{64 * KIB}", INSTRUMENTS, "--explain: ib_write_bw, 64 KiB", "without", "GB/s", 0.95, bandwidth("--explain"),
+            bandwidth(), lower_is_better=False, best=False),
+    ]
+
+
 def guest() -> list[Row]:
     return [
         Row("guest_lat", GUEST, "in a guest: ib_send_lat, 8 bytes, typical", "rdma_rxe", "us", 0.5, None, None, best=False,
@@ -169,5 +191,5 @@ def others() -> list[Row]:
     ]
 
 
-ROWS = [*host_latency(), *host_bandwidth(64 * KIB, 20000), *host_bandwidth(MIB, 2000), *message_rate(), *wire(), *guest(),
+ROWS = [*host_latency(), *host_bandwidth(64 * KIB, 20000), *host_bandwidth(MIB, 2000), *message_rate(), *instruments(), *wire(), *guest(),
         *libraries(), *others()]
