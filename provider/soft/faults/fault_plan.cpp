@@ -44,6 +44,10 @@ bool FaultPlan::add(std::string_view entry, std::string& reason) {
     reason = read_registered(entry, most_registered_);
     return reason.empty() && (plans_calls_ = true);
   }
+  if (entry.starts_with(kArm)) {
+    reason = read_arm(entry, arm_delay_ns_);
+    return reason.empty() && (plans_calls_ = true);
+  }
   PlannedFault fault;
   reason = read_fault(entry, fault);
   if (!reason.empty()) return false;

@@ -29,6 +29,7 @@ class FaultPlan {
   // NAME is "event", and RESULT an asynchronous event without its prefix IBV_EVENT_, which comes with the completion.
   // Or NAME is "link", and RESULT a time such as "20ms": the port goes down for this time.
   // If RESULT is "SIGKILL", the process dies. "registered=BYTES" limits the memory that is registered at a time.
+  // "arm=TIME" lets ibv_req_notify_cq() wait so long for a completion before it arms an empty queue.
   // "NAME#HEX" counts only the verb's calls from the call site with this stack, or the completions with the opcode
   // HEX - 1. False if it is malformed, or if kMax are planned; then `reason` has one line.
   bool add(std::string_view entry, std::string& reason);
@@ -64,6 +65,7 @@ class FaultPlan {
   uint64_t last_outage_ns() const { return last_outage_us_.load(std::memory_order_relaxed) * 1000; }
   // False if this many more bytes would exceed the limit. Otherwise they count until unregister_bytes().
   bool register_bytes(uint64_t size);
+  uint64_t arm_delay_ns() const { return arm_delay_ns_; }
   void unregister_bytes(uint64_t size) { registered_.fetch_sub(size, std::memory_order_relaxed); }
 
  private:
@@ -80,6 +82,7 @@ class FaultPlan {
   bool needs_stack_ = false;
   bool is_overfull_ = false;
   uint64_t most_registered_ = UINT64_MAX;
+  uint64_t arm_delay_ns_ = 0;
   std::atomic<uint64_t> registered_{0};
   std::atomic<uint64_t> passed_[static_cast<size_t>(PlannedCommand::kCount)] = {};
   std::atomic<uint64_t> passed_there_[kMax] = {};  // of faults with a stack

@@ -80,6 +80,12 @@ std::string read_registered(std::string_view word, uint64_t& bytes) {
   return "";
 }
 
+std::string read_arm(std::string_view word, uint64_t& nanoseconds) {
+  const std::string_view value = word.substr(kArm.size());
+  if (parse_delay(value, nanoseconds) && nanoseconds > 0) return "";
+  return quoted(value) + " is no time such as 20ms, with ns, us, ms or s, and 10s at most";
+}
+
 bool parse_delay(std::string_view text, uint64_t& nanoseconds) {
   // strtod() would want a comma where the program's locale has one.
   double number = 0;

@@ -25,11 +25,14 @@ inline constexpr int kDies = -1;
 inline constexpr int kMaxErrno = 4095;  // the kernel's limit
 
 inline constexpr std::string_view kRegistered = "registered=";
+inline constexpr std::string_view kArm = "arm=";
 
 // These return an empty text, or the reason why the word is malformed.
 std::string read_fault(std::string_view word, PlannedFault& fault);
 // The word begins with kRegistered.
 std::string read_registered(std::string_view word, uint64_t& bytes);
+// The word begins with kArm.
+std::string read_arm(std::string_view word, uint64_t& nanoseconds);
 
 // Completions, and what comes with them.
 bool is_of_completions(size_t of);

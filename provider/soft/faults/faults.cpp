@@ -74,9 +74,9 @@ std::string read_word(std::string_view word, FaultSettings& settings, FaultPlan&
   bool known = false;
   const char* wrong = read_one(word.substr(0, equals), word.substr(equals + 1), settings, known);
   if (known) return wrong == nullptr ? "" : wrong;
-  if (word.find('@') == word.npos && !word.starts_with(kRegistered)) {
+  if (word.find('@') == word.npos && !word.starts_with(kRegistered) && !word.starts_with(kArm)) {
     return "there is no word with this name: they are drop=, dup=, reorder=, corrupt=, delay=, order=, seed=, "
-           "registered=, missed=, and NAME@N=RESULT";
+           "registered=, arm=, missed=, and NAME@N=RESULT";
   }
   std::string reason;
   plan.add(word, reason);

@@ -4,11 +4,13 @@
 // The operations of a program whose calls fail by plan (DAPPLE_FAULTS): each counts its calls first. Other programs
 // have the plain table.
 #include <errno.h>
+#include <time.h>
 
 #include <type_traits>
 #include <utility>
 
 #include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 
@@ -89,6 +91,18 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
   return error;
 }
 
+// A program that polls an empty queue, arms it and sleeps loses the event of a completion that comes between the two:
+// lets one come. The background thread works meanwhile, since no thread polls.
+int req_notify_cq(ibv_cq* cq, int solicited_only) {
+  constexpr uint64_t kLook = 50'000;  // nanoseconds
+  const CompletionQueue& queue = ours<Cq>(cq)->queue;
+  for (uint64_t waited = 0; waited < fault_plan()->arm_delay_ns() && queue.empty(); waited += kLook) {
+    constexpr timespec kWait = {0, kLook};
+    nanosleep(&kWait, nullptr);
+  }
+  return Planned<provider::Operation::req_notify_cq, &Operations::req_notify_cq>::call(cq, solicited_only);
+}
+
 }  // namespace
 
 const Operations& planned_operations() {
@@ -103,6 +117,7 @@ const Operations& planned_operations() {
     made.reg_mr_ex = reg_mr_ex;
     made.dereg_mr = dereg_mr;
     made.rereg_mr = rereg_mr;
+    if (fault_plan()->arm_delay_ns() != 0) made.req_notify_cq = req_notify_cq;
     return made;
   }();
   return table;

@@ -156,6 +156,8 @@ void add__malformed__false_and_no_fault(void**) {
                            "link@1=0ms",
                            "link@1=11s",
                            "link#c0ffee@1=1ms",
+                           "arm=",
+                           "arm=0ms",
                            "registered=",
                            "registered=1k",
                            "ibv_reg_mr@99999999999999999999=ENOMEM",

@@ -111,6 +111,7 @@ void parse__each_mistake__a_line_of_its_own_with_the_whole_word(void**) {
       {"order=reverse", "DAPPLE_FAULTS: \"order=reverse\": the only order is random"},
       {"seed=x", "DAPPLE_FAULTS: \"seed=x\": a seed is a number of 64 bits"},
       {"missed=256", "DAPPLE_FAULTS: \"missed=256\": an exit code is a number from 1 to 255"},
+      {"arm=20", "DAPPLE_FAULTS: \"arm=20\": \"20\" is no time such as 20ms, with ns, us, ms or s, and 10s at most"},
       {"registered=1k", "DAPPLE_FAULTS: \"registered=1k\": \"1k\" is no number of bytes, 1 or more"},
       {"drop", "DAPPLE_FAULTS: \"drop\": it has no =, as drop=0.01 and ibv_reg_mr@3=ENOMEM have"},
       {"drop=0.1,", "DAPPLE_FAULTS: \"\": a word is empty"},
@@ -131,7 +132,7 @@ void parse__each_mistake__a_line_of_its_own_with_the_whole_word(void**) {
       {"ibv_reg_mr=1@1", "DAPPLE_FAULTS: \"ibv_reg_mr=1@1\": it is not of the form NAME@N=RESULT"},
       {"loss=1",
        "DAPPLE_FAULTS: \"loss=1\": there is no word with this name: they are drop=, dup=, reorder=, corrupt=, delay=, "
-       "order=, seed=, registered=, missed=, and NAME@N=RESULT"},
+       "order=, seed=, registered=, arm=, missed=, and NAME@N=RESULT"},
   };
   for (const auto& [text, line] : kWrong) {
     FaultSettings settings;
