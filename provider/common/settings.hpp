@@ -21,6 +21,8 @@ namespace dapple::provider {
   X(check_records, "DAPPLE_CHECK_RECORDS") \
   X(check_log, "DAPPLE_CHECK_LOG")         \
   X(explain, "DAPPLE_EXPLAIN")             \
+  X(hang, "DAPPLE_HANG")                   \
+  X(hang_records, "DAPPLE_HANG_RECORDS")   \
   X(faults, "DAPPLE_FAULTS")               \
   X(faults_in, "DAPPLE_FAULTS_IN")         \
   X(fault_points, "DAPPLE_FAULT_POINTS")   \

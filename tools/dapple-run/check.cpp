@@ -10,6 +10,7 @@
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/findings.hpp"
+#include "tools/dapple-run/hang.hpp"
 #include "tools/dapple-run/notes_file.hpp"
 #include "tools/dapple-run/report_files.hpp"
 
@@ -30,22 +31,24 @@ void explain_missing_lines(const Findings& findings) {
 
 }  // namespace
 
-int run_with_check(const ReportFiles& files, const std::string& program, bool emulate, void (*execute)(void* argument),
-                   void* argument) {
+int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execute)(void* argument), void* argument) {
   // Malformed options end dapple-run before the program starts.
   const int given_code = check_exit_code();
-  const NotesFile notes("DAPPLE_CHECK_RECORDS");
+  const NotesFile notes(run.is_checked ? "DAPPLE_CHECK_RECORDS" : kHangRecords);
   std::optional<NotesFile> emulation;
-  if (emulate) emulation.emplace(kEmulationNotes);
+  if (run.emulate) emulation.emplace(kEmulationNotes);
   ReportFile json("--json", files.json), sarif("--sarif", files.sarif), junit("--junit", files.junit);
-  const int code = run_child(execute, argument);
+  bool hangs = false;
+  const int code = run.hang > 0 ? run_watched_child(run.hang, hangs, execute, argument) : run_child(execute, argument);
   Findings findings = read_findings(notes.name());
   findings.status = code;
-  findings.complete = !emulate || read_emulation(*emulation).complete;
+  findings.complete = !run.emulate || read_emulation(*emulation).complete;
   bool written = json.write(as_json_lines(findings));
   written = sarif.write(as_sarif(findings)) && written;
-  written = junit.write(as_junit(findings, program)) && written;
+  written = junit.write(as_junit(findings, run.program)) && written;
   explain_missing_lines(findings);
+  if (hangs) return given_code == 0 ? code : given_code;
+  if (!run.is_checked) return code;
   if (!findings.attached) {
     say("nothing was checked: no software device was opened, or its process could not write to %s", notes.name());
   }

@@ -15,9 +15,14 @@ struct ReportFiles {
   bool empty() const { return json.empty() && sarif.empty() && junit.empty(); }
 };
 
-// Returns dapple-run's exit code: the child's, or the one for findings. `program`: its name, for people. `emulate`: the
-// child has the emulator, too.
-int run_with_check(const ReportFiles& files, const std::string& program, bool emulate, void (*execute)(void* argument),
-                   void* argument);
+struct CheckedRun {
+  std::string program;     // its name, for people
+  bool emulate = false;    // the child has the emulator, too
+  bool is_checked = true;  // otherwise only its hangs are explained
+  double hang = 0;         // seconds after which the program hangs; 0: never
+};
+
+// Returns dapple-run's exit code: the child's, or the one for findings.
+int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execute)(void* argument), void* argument);
 
 }  // namespace dapple::run

@@ -53,7 +53,8 @@ int await(pid_t awaited) {
   return status;
 }
 
-int run_child(void (*execute)(void* argument), void* argument) {
+int run_child(void (*execute)(void* argument), void* argument, void (*look)(void* watching, pid_t child),
+              void* watching) {
   // No signal is lost between the child's start and our handlers.
   sigset_t all;
   sigset_t before;
@@ -70,7 +71,10 @@ int run_child(void (*execute)(void* argument), void* argument) {
   action.sa_flags = SA_SIGINFO;
   for (size_t i = 0; i < std::size(kPassedOn); i++) sigaction(kPassedOn[i], &action, &found[i]);
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  siginfo_t ended;
+  siginfo_t ended = {};
+  while (look != nullptr && waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+         ended.si_pid == 0)
+    look(watching, child);
   while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
   // Once the wait below is over, the child's number may be another process'.
   for (size_t i = 0; i < std::size(kPassedOn); i++) sigaction(kPassedOn[i], &found[i], nullptr);

@@ -13,6 +13,8 @@ pid_t fork_awaited();
 int await(pid_t child);
 
 // Runs `execute` in a child, passes signals on to it, and returns its exit code: 128 and more for a signal.
-int run_child(void (*execute)(void* argument), void* argument);
+// `look`, if there is one, is called again and again while the child runs, and waits a little.
+int run_child(void (*execute)(void* argument), void* argument, void (*look)(void* watching, pid_t child) = nullptr,
+              void* watching = nullptr);
 
 }  // namespace dapple::run

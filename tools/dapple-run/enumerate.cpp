@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -21,7 +23,10 @@
 #include "provider/soft/faults/fault_points.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/findings.hpp"
+#include "tools/dapple-run/hang.hpp"
 #include "tools/dapple-run/memory_file.hpp"
+#include "tools/dapple-run/notes_file.hpp"
 
 namespace dapple::run {
 namespace {
@@ -39,7 +44,8 @@ struct Ending {
   enum class Kind { kExit, kSignal, kHang } kind = Kind::kExit;
   int value = 0;  // the exit code, or the signal
   double seconds = 0;
-  std::string said;  // its last line
+  std::string said;                     // its last line
+  std::vector<nlohmann::json> reports;  // of a hang
 
   bool is_good() const { return kind == Kind::kExit; }
   std::string text() const {
@@ -106,6 +112,8 @@ pid_t start(int output, void (*execute)(void*), void* argument) {
 
 Ending run(double timeout, void (*execute)(void*), void* argument) {
   const MemoryFile output("dapple-run-output");
+  const NotesFile notes(kHangRecords);
+  HangJudge judge;
   const double begin = now();
   const pid_t child = start(output.fd(), execute, argument);
   int status = 0;
@@ -114,12 +122,16 @@ Ending run(double timeout, void (*execute)(void*), void* argument) {
     const timespec look = {0, kLook};
     nanosleep(&look, nullptr);
   }
-  kill(-child, SIGKILL);
-  if (ended <= 0) status = await(child);
-  group = 0;
   Ending ending;
   ending.seconds = now() - begin;
   ending.said = last_line(output.fd());
+  if (ended == 0) {
+    judge.explain();
+    ending.reports = read_findings(notes.name()).reports;
+  }
+  kill(-child, SIGKILL);
+  if (ended <= 0) status = await(child);
+  group = 0;
   if (ended == 0) {
     ending.kind = Ending::Kind::kHang;
   } else if (WIFSIGNALED(status)) {
@@ -167,11 +179,43 @@ const char* error_for(const Place& place) {
   return "ENOMEM";
 }
 
+// Tells whether a frame has a line of the program, not of the C library or a header of the system.
+bool is_programs(const nlohmann::json& frame) {
+  const std::string module = frame.value("module", ""), source = frame.value("source", "");
+  return frame.value("line", 0) != 0 && module.find("/libc.so") == std::string::npos &&
+         source.find("/usr/include/") != 0;
+}
+
+// A report with the program's lines of each of its stacks.
+void print_report(const nlohmann::json& report) {
+  printf("%-16s   %s: %s\n", "", report.value("kind", "").c_str(), report.value("text", "").c_str());
+  for (const nlohmann::json& place : report.value("places", nlohmann::json::array())) {
+    std::string lines;
+    for (const nlohmann::json& frame : place.value("frames", nlohmann::json::array())) {
+      if (!is_programs(frame)) continue;
+      const std::string source = frame.value("source", "");
+      lines += (lines.empty() ? " " : " < ") + frame.value("function", "") + " at " +
+               source.substr(source.rfind('/') + 1) + ":" + std::to_string(frame.value("line", 0));
+    }
+    if (!lines.empty()) printf("%-16s     %s:%s\n", "", place.value("title", "").c_str(), lines.c_str());
+  }
+}
+
+// If some reports have a cause, only those.
+void print_reports(const std::vector<nlohmann::json>& reports) {
+  const auto is_error = [](const nlohmann::json& report) { return report.value("level", "") == "error"; };
+  const bool has_errors = std::any_of(reports.begin(), reports.end(), is_error);
+  for (const nlohmann::json& report : reports) {
+    if (!has_errors || is_error(report)) print_report(report);
+  }
+}
+
 void print_row(const Place& place, uint64_t call, const Ending& ending) {
   printf("%-16s %-22s %5llu of %-7llu %-13s %-24s %6.1f s  %s\n", place.program.c_str(), place.verb.c_str(),
          static_cast<unsigned long long>(call), static_cast<unsigned long long>(place.calls), error_for(place),
          ending.text().c_str(), ending.seconds, place.where.c_str());
   if (!ending.said.empty()) printf("%-16s   %s\n", "", ending.said.c_str());
+  print_reports(ending.reports);
   fflush(stdout);
 }
 
@@ -189,6 +233,8 @@ int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), 
   say("the first run, without a failing call");
   const Ending first = run(options.timeout, execute, argument);
   unsetenv("DAPPLE_FAULT_POINTS");
+  print_reports(first.reports);
+  fflush(stdout);
   if (first.kind != Ending::Kind::kExit || first.value != 0)
     fail(kCannotRun, "without a failing call the program ends with: %s (%s)", first.text().c_str(), first.said.c_str());
   const std::vector<Place> places = places_of(notes);

@@ -106,8 +106,12 @@ int main(char** arguments) {
   if (has_thread_sanitizer) fix_addresses(program.path);
   const PlannedFaults faults;
   if (options.enumerate) return enumerate(options.runs, execute, &command);
-  if (options.check || !options.reports.empty()) {
-    return faults.say_missed(run_with_check(options.reports, options.command[0], emulate, execute, &command));
+  if (options.check || !options.reports.empty() || options.hang > 0) {
+    const CheckedRun run = {.program = options.command[0],
+                            .emulate = emulate,
+                            .is_checked = options.check || !options.reports.empty(),
+                            .hang = options.hang};
+    return faults.say_missed(run_with_check(options.reports, run, execute, &command));
   }
   if (emulate) return faults.say_missed(run_checked(findings, execute, &command));
   if (faults.any()) return faults.say_missed(run_child(execute, &command));

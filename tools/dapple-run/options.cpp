@@ -52,6 +52,8 @@ and needs no PROGRAM.
       --explain   the part of --check that costs little: report why a call of a verb fails, with the wrong value and the remedy
       --json FILE, --sarif FILE, --junit FILE
                   --check or --explain, --check if none is given, and write the reports to a file
+      --hang TIME when nothing gets on for TIME, such as 5s: report what each thread waits for and why nothing comes, and end
+                  PROGRAM
       --faults F  make packets get lost, or calls fail, on the software devices: F has words of DAPPLE_FAULTS, which
                   dapple-soft(7) lists, or is the name of a file with such words
       --seed N    the number that decides all random choices of the software devices
@@ -75,7 +77,7 @@ and needs no PROGRAM.
 The exit code is PROGRAM's, or
   1    with --enumerate: a run crashed or hung; with --doctor: programs have no device
   2    wrong options
-  66   with --check: an error was reported, or nothing was checked
+  66   with --check: an error was reported, or nothing was checked; with --hang: PROGRAM hung
   66   with --emulate: a sync is missing, or nothing was checked because no RDMA device was opened or a process ended without
        its report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
   126  PROGRAM cannot be run this way, or with --enumerate its first run ends with another code than 0 or opens no software
@@ -109,6 +111,18 @@ double seconds_of(const char* text) {
   const double seconds = strtod(text, &end);
   if (end == text || *end != '\0' || !(seconds > 0 && seconds < 1e6))
     fail(kWrongUse, "--timeout needs a number of seconds, not %s", text);
+  return seconds;
+}
+
+// "5s", "500ms", "2min"; "5" is seconds.
+double time_of(const std::string& option, const char* text) {
+  char* end = nullptr;
+  const double number = strtod(text, &end);
+  const std::string_view unit = end;
+  const double factor = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 0.001 : unit == "min" ? 60 : 0;
+  const double seconds = number * factor;
+  if (end == text || !(seconds >= 0.1 && seconds < 1e6))
+    fail(kWrongUse, "%s needs a time such as 5s, 500ms or 2min, 100ms at least, not %s", option.c_str(), text);
   return seconds;
 }
 
@@ -232,6 +246,9 @@ void check_combinations(const Options& options) {
     fail(kWrongUse, "--check cannot be combined with --env, --no-device or --enumerate");
   if (options.doctor && (options.print_environment || !options.device || options.check || options.enumerate))
     fail(kWrongUse, "--doctor cannot be combined with --env, --no-device, --check or --enumerate");
+  if (options.hang > 0 && (options.print_environment || !options.device || options.enumerate || options.doctor)) {
+    fail(kWrongUse, "--hang cannot be combined with --env, --no-device, --doctor or --enumerate, which has --timeout");
+  }
   if (options.explain && !options.device) fail(kWrongUse, "--explain cannot be combined with --no-device");
   if (!options.reports.empty() && (options.print_environment || options.enumerate))
     fail(kWrongUse, "--json, --sarif and --junit cannot be combined with --env or --enumerate");
@@ -290,6 +307,8 @@ Options parse(char** words) {
       set_report(*file, option, value_of(option, argument));
     } else if (option == "--explain") {
       options.explain = true;
+    } else if (option == "--hang") {
+      options.hang = time_of(option, value_of(option, argument));
     } else if (option == "--mount") {
       options.mount = true;
     } else if (option == "--alone") {

@@ -22,6 +22,7 @@ struct Options {
   bool enumerate = false;
   bool check = false;
   bool explain = false;  // without the rest of the check
+  double hang = 0;       // seconds without progress after which the program hangs; 0: no limit
   bool as = false;
   bool mount = false;
   bool alone = false;

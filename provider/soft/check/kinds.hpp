@@ -10,12 +10,15 @@
 namespace dapple::soft::check {
 
 inline constexpr std::string_view kKinds[] = {
-    "changed-send-buffer", "cq-may-overrun",      "cq-overrun",          "deregistered-key",  "dropped-message",
-    "ended-window",        "failed-bind",         "failed-invalidation", "failed-request",    "foreign-domain",
-    "freed-memory",        "left-object",         "memory-in-use",       "missing-fence",     "missing-right",
-    "missing-sync",        "more-than-asked",     "out-of-bounds",       "outstanding-sends", "overlapping-writes",
-    "receiver-not-ready",  "refused-call",        "shared-buffer",       "small-receive",     "unknown-key",
-    "unmapped-memory",     "unsupported-request", "used-after-destroy",
+    "changed-send-buffer",  "cq-may-overrun",     "cq-overrun",          "deregistered-key",
+    "dropped-message",      "ended-window",       "failed-bind",         "failed-invalidation",
+    "failed-request",       "foreign-domain",     "freed-memory",        "hang",
+    "left-object",          "lost-at-reset",      "lost-notification",   "memory-in-use",
+    "missing-fence",        "missing-right",      "missing-sync",        "more-than-asked",
+    "out-of-bounds",        "outstanding-sends",  "overlapping-writes",  "receiver-not-ready",
+    "refused-call",         "shared-buffer",      "small-receive",       "solicited-only",
+    "unacknowledged-event", "unarmed-cq",         "unarmed-srq-limit",   "unknown-key",
+    "unmapped-memory",      "unsignaled-request", "unsupported-request", "used-after-destroy",
 };
 
 inline bool is_kind(std::string_view word) {

@@ -85,30 +85,30 @@ int polled(ibv_cq_ex* cq, const char* verb, int error) {
 }
 
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
-  return polled(cq, "ibv_start_poll", ours<Cq>(cq)->unexplained.start_poll(cq, attr));
+  return polled(cq, "ibv_start_poll", ours<Cq>(cq)->below_explain.start_poll(cq, attr));
 }
 
 int next_poll(ibv_cq_ex* cq) {
-  return polled(cq, "ibv_next_poll", ours<Cq>(cq)->unexplained.next_poll(cq));
+  return polled(cq, "ibv_next_poll", ours<Cq>(cq)->below_explain.next_poll(cq));
 }
 
 template <const char* kVerb>
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   ibv_cq_ex* cq = Explained<&Operations::create_cq_ex>::call<kVerb>(context, attr);
   if (cq != nullptr) {
-    ours<Cq>(cq)->unexplained = {cq->start_poll, cq->next_poll};
+    ours<Cq>(cq)->below_explain = {cq->start_poll, cq->next_poll};
     cq->start_poll = start_poll;
     cq->next_poll = next_poll;
   }
   return cq;
 }
 
-UnexplainedPosts& unexplained(ibv_qp_ex* qp) {
-  return ours<Qp>(&qp->qp_base)->extended->unexplained;
+PostsBelow& below(ibv_qp_ex* qp) {
+  return ours<Qp>(&qp->qp_base)->extended->below_explain;
 }
 
 int wr_complete(ibv_qp_ex* qp) {
-  const int error = unexplained(qp).wr_complete(qp);
+  const int error = below(qp).wr_complete(qp);
   if (error != 0) [[unlikely]]
     report_refused_call("ibv_wr_complete", name_of(&qp->qp_base), error, qp);
   return error;
@@ -117,7 +117,7 @@ int wr_complete(ibv_qp_ex* qp) {
 // The setters between the two may refuse.
 void wr_start(ibv_qp_ex* qp) {
   forget_refusal();
-  unexplained(qp).wr_start(qp);
+  below(qp).wr_start(qp);
 }
 
 template <const char* kVerb>
@@ -125,7 +125,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   ibv_qp* qp = Explained<&Operations::create_qp_ex>::call<kVerb>(context, attr);
   if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
     ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
-    unexplained(&extended) = {extended.wr_start, extended.wr_complete};
+    below(&extended) = {extended.wr_start, extended.wr_complete};
     extended.wr_start = wr_start;
     extended.wr_complete = wr_complete;
   }

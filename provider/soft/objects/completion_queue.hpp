@@ -69,6 +69,14 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
+  // Calls look(completion) for each completion, the oldest first, under the lock.
+  template <typename Look>
+  void look(Look look) {
+    const BiasedLock lock(mutex_);
+    const uint32_t there = count_.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; i < there; ++i) look(ring_[(head_ + i) & (capacity_ - 1)]);
+  }
+
   // Drops the completions of a queue pair.
   void forget(uint32_t qpn);
 
@@ -78,6 +86,12 @@ class CompletionQueue final : public roce::CompletionSink {
   // The next completion (or the next solicited or failed one) makes an event due, once. A later request for solicited
   // completions does not narrow a request for all.
   void request_notification(bool solicited_only);
+  enum class Armed : uint8_t { kNo, kSolicited, kAny };
+  // What makes an event due now.
+  Armed armed() {
+    const BiasedLock lock(mutex_);
+    return armed_;
+  }
 
   // From now on an event is due only when `count` completions have come that make one due, or when end_hold() finds
   // fewer. 0 or 1: an event is due with the first. True: the event that was held is due now.
@@ -92,8 +106,6 @@ class CompletionQueue final : public roce::CompletionSink {
   bool has_notice() const { return notice_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  enum class Armed : uint8_t { kNo, kSolicited, kAny };
-
   // Under the lock.
   void append(const roce::Completion& completion);
   uint32_t note_event();  // an armed queue has got a completion that it reports; returns what complete() notes

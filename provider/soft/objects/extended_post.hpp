@@ -13,8 +13,9 @@
 
 namespace dapple::soft {
 
-// The functions that the reasons of refused calls stand in front of. They depend on the queue pair's thread domain.
-struct UnexplainedPosts {
+// Functions of an extended queue pair that a layer of dapple-run's options stands in front of. They depend on the queue
+// pair's thread domain.
+struct PostsBelow {
   decltype(ibv_qp_ex::wr_start) wr_start = nullptr;
   decltype(ibv_qp_ex::wr_complete) wr_complete = nullptr;
 };
@@ -35,7 +36,7 @@ struct ExtendedPost {
   uint32_t room = 0;
   uint32_t count = 0;
   int error = 0;  // the first
-  UnexplainedPosts unexplained;
+  PostsBelow below_explain, below_hang;
 };
 
 // 0; EOPNOTSUPP: an operation that the queue pair's type lacks; ENOMEM. Fills in the functions of ibv_qp_ex.

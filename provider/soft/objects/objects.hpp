@@ -100,8 +100,8 @@ struct Ah : KeptMemory {
   CountedObject place_in_limit;
 };
 
-// As UnexplainedPosts. These depend on whether the queue has time stamps.
-struct UnexplainedPolls {
+// As PostsBelow. These depend on whether the queue has time stamps.
+struct PollsBelow {
   decltype(ibv_cq_ex::start_poll) start_poll = nullptr;
   decltype(ibv_cq_ex::next_poll) next_poll = nullptr;
 };
@@ -120,7 +120,7 @@ struct Cq : KeptMemory {
   bool single_threaded = false;
   bool ignores_overrun = false;
   std::unique_ptr<StampedCompletions> stamped;  // null: the program wants no time stamps
-  UnexplainedPolls unexplained;
+  PollsBelow below_explain, below_hang;
   std::atomic<uint32_t> moderation_us{0};  // the most that an event waits for others
   // Guarded by the lock of HeldEvents.
   bool holds_event = false;

@@ -100,6 +100,11 @@ int ReceiveQueue::set_limit(uint32_t limit) {
   return 0;
 }
 
+uint32_t ReceiveQueue::count() {
+  const BiasedLock lock(mutex_);
+  return count_;
+}
+
 uint32_t ReceiveQueue::limit() {
   const BiasedLock lock(mutex_);
   return limit_;

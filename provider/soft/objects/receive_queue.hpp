@@ -54,6 +54,8 @@ class ReceiveQueue final : public roce::ReceiveSource {
   bool peek(roce::ReceiveRequest& request);
   // The number of that request: requests are counted in the order in which they leave the queue.
   uint64_t next_number();
+  // The number of requests that wait.
+  uint32_t count();
   // Forgets all requests.
   void clear();
 

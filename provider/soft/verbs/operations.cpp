@@ -4,6 +4,9 @@
 #include "provider/soft/explain/explained_operations.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/hang/noted_operations.hpp"
+#include "provider/soft/hang/notes.hpp"
+#include "provider/soft/hang/watcher.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/soft/tombs/guarded_operations.hpp"
@@ -85,7 +88,14 @@ const Operations& unchecked_operations() {
 const Operations& operations() {
   const Operations& table = check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
   const Operations& explained = explain::process_reporter() == nullptr ? table : explain::explained_operations(table);
-  return errno_operations(check::Checker::get() == nullptr ? explained : tombs::guarded_operations(explained));
+  const Operations* made = &explained;
+  if (hang::Notes::get() != nullptr) {
+    hang::Watcher::start();
+    made = &hang::noted_operations(*made);
+  }
+  // A call with an object that has ended goes no further.
+  if (check::Checker::get() != nullptr) made = &tombs::guarded_operations(*made);
+  return errno_operations(*made);
 }
 
 }  // namespace dapple::soft

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// For dapple-run --hang: notes the events of librdmacm that a program has got and not acknowledged, since a destroy of
+// their id waits for that without end. In other programs these functions only pass on the call.
+#include <dlfcn.h>
+#include <errno.h>
+#include <rdma/rdma_cma.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "provider/common/cm_event_notes.hpp"
+#include "provider/common/settings.hpp"
+#include "provider/preload/real_dlsym.hpp"
+#include "provider/preload/real_function.hpp"
+
+using dapple::preload::real_function;
+using dapple::provider::CmEventNote;
+using dapple::provider::CmEventNotes;
+
+#pragma GCC visibility push(default)
+extern "C" {
+extern CmEventNotes dapple_cm_event_notes;
+constinit CmEventNotes dapple_cm_event_notes;
+}
+#pragma GCC visibility pop
+
+namespace {
+
+constexpr const char* kLibrary = "librdmacm.so.1";
+
+// --check explains hangs, too.
+bool notes_events() {
+  static const bool wanted =
+      dapple::provider::settings().hang != nullptr || dapple::provider::settings().check_records != nullptr;
+  return wanted;
+}
+
+// Without a free place the event is not noted.
+void note(const rdma_cm_event& event) {
+  dapple_cm_event_notes.count.fetch_add(1, std::memory_order_relaxed);
+  for (CmEventNote& each : dapple_cm_event_notes.events) {
+    const void* free = nullptr;
+    if (!each.event.compare_exchange_strong(free, &event)) continue;
+    each.id = event.id;
+    each.listener = event.listen_id;
+    each.type = event.event;
+    each.got = dapple::provider::Stack::here();
+    each.is_complete.store(true, std::memory_order_release);
+    return;
+  }
+}
+
+void forget(const rdma_cm_event* event) {
+  for (CmEventNote& each : dapple_cm_event_notes.events) {
+    if (each.event.load(std::memory_order_relaxed) != event) continue;
+    each.is_complete.store(false);
+    each.event.store(nullptr);
+    return;
+  }
+}
+
+// Names the id that this thread destroys, while it exists.
+class Ending {
+ public:
+  explicit Ending(const void* id) {
+    const auto thread = static_cast<int>(syscall(SYS_gettid));
+    for (CmEventNotes::Ending& each : dapple_cm_event_notes.endings) {
+      int free = 0;
+      if (!each.thread.compare_exchange_strong(free, thread)) continue;
+      each.id.store(id);
+      own_ = &each;
+      return;
+    }
+  }
+  ~Ending() {
+    if (own_ == nullptr) return;
+    own_->id.store(nullptr);
+    own_->thread.store(0);
+  }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+
+ private:
+  CmEventNotes::Ending* own_ = nullptr;
+};
+
+int lacks_function() {
+  errno = ENOSYS;
+  return -1;
+}
+
+// The next library's. libdapple-heap.so has some of these functions, too, without a version.
+void* next_function(const char* name, const void* caller) {
+  if (void* next = dapple::preload::real_dlsym()(RTLD_NEXT, name)) return next;
+  return real_function(kLibrary, name, "RDMACM_1.0", caller);
+}
+
+}  // namespace
+
+#define DAPPLE_NEXT(function) \
+  reinterpret_cast<decltype(&(function))>(next_function(#function, __builtin_return_address(0)))
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
+  const auto real = DAPPLE_NEXT(rdma_get_cm_event);
+  const int result = real == nullptr ? lacks_function() : real(channel, event);
+  if (result == 0 && notes_events()) note(**event);
+  return result;
+}
+
+int rdma_ack_cm_event(rdma_cm_event* event) {
+  const auto real = DAPPLE_NEXT(rdma_ack_cm_event);
+  if (notes_events()) forget(event);
+  return real == nullptr ? lacks_function() : real(event);
+}
+
+int rdma_destroy_id(rdma_cm_id* id) {
+  const auto real = DAPPLE_NEXT(rdma_destroy_id);
+  if (real == nullptr) return lacks_function();
+  if (!notes_events()) return real(id);
+  const Ending ending(id);
+  return real(id);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The kernel's files about this process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dapple::soft::hang {
+
+std::vector<int> threads_of_process();
+
+struct ThreadStatus {
+  std::string name;
+  bool is_ours = false;   // by the signals that it blocks
+  bool runs = false;      // or waits for a CPU
+  uint64_t switches = 0;  // how often it has waited
+  uint64_t ticks = 0;     // of the CPU
+};
+ThreadStatus read_thread_status(int thread);
+
+// The descriptors that an epoll descriptor watches.
+std::vector<int> watched_by_epoll(int epoll);
+
+}  // namespace dapple::soft::hang

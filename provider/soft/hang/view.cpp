@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/hang/view.hpp"
+
+#include <mutex>
+
+#include "provider/soft/objects/fork_generation.hpp"
+#include "provider/soft/transport/context.hpp"
+
+namespace dapple::soft::hang {
+namespace {
+
+// A child of fork() has only copies of its parent's objects.
+bool is_own(const Context* context) {
+  return context != nullptr && context->generation == ForkGeneration::now();
+}
+
+// Events that an object's destroy waits for. The destroy has taken back those that the program has not read.
+uint64_t missing(uint32_t written, uint32_t acknowledged) {
+  return written - acknowledged;
+}
+
+CqView view_of(Cq& cq, const CqNote& note) {
+  CqView view;
+  view.cq = &cq.abi.cq;
+  view.note = note;
+  view.device = cq.context->ibv->device->name;
+  const ibv_cq& ibv = cq.abi.cq;
+  if (ibv.channel != nullptr && !note.ends) view.channel = ibv.channel->fd;
+  cq.queue.look([&](const roce::Completion& completion) {
+    view.there++;
+    if (completion.opcode >= roce::CompletionOpcode::kReceive) view.received++;
+  });
+  view.armed = cq.queue.armed();
+  view.not_acknowledged = missing(cq.completion_events.written, ibv.comp_events_completed) +
+                          missing(cq.asynchronous_events.written, ibv.async_events_completed);
+  return view;
+}
+
+QpView view_of(Qp& qp, const QpNote& note) {
+  QpView view;
+  view.note = note;
+  view.device = qp.context->ibv->device->name;
+  view.qpn = qp.qpn;
+  view.send_cq = &qp.send_cq->abi.cq;
+  view.recv_cq = &qp.recv_cq->abi.cq;
+  view.receives = qp.srq == nullptr ? qp.own_receives.count() : qp.srq->queue.count();
+  view.not_acknowledged = missing(qp.event_count.written, qp.abi.qp.events_completed);
+  const std::lock_guard lock(qp.mutex);
+  view.state = qp.engine->state();
+  view.peer = qp.engine->attributes().destination_qpn;
+  view.outstanding = qp.engine->outstanding_sends();
+  view.naks = qp.engine->counters().rnr_naks_sent;
+  return view;
+}
+
+SrqView view_of(Srq& srq, const SrqNote& note) {
+  SrqView view;
+  view.note = note;
+  view.device = srq.context->ibv->device->name;
+  view.events = srq.context->ibv->async_fd;
+  view.limit = srq.queue.limit();
+  view.receives = srq.queue.count();
+  view.not_acknowledged = missing(srq.events.written, srq.abi.srq.events_completed);
+  return view;
+}
+
+}  // namespace
+
+View look(Notes& notes, bool is_quiet) {
+  View view;
+  const Notes::Tables tables = notes.hold();
+  for (const auto& [cq, note] : tables.cqs) {
+    if ((is_quiet || !note.ends) && is_own(cq->context)) view.cqs.push_back(view_of(*cq, note));
+  }
+  for (const auto& [qp, note] : tables.qps) {
+    if ((is_quiet || !note.ends) && is_own(qp->context)) view.qps.push_back(view_of(*qp, note));
+  }
+  for (const auto& [srq, note] : tables.srqs) {
+    if ((is_quiet || !note.ends) && is_own(srq->context)) view.srqs.push_back(view_of(*srq, note));
+  }
+  view.pollers = tables.pollers;
+  notes.let_go();
+  return view;
+}
+
+View look_at(Notes& notes, Qp& qp) {
+  View view;
+  if (!is_own(qp.context)) return view;
+  QpNote note;
+  notes.change([&](Notes::Tables& tables) {
+    if (const auto found = tables.qps.find(&qp); found != tables.qps.end()) note = found->second;
+  });
+  view.qps.push_back(view_of(qp, note));
+  return view;
+}
+
+}  // namespace dapple::soft::hang

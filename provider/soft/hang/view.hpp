@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The state of all queues at one time, with what the program has done with them. It stays valid after the objects.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "provider/soft/hang/notes.hpp"
+
+namespace dapple::soft::hang {
+
+struct CqView {
+  const ibv_cq* cq = nullptr;
+  CqNote note;
+  std::string device;
+  int channel = -1;       // the descriptor; -1: none
+  uint32_t there = 0;     // completions
+  uint32_t received = 0;  // of these, those of receives
+  CompletionQueue::Armed armed = CompletionQueue::Armed::kNo;
+  uint64_t not_acknowledged = 0;  // events that the program has got
+};
+
+struct QpView {
+  QpNote note;
+  std::string device;
+  uint32_t qpn = 0;
+  uint32_t peer = 0;
+  roce::QpState state = roce::QpState::kReset;
+  const ibv_cq* send_cq = nullptr;
+  const ibv_cq* recv_cq = nullptr;
+  uint64_t outstanding = 0;  // send requests
+  uint64_t receives = 0;     // that wait, those of a shared receive queue included
+  uint64_t naks = 0;         // RNR NAKs that it has sent
+  uint64_t not_acknowledged = 0;
+};
+
+struct SrqView {
+  SrqNote note;
+  std::string device;
+  int events = -1;  // the descriptor of asynchronous events
+  uint32_t limit = 0;
+  uint32_t receives = 0;
+  uint64_t not_acknowledged = 0;
+};
+
+struct View {
+  std::vector<CqView> cqs;
+  std::vector<QpView> qps;
+  std::vector<SrqView> srqs;
+  std::map<int, Poller> pollers;
+
+  const CqView* find(const ibv_cq* cq) const {
+    for (const CqView& each : cqs) {
+      if (each.cq == cq) return &each;
+    }
+    return nullptr;
+  }
+};
+
+// While no thread is stopped: it takes the objects' locks. `is_quiet`: the process has made no progress for a while, so
+// an object whose destroy waits stays.
+View look(Notes& notes, bool is_quiet);
+// The state of one queue pair, which the caller may use. Empty if it belongs to the parent of this process.
+View look_at(Notes& notes, Qp& qp);
+
+}  // namespace dapple::soft::hang
