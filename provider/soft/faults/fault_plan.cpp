@@ -150,7 +150,7 @@ void FaultPlan::note(size_t verb, const CallSite& site, std::string_view name) {
     return;
   }
   char place[sizeof FaultPoint::place] = {};
-  memcpy(place, name.data(), std::min(name.size(), sizeof place - 1));
+  name.copy(place, sizeof place - 1);
   if (name.empty()) name_caller(site.caller, place);
   for (FaultPoint& point : notes_->points) {
     PointState state = PointState::kFree;
