@@ -4,15 +4,13 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <memory>
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/locks/own_code.hpp"
+#include "provider/soft/memory/mappings.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft::check {
@@ -65,16 +63,10 @@ void unmapped(const void* memory, size_t size) {
 
 // True if the mapping at the address is of this process alone. Another process, or a file, keeps the pages of others.
 bool is_private(const void* memory) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), fclose);
-  if (maps == nullptr) return false;
-  char line[512];
-  while (fgets(line, sizeof line, maps.get()) != nullptr) {
-    unsigned long long begin = 0, end = 0;
-    char rights[5] = "";
-    // The rest of a long line has another form.
-    if (sscanf(line, "%llx-%llx %4s", &begin, &end, rights) != 3) continue;
-    const auto at = reinterpret_cast<uintptr_t>(memory);
-    if (begin <= at && at < end) return rights[3] == 'p';
+  const auto at = reinterpret_cast<uintptr_t>(memory);
+  Mappings mappings;
+  for (Mapping mapping; mappings.next(mapping);) {
+    if (mapping.begin <= at && at < mapping.end) return mapping.is_private();
   }
   return false;
 }

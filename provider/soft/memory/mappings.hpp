@@ -18,8 +18,9 @@ struct Mapping {
   unsigned long long inode = 0;
   char file[160] = "";
 
+  bool is_private() const { return rights[3] == 'p'; }
   // No file, and no other process, has the pages.
-  bool is_private_memory() const { return rights[3] == 'p' && inode == 0; }
+  bool is_private_memory() const { return is_private() && inode == 0; }
 };
 
 // In the order of the addresses. Allocates nothing: the program may have no memory.
