@@ -88,7 +88,7 @@ std::optional<Report> without_event(const CqView& cq, Report report, const std::
   return report;
 }
 
-// What the queue pairs of empty completion queues wait for.
+// The completions that the queue pairs of empty completion queues may still bring.
 struct Outlook {
   uint64_t sends = 0, receives = 0;  // that will complete, if the peer goes on
   const QpView* silent = nullptr;    // its last request was not signaled

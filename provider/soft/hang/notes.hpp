@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a program under dapple-run --hang or --check has done with its queues, so that a report can say why a thread
+// Notes of a program's calls for its queues, under dapple-run --hang or --check, so that a report can say why a thread
 // waits in vain.
 #pragma once
 
@@ -55,7 +55,7 @@ struct NotedSend {
   bool signaled = true;
 };
 
-// What the change to RESET has dropped.
+// The requests and receives that the change to RESET has dropped.
 struct Lost {
   Stack reset;
   uint64_t sends = 0, receives = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a stopped thread waits for, by its stack and the arguments of its system call.
+// The wait of a stopped thread, by its stack and the arguments of its system call.
 #pragma once
 
 #include <infiniband/verbs.h>
