@@ -68,18 +68,18 @@ bool use_domain(Pair& pair, const char* name) {
   ibv_pd* pd = ibv_alloc_pd(pair.context);
   if (pd == nullptr || ibv_dealloc_pd(pd) != 0) return false;
   if (strcmp(name, "pd-register") == 0)
-    return ibv_reg_mr(pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE) == nullptr && errno == EINVAL;
+    return ibv_reg_mr(pd, pair.a.buffer, 64, int{IBV_ACCESS_LOCAL_WRITE}) == nullptr && errno == EINVAL;
   return strcmp(name, "pd-dealloc") == 0 && fails(ibv_dealloc_pd(pd));
 }
 
 bool deregister_twice(Pair& pair) {
-  ibv_mr* mr = ibv_reg_mr(pair.pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* mr = ibv_reg_mr(pair.pd, pair.a.buffer, 64, int{IBV_ACCESS_LOCAL_WRITE});
   return mr != nullptr && ibv_dereg_mr(mr) == 0 && fails(ibv_dereg_mr(mr));
 }
 
 bool end_many(Pair& pair) {
   for (int i = 0; i < kMany; i++) {
-    ibv_mr* mr = ibv_reg_mr(pair.pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE);
+    ibv_mr* mr = ibv_reg_mr(pair.pd, pair.a.buffer, 64, int{IBV_ACCESS_LOCAL_WRITE});
     if (mr == nullptr || ibv_dereg_mr(mr) != 0) return false;
   }
   for (int i = 0; i < 100; i++) {

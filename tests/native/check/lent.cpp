@@ -29,7 +29,7 @@ struct Memory {
 bool add(Pair& pair, Memory& memory, void* bytes) {
   memory.bytes = static_cast<char*>(bytes);
   memset(bytes, 1, kSize);
-  memory.mr = ibv_reg_mr(pair.pd, bytes, kSize, IBV_ACCESS_LOCAL_WRITE);
+  memory.mr = ibv_reg_mr(pair.pd, bytes, kSize, int{IBV_ACCESS_LOCAL_WRITE});
   return memory.mr != nullptr;
 }
 
