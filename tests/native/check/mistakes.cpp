@@ -65,7 +65,7 @@ bool use_window(Pair& pair, bool by_peer) {
 
 // The request has several packets, and the region ends in the first one.
 bool send_beyond(Pair& pair) {
-  ibv_mr* small = ibv_reg_mr(pair.pd, pair.a.buffer, 100, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* small = ibv_reg_mr(pair.pd, pair.a.buffer, 100, int{IBV_ACCESS_LOCAL_WRITE});
   if (small == nullptr || post_receive(pair.b, 1, 0, kBufferSize) != 0) return false;
   ibv_sge segment = {reinterpret_cast<uintptr_t>(pair.a.buffer), 9000, small->lkey};
   ibv_send_wr request = {}, *bad = nullptr;
@@ -103,7 +103,7 @@ bool give_up(Pair& pair) {
 
 bool leak(Pair& pair) {
   for (int i = 0; i < kLeaks; i++) {
-    if (ibv_reg_mr(pair.pd, pair.a.buffer, 64, IBV_ACCESS_LOCAL_WRITE) == nullptr) return false;
+    if (ibv_reg_mr(pair.pd, pair.a.buffer, 64, int{IBV_ACCESS_LOCAL_WRITE}) == nullptr) return false;
   }
   return true;
 }
