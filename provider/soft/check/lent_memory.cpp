@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/lent_memory.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cassert>
 #include <mutex>
 #include <utility>
+
+#include "provider/common/clock.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -47,9 +47,7 @@ std::optional<uint64_t> LentMemory::change_in(const Loan& loan) {
 }
 
 int64_t LentMemory::clock() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  return static_cast<int64_t>(now_ns());
 }
 
 Loan* LentMemory::numbered(uint64_t number) {

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/hang/noted_operations.hpp"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/hang/causes.hpp"
 #include "provider/soft/hang/hang_reporter.hpp"
@@ -78,17 +78,10 @@ struct PollsInVain {
 constexpr uint64_t kPeriod = 10'000'000;  // nanoseconds
 constexpr int kNotedInPeriod = static_cast<int>(Poller::kMost);
 
-// Some milliseconds old.
-uint64_t rough_now_ns() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
 void note_poll_in_vain(const ibv_cq* cq) {
   notes().note_empty_poll();
   PollsInVain& own = in_vain_here;
-  const uint64_t now = rough_now_ns();
+  const uint64_t now = now_ns(CLOCK_MONOTONIC_COARSE);  // some milliseconds old
   if (own.since_ns == 0) {
     own.since_ns = own.period_ns = now;
     own.noted = kNotedInPeriod;

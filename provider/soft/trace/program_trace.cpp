@@ -3,8 +3,8 @@
 #include "provider/soft/trace/program_trace.hpp"
 
 #include <errno.h>
-#include <time.h>
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 
 namespace dapple::soft {
@@ -27,15 +27,9 @@ Opened& opened() {
 // Polls of this thread that have found nothing, since its last call.
 struct VainPolls {
   uint64_t count;
-  int64_t begin_ns;
+  uint64_t begin_ns;
 };
 thread_local VainPolls vain_polls = {};
-
-int64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 }  // namespace
 
@@ -61,12 +55,12 @@ void trace_poll_in_vain() {
 
 void trace_poll(const char* call, const ibv_cq* cq, uint32_t found) {
   // Before the time of the line, so that the polls in vain do not seem to begin before the call in front of them.
-  const int64_t now = now_ns();
+  const uint64_t now = now_ns();
   TraceLine line;
   line.text("call", call).hex("cq", reinterpret_cast<uintptr_t>(cq)).number("found", found);
   if (vain_polls.count != 0) {
     line.number("vain_polls", vain_polls.count);
-    line.number("vain_ns", static_cast<uint64_t>(now - vain_polls.begin_ns));
+    line.number("vain_ns", now - vain_polls.begin_ns);
   }
   append_call(line);
 }
