@@ -14,6 +14,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -166,12 +167,22 @@ static void cut(const struct ibv_mr* heap) {
   give_back(block);
 }
 
+/* Another thread may map its stack there first: then false. */
+static bool map_where_nothing_is(char* first) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+  return mmap(first, kMapped, PROT_READ | PROT_WRITE, flags, -1, 0) == first;
+}
+
 static void map_elsewhere(void) {
-  char* block = take(kMapped);
-  struct ibv_mr* mr = registered(block, kMapped);
-  char* first = (char*)((uintptr_t)block / kPage * kPage);
-  give_back(block);
-  check(mmap(first, kMapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == first, "mmap");
+  char* block = NULL;
+  struct ibv_mr* mr = NULL;
+  for (bool mapped = false; !mapped;) {
+    if (mr != NULL) check(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+    block = take(kMapped);
+    mr = registered(block, kMapped);
+    give_back(block);
+    mapped = map_where_nothing_is((char*)((uintptr_t)block / kPage * kPage));
+  }
   run(IBV_WR_RDMA_READ, mr, block + kPage);
   check(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
 }
