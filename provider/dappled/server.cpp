@@ -153,15 +153,23 @@ void Server::accept_all() {
       // The connection stays in the queue, so the loop must not look there for a while.
       if (!spare_) return accept_later(true);
       const int error = spare_.refuse_one(listener_.get(), [this](const soft::OwnedFd& refused) {
+        if (yields_at_once(refused)) return;
         soft::Problem problem;
         problem.set(EMFILE, "dappled has no file descriptor left");
         refuse_connection(refused, problem);
       });
-      if (error == EAGAIN) return;
+      if (error == EAGAIN || yielded_) return;
       continue;
     }
     return;
   }
+}
+
+ucred Server::peer_of(const soft::OwnedFd& socket) {
+  ucred who = {};
+  socklen_t size = sizeof who;
+  getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size);
+  return who;
 }
 
 void Server::accept_later(bool later) {
@@ -170,9 +178,7 @@ void Server::accept_later(bool later) {
 }
 
 void Server::accept_one(soft::OwnedFd socket) {
-  ucred who = {};
-  socklen_t size = sizeof who;
-  getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size);
+  const ucred who = peer_of(socket);
   const bool trusted = soft::trusted_uid(who.uid);
   const uint32_t strangers = connection_count_ - members_;
   if (connection_count_ == kMaxConnections || (!trusted && strangers >= kMaxStrangers)) {

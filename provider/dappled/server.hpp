@@ -4,6 +4,7 @@
 // dappled's loop: connections of members, their questions, changes of netdevs. One thread.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -74,6 +75,7 @@ class Server final : private GidUsers {
   void accept_all();
   void accept_later(bool later);
   void accept_one(soft::OwnedFd socket);
+  static ucred peer_of(const soft::OwnedFd& socket);
   void drop(Connection& connection);
   void wait_for_port(Connection& connection, Milliseconds until);  // 0: no longer
   void serve(Connection& connection);
@@ -146,6 +148,9 @@ class Server final : private GidUsers {
   void refuse_connection(const soft::OwnedFd& socket, const soft::Problem& problem);
   void refuse_unreceived(Connection& connection, std::span<const std::byte> message);
   void answer_yield(Connection& connection, const soft::YieldRequest& request, soft::Descriptors&);
+  void yield_to(const soft::OwnedFd& successor);
+  // Reads the question of a connection that there is no descriptor for, and yields if it is a less limited dappled's.
+  bool yields_at_once(const soft::OwnedFd& socket);
   // These two answer the connection's question.
   void refuse(Connection& connection, const soft::Problem& problem);
   template <class Reply>

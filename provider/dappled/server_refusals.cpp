@@ -8,11 +8,16 @@
 
 #include "provider/dappled/limits.hpp"
 #include "provider/dappled/server.hpp"
+#include "provider/member/trust.hpp"
 
 namespace dapple::dappled {
 namespace {
 
 constexpr int kSuccessorMilliseconds = 2000;
+// Programs ask as soon as they have connected.
+constexpr int kQuestionMilliseconds = 20;
+
+constexpr uint16_t kYield = static_cast<uint16_t>(soft::MessageKind::kYield);
 
 }  // namespace
 
@@ -59,13 +64,29 @@ void Server::answer_yield(Connection& connection, const soft::YieldRequest& requ
     problem.set(EPERM, "the running dappled has no lower limits");
     return refuse(connection, problem);
   }
+  yield_to(connection.socket);
+}
+
+void Server::yield_to(const soft::OwnedFd& successor) {
   listener_.reset();
   yielded_ = true;
   soft::HeaderOnly message;
-  reply(connection, message);
+  soft::send_message(successor.get(), soft::seal(message, kYield | soft::kReplyBit), {}, MSG_DONTWAIT);
   // Members look for another dappled as soon as this one ends, and one of them could take the name.
-  pollfd successor = {connection.socket.get(), POLLIN, 0};
-  if (connection.socket) poll(&successor, 1, kSuccessorMilliseconds);
+  pollfd gone = {successor.get(), POLLIN, 0};
+  poll(&gone, 1, kSuccessorMilliseconds);
+}
+
+bool Server::yields_at_once(const soft::OwnedFd& socket) {
+  pollfd question = {socket.get(), POLLIN, 0};
+  if (!soft::trusted_uid(peer_of(socket).uid) || poll(&question, 1, kQuestionMilliseconds) <= 0) return false;
+  std::byte room[sizeof(soft::YieldRequest)];
+  const ssize_t size = soft::receive_message(socket.get(), room);
+  soft::YieldRequest request;
+  if (size <= 0 || !soft::well_formed(std::span(room).first(static_cast<size_t>(size)), kYield, request)) return false;
+  if (!request.limits.allow_more_than(soft::hard_limits())) return false;
+  yield_to(socket);
+  return true;
 }
 
 }  // namespace dapple::dappled

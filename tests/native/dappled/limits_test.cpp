@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <vector>
 
 #include "provider/member/daemon_link.hpp"
 #include "tests/native/dappled/member.hpp"
@@ -134,6 +135,24 @@ void dappled__started_by_a_limited_program__is_replaced(void**) {
   assert_true(serves_soon(kMax, kMany));
 }
 
+// It cannot even keep the connection of the dappled that asks for its name.
+void dappled__without_a_descriptor_left__is_replaced(void**) {
+  assert_true(programs[0].start(kFew, outcomes[0]));
+  assert_int_equal(outcomes[0].error, 0);
+  std::vector<std::unique_ptr<DaemonLink>> others;
+  Problem problem;
+  for (DeviceList list; problem.error == 0 && others.size() < kFew;) {
+    others.push_back(DaemonLink::open(problem, DaemonLink::Start::kNever));
+    if (others.back() != nullptr && !others.back()->devices(list, problem)) others.pop_back();
+  }
+  assert_int_equal(problem.error, EMFILE);
+  assert_true(programs[1].start(kMany, outcomes[1]));
+  if (outcomes[1].error != 0) fprintf(stderr, "%s\n", outcomes[1].line);
+  assert_int_equal(outcomes[1].error, 0);
+  others.clear();
+  assert_true(serves_soon(2, kMany));
+}
+
 void dappled__all_programs_are_limited__the_line_names_the_limit(void**) {
   int refused = -1;
   for (int i = 0; i < kMax && refused < 0; i++) {
@@ -190,6 +209,7 @@ int main() {
   tests::need_new_namespace();
   const CMUnitTest all[] = {
       cmocka_unit_test_teardown(dappled__started_by_a_limited_program__is_replaced, end_all),
+      cmocka_unit_test_teardown(dappled__without_a_descriptor_left__is_replaced, end_all),
       cmocka_unit_test_teardown(dappled__all_programs_are_limited__the_line_names_the_limit, end_all),
       cmocka_unit_test_teardown(dappled__dies_and_a_limited_program_starts_the_next__is_replaced, end_all),
   };
