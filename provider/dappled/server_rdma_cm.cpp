@@ -66,14 +66,18 @@ void Server::answer_cm_command(Connection& connection, const soft::CmCommandRequ
   if (request.length >= sizeof header) memcpy(&header, request.command, sizeof header);
   if (header.cmd == RDMA_USER_CM_CMD_BIND_IP || header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP) refresh_devices();
   soft::CmCommandReply message;
-  cm_.command(request, message);
+  const char* const reason = cm_.command(request, message);
   // A command that removes no event leaves a held channel held: it may come from another thread of the program.
   if (message.removed != 0 || message.removed_events != 0) {
     const soft::CmChannelName& held = header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID ? request.source : request.channel;
     if (connection.held.key != held.key || connection.held.number != held.number) resume(connection);
     connection.held = held;
   }
-  reply(connection, message);
+  if (message.header.error == 0 || reason[0] == '\0') return reply(connection, message);
+  soft::ErrorReply refused;
+  refused.header.error = message.header.error;
+  snprintf(refused.line, sizeof refused.line, "%s", reason);
+  reply(connection, refused);
 }
 
 void Server::resume(Connection& connection) {

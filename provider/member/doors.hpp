@@ -9,7 +9,9 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kDoorsVersion = 2;
+struct CmVoice;
+
+inline constexpr uint32_t kDoorsVersion = 3;
 inline constexpr char kDoorsSymbol[] = "dapple_doors";
 
 struct Doors {
@@ -25,6 +27,8 @@ struct Doors {
   // From now on the function is called whenever a libibverbs is about to list devices, and before it looks for their
   // drivers. It gets an address in that libibverbs, and runs in the thread that asks.
   void (*when_listing)(void (*function)(const void* in_verbs_library));
+  // From now on the voice hears of each failure of rdma_cm. It lives until the process ends.
+  void (*explain_cm)(const CmVoice& voice);
 };
 
 // Null if the preload library is missing, or has another version.

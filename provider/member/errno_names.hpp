@@ -6,7 +6,7 @@
 
 namespace dapple::soft {
 
-// The names and numbers of the errors that verbs return, such as "ENOMEM". Empty and 0 for others.
+// The names and numbers of the errors that verbs and librdmacm return, such as "ENOMEM". Empty and 0 for others.
 std::string_view errno_name(int error);
 int errno_of(std::string_view name);
 

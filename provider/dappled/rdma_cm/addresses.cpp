@@ -7,6 +7,7 @@
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
 #include "provider/dappled/rdma_cm/gid_location.hpp"
+#include "provider/dappled/rdma_cm/words.hpp"
 #include "provider/member/port_mtu.hpp"
 
 namespace dapple::dappled::rdma_cm {
@@ -21,20 +22,40 @@ bool Service::attach(CmId& id, const Address& address) const {
 }
 
 int Service::bind(CmId& id, const Address& address) {
-  if (id.state != State::kIdle) return EINVAL;
+  if (id.state != State::kIdle) {
+    return refuse(EINVAL, "the id has an address already: it %s.\nCall rdma_bind_addr() once, before all other calls.",
+                  words_of(id.state));
+  }
   assert(id.device == 0 && id.has_port == 0);
-  if (address.is_link_local() && address.scope == 0) return EINVAL;
-  if (address.port != 0 && address.port < kUnprivilegedPort && !settings_.privileged) return EACCES;
+  if (address.is_link_local() && address.scope == 0) {
+    return refuse(EINVAL,
+                  "a link-local address belongs to a network device, and sin6_scope_id, which names it, is 0.\n"
+                  "Set sin6_scope_id by if_nametoindex(), or write the address as fe80::1%%eth0 for getaddrinfo().");
+  }
+  if (address.port != 0 && address.port < kUnprivilegedPort && !settings_.privileged) {
+    return refuse(EACCES, "port %u is below %u, and dappled has no CAP_NET_BIND_SERVICE.\nTake a higher port.",
+                  address.port, kUnprivilegedPort);
+  }
   if (!address.is_any() && !attach(id, address)) {
-    const int error = world_.check_own(address);
-    return error != 0 ? error : ENODEV;
+    if (const int error = world_.check_own(address); error != 0) {
+      return refuse(
+          error,
+          "no network device of this host has the address %s.\nBind to one of the addresses that `ip address` "
+          "shows in this network namespace, or to the wildcard address.",
+          Text(address).c_str());
+    }
+    return refuse(ENODEV,
+                  "the address %s belongs to a network device without an RDMA device that this program sees.\n"
+                  "Take an address that `ibv_devinfo -v` shows among the GIDs.",
+                  Text(address).c_str());
   }
   id.source = address;
   if (!id.one_family_set) id.one_family = address.family == AF_INET;
   if (const int error = ports_.bind(id, world_.random()); error != 0) {
+    const int refused = refuse_port(error, id);
     id.source = {};
     id.device = 0;
-    return error;
+    return refused;
   }
   id.destination.family = address.family;
   enter(id, State::kBound);
@@ -43,9 +64,9 @@ int Service::bind(CmId& id, const Address& address) {
 
 int Service::bind_ip(Call& call) {
   rdma_ucm_bind_ip command;
-  if (!read(call, command)) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
   Address address;
-  if (!read_address(command.addr, address)) return EINVAL;
+  if (!read_address(command.addr, address)) return refuse_family(command.addr);
   CmId* id = nullptr;
   if (const int error = find(call, command.id, id); error != 0) return error;
   return bind(*id, address);
@@ -53,14 +74,14 @@ int Service::bind_ip(Call& call) {
 
 int Service::resolve_ip(Call& call) {
   rdma_ucm_resolve_ip command;
-  if (!read(call, command)) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
   Address source, destination;
   const bool with_source = command.src_addr.sin6_family != 0;
-  if (with_source && !read_address(command.src_addr, source)) return EINVAL;
-  if (!read_address(command.dst_addr, destination)) return EINVAL;
+  if (with_source && !read_address(command.src_addr, source)) return refuse_family(command.src_addr);
+  if (!read_address(command.dst_addr, destination)) return refuse_family(command.dst_addr);
   CmId* id = nullptr;
   if (const int error = find(call, command.id, id); error != 0) return error;
-  if (call.channel.events.size() >= kMaxUnread) return ENOMEM;
+  if (call.channel.events.size() >= kMaxUnread) return refuse_unread();
   if (id->state != State::kBound) {
     if (!with_source) {
       source = any_address(destination.family);
@@ -68,7 +89,12 @@ int Service::resolve_ip(Call& call) {
     }
     if (const int error = bind(*id, source); error != 0) return error;
   }
-  if (id->source.family != destination.family) return EINVAL;
+  if (id->source.family != destination.family) {
+    return refuse(EINVAL,
+                  "the id is bound to an IPv%d address, and the destination %s is of the other family.\n"
+                  "Bind to an address of the destination's family, or to none.",
+                  id->source.family == AF_INET ? 4 : 6, Text(destination).c_str());
+  }
   id->destination = destination;
   return resolve(call.now, *id, command.timeout_ms);
 }
@@ -87,10 +113,13 @@ void Service::make_route(CmId& id) const {
 
 int Service::resolve_route(Call& call) {
   rdma_ucm_resolve_route command;
-  if (!read(call, command)) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
-  if (id->state != State::kAddressResolved) return EINVAL;
+  if (id->state != State::kAddressResolved) {
+    return refuse(EINVAL, "the id %s.\nCall rdma_resolve_addr() first, and wait for RDMA_CM_EVENT_ADDR_RESOLVED.",
+                  words_of(id->state));
+  }
   make_route(*id);
   enter(*id, State::kRouteResolved);
   add_event(*id, EventKind::kRouteResolved);

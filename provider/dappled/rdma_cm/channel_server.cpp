@@ -260,11 +260,11 @@ void ChannelServer::take(OpenChannel& opened) {
   if (static_cast<uint32_t>(word >> 32) == opened.epoch) service_->take(opened, static_cast<uint32_t>(word));
 }
 
-void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
+const char* ChannelServer::command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
   OpenChannel* opened = find(request.channel);
   if (opened == nullptr || request.length > sizeof request.command) {
     reply.header.error = opened == nullptr ? ENODEV : EINVAL;
-    return;
+    return "";
   }
   const uint32_t number = number_of(request);
   OpenChannel* source = number == RDMA_USER_CM_CMD_MIGRATE_ID ? find(request.source) : nullptr;
@@ -281,6 +281,7 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
   reply.removed_events = answer.removed.events;
   if (reply.removed != 0 || reply.removed_events != 0) (source != nullptr ? source : opened)->held = true;
   send_all_events();
+  return answer.reason;
 }
 
 // Appends the answers to the next questions about this id.

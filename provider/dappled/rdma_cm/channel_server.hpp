@@ -70,8 +70,8 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // The same for a channel of a dappled that has died, with its journal, from which the reply's name comes. Does
   // nothing if the channel is already here: a child of fork() restores it, too.
   int restore(soft::OwnedFd end, soft::OwnedFd journal, const Program& program, soft::CmRestoreReply& reply);
-  // The reply's header.error is the command's outcome.
-  void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
+  // The reply's header.error is the command's outcome. Returns the reason of an error, or "", until the next command.
+  const char* command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
   // The program has taken the removed events off its descriptor, so events may follow. Does nothing if the channel is
   // not held.

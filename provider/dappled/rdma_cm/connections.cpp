@@ -6,6 +6,7 @@
 
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
+#include "provider/dappled/rdma_cm/words.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -39,19 +40,6 @@ cm::IpHeader ip_header(const CmId& id) {
           .destination = id.destination.gid};
 }
 
-int errno_of(cm::Status status) {
-  switch (status) {
-    case cm::Status::kOk:
-      return 0;
-    case cm::Status::kNoRoom:
-      return ENOMEM;
-    case cm::Status::kInUse:
-      return EADDRINUSE;
-    default:
-      return EINVAL;
-  }
-}
-
 }  // namespace
 
 cm::Path Service::path_of(const CmId& id) const {
@@ -65,10 +53,13 @@ cm::Path Service::path_of(const CmId& id) const {
 
 int Service::connect(Call& call) {
   rdma_ucm_connect command;
-  if (!read(call, command, kConnectSize) || command.conn_param.valid == 0) return EINVAL;
+  if (!read(call, command, kConnectSize) || command.conn_param.valid == 0) return refuse_malformed();
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
-  if (id->state != State::kRouteResolved) return EINVAL;
+  if (id->state != State::kRouteResolved) {
+    return refuse(EINVAL, "the id %s.\nCall rdma_resolve_route() first, and wait for RDMA_CM_EVENT_ROUTE_RESOLVED.",
+                  words_of(id->state));
+  }
   id->qpn = command.conn_param.qp_num & 0xFFFFFF;
   id->srq = command.conn_param.srq != 0;
   const int error = id->is_datagram() ? connect_datagrams(call, *id, command.conn_param)
@@ -101,11 +92,12 @@ int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& p
   req.ack_timeout = static_cast<uint8_t>(std::min(id.route.lifetime + 1, 31));
   if (req.ack_timeout <= kAckDelay + 1) req.ack_timeout = std::max<uint8_t>(req.ack_timeout + 1, kAckDelay);
   cm::write_ip_header(ip_header(id), req.private_data);
-  if (!fill(req.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
+  if (!fill(req.private_data, cm::kIpHeaderSize, private_data_of(parameters)))
+    return refuse_private_data(parameters.private_data_len, req.private_data.size() - cm::kIpHeaderSize);
 
   assert(id.connection == cm::kNoId && id.route.known != 0);
   const auto status = manager_->connect(call.now, id.key, path_of(id), req, id.connection);
-  if (status != cm::Status::kOk) return errno_of(status);
+  if (status != cm::Status::kOk) return refuse_by(status);
   enter(id, Exchange::kReqSent);
   id.responder_resources = parameters.responder_resources;
   id.initiator_depth = parameters.initiator_depth;
@@ -119,16 +111,17 @@ int Service::connect_datagrams(Call& call, CmId& id, const rdma_ucm_conn_param& 
   cm::SidrReq request;
   request.service_id = service_of(id, id.destination.port);
   cm::write_ip_header(ip_header(id), request.private_data);
-  if (!fill(request.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
+  if (!fill(request.private_data, cm::kIpHeaderSize, private_data_of(parameters)))
+    return refuse_private_data(parameters.private_data_len, request.private_data.size() - cm::kIpHeaderSize);
   const auto status =
       manager_->resolve(call.now, id.key, path_of(id), request, kResponseTimeout, kMaxRetries, id.connection);
   if (status == cm::Status::kOk) enter(id, Exchange::kReqSent);
-  return errno_of(status);
+  return refuse_by(status);
 }
 
 int Service::listen(Call& call) {
   rdma_ucm_listen command;
-  if (!read(call, command)) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
   CmId* id = nullptr;
   if (const int error = find(call, command.id, id); error != 0) return error;
   if (id->state != State::kBound) {
@@ -142,9 +135,9 @@ int Service::start_listening(CmId& id) {
   assert(id.state == State::kBound && id.connection == cm::kNoId && id.backlog > 0);
   // Another program may have got its port while no dappled ran.
   if (id.has_port == 0) {
-    if (const int error = ports_.bind(id, 0); error != 0) return error;
+    if (const int error = ports_.bind(id, 0); error != 0) return refuse_port(error, id);
   }
-  if (const int error = ports_.may_listen(id); error != 0) return error;
+  if (const int error = ports_.may_listen(id); error != 0) return refuse_port(error, id);
   cm::ListenParameters parameters;
   parameters.service_id = service_of(id, id.source.port);
   parameters.datagram = id.is_datagram();
@@ -155,7 +148,7 @@ int Service::start_listening(CmId& id) {
   parameters.backlog = UINT32_MAX;
   parameters.user = id.key;
   if (const auto status = manager_->listen(parameters, id.connection); status != cm::Status::kOk) {
-    return errno_of(status);
+    return refuse_by(status);
   }
   id.reuse_address = 0;
   enter(id, State::kListen);
@@ -164,10 +157,16 @@ int Service::start_listening(CmId& id) {
 
 int Service::accept(Call& call) {
   rdma_ucm_accept command;
-  if (!read(call, command, kAcceptSize)) return EINVAL;
+  if (!read(call, command, kAcceptSize)) return refuse_malformed();
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
-  if (id->state != State::kConnect || id->connection == cm::kNoId) return EINVAL;
+  if (id->state != State::kConnect || id->connection == cm::kNoId) {
+    return refuse(
+        EINVAL,
+        "the id %s; only the id of a connection request can be accepted.\nCall rdma_accept() with the id of an "
+        "event RDMA_CM_EVENT_CONNECT_REQUEST, which is not the listener's.",
+        words_of(id->state));
+  }
   const bool with_parameters = command.conn_param.valid != 0;
   if (with_parameters) {
     id->qpn = command.conn_param.qp_num & 0xFFFFFF;
@@ -180,7 +179,7 @@ int Service::accept(Call& call) {
   } else if (with_parameters) {
     error = accept_request(call, *id, command.conn_param);
   } else {
-    error = errno_of(manager_->establish(call.now, id->connection, {}));
+    error = refuse_by(manager_->establish(call.now, id->connection, {}));
     if (error == 0) enter(*id, Exchange::kEstablished);
   }
   if (error != 0) {
@@ -205,9 +204,10 @@ int Service::accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& par
   rep.flow_control = parameters.flow_control != 0;
   rep.rnr_retry_count = std::min(parameters.rnr_retry_count, kMaxQpRetries);
   rep.srq = id.srq;
-  if (!fill(rep.private_data, 0, private_data_of(parameters))) return EINVAL;
+  if (!fill(rep.private_data, 0, private_data_of(parameters)))
+    return refuse_private_data(parameters.private_data_len, rep.private_data.size());
   if (const auto status = manager_->accept(call.now, id.connection, rep); status != cm::Status::kOk) {
-    return errno_of(status);
+    return refuse_by(status);
   }
   enter(id, Exchange::kRepSent);
   id.responder_resources = parameters.responder_resources;
@@ -223,34 +223,38 @@ int Service::answer_datagrams(Call& call, CmId& id, cm::SidrStatus status, std::
     reply.qpn = id.qpn;
     reply.qkey = id.qkey;
   }
-  if (!fill(reply.private_data, 0, private_data)) return EINVAL;
+  if (!fill(reply.private_data, 0, private_data))
+    return refuse_private_data(private_data.size(), reply.private_data.size());
   const auto outcome = manager_->answer(call.now, id.connection, reply);
   if (outcome == cm::Status::kOk) enter(id, Exchange::kOver);
-  return errno_of(outcome);
+  return refuse_by(outcome);
 }
 
 int Service::reject(Call& call) {
   rdma_ucm_reject command;
-  if (!read(call, command)) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
   if (command.reason == 0) command.reason = kConsumerReason;
-  if (command.reason != kConsumerReason && command.reason != kVendorOptionReason) return EINVAL;
+  if (command.reason != kConsumerReason && command.reason != kVendorOptionReason) {
+    return refuse(EINVAL, "a program may reject with the reasons %u and %u, and not with %u.\nCall rdma_reject().",
+                  kConsumerReason, kVendorOptionReason, command.reason);
+  }
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
-  if (id->connection == cm::kNoId || id->state == State::kListen) return EINVAL;
+  if (id->connection == cm::kNoId || id->state == State::kListen) return refuse_unconnected(*id);
   const std::span<const uint8_t> data(command.private_data, command.private_data_len);
   if (id->is_datagram()) return answer_datagrams(call, *id, cm::SidrStatus::kRejected, data);
   const auto status = manager_->reject(call.now, id->connection, static_cast<cm::RejectReason>(command.reason), {},
                                        std::as_bytes(data));
   if (status == cm::Status::kOk) enter(*id, Exchange::kOver);
-  return errno_of(status);
+  return refuse_by(status);
 }
 
 int Service::disconnect(Call& call) {
   rdma_ucm_disconnect command;
-  if (!read(call, command)) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
-  if (id->connection == cm::kNoId) return EINVAL;
+  if (id->connection == cm::kNoId) return refuse_unconnected(*id);
   // As in the kernel, it is no error if the connection has already ended.
   manager_->disconnect(call.now, id->connection, {});
   return 0;
@@ -258,12 +262,18 @@ int Service::disconnect(Call& call) {
 
 int Service::notify(Call& call) {
   rdma_ucm_notify command;
-  if (!read(call, command)) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
   CmId* id = nullptr;
   if (const int error = find(call, command.id, id); error != 0) return error;
-  if (id->device == 0 || id->connection == cm::kNoId || command.event != IBV_EVENT_COMM_EST) return EINVAL;
-  if (id->exchange == Exchange::kEstablished) return EISCONN;
-  return errno_of(manager_->note_established(call.now, id->connection));
+  if (id->device == 0 || id->connection == cm::kNoId) return refuse_unconnected(*id);
+  if (command.event != IBV_EVENT_COMM_EST) {
+    return refuse(EINVAL, "rdma_notify() takes IBV_EVENT_COMM_EST, and not the event %u.\nPass only this event on.",
+                  command.event);
+  }
+  if (id->exchange == Exchange::kEstablished) {
+    return refuse(EISCONN, "the connection is established already.\nIgnore this error: the message came first.");
+  }
+  return refuse_by(manager_->note_established(call.now, id->connection));
 }
 
 }  // namespace dapple::dappled::rdma_cm

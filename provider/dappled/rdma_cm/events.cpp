@@ -94,9 +94,9 @@ int Service::get_event(Call& call) {
   Event* event = call.channel.events.first();
   while (event != nullptr && event->ticket != 0) event = event->newer;
   // Libraries older than ECE have no room for its fields.
-  if (call.room < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
+  if (call.room < offsetof(rdma_ucm_event_resp, reserved)) return refuse_room();
   if (int error = 0; may_be_repeated(call) && hand_again(call, error)) return error;
-  if (event == nullptr) return EAGAIN;
+  if (event == nullptr) return EAGAIN;  // no refusal: the program waits for the next one
   CmId& id = *event->id;
   id.events_reported++;
   id.handed_token = call.token;

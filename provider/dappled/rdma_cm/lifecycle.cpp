@@ -21,8 +21,8 @@ bool IdState::is_datagram() const {
 
 int Service::create_id(Call& call) {
   rdma_ucm_create_id command;
-  if (!read(call, command)) return EINVAL;
-  if (call.room < sizeof(rdma_ucm_create_id_resp)) return ENOSPC;
+  if (!read(call, command)) return refuse_malformed();
+  if (call.room < sizeof(rdma_ucm_create_id_resp)) return refuse_room();
   uint8_t qp_type = 0;
   switch (command.ps) {
     case RDMA_PS_TCP:
@@ -36,7 +36,10 @@ int Service::create_id(Call& call) {
       qp_type = command.qp_type;
       break;
     default:
-      return EINVAL;
+      return refuse(EINVAL,
+                    "the port space 0x%x is unknown.\nTake RDMA_PS_TCP for connections, RDMA_PS_UDP for datagrams, "
+                    "or RDMA_PS_IB.",
+                    command.ps);
   }
   if (may_be_repeated(call)) {
     for (const CmId* made = call.channel.ids.first(); made != nullptr; made = made->newer) {
@@ -44,7 +47,10 @@ int Service::create_id(Call& call) {
     }
   }
   CmId* id = add_id(call.channel, command.ps, qp_type);
-  if (id == nullptr) return ENOMEM;
+  if (id == nullptr) {
+    return refuse(ENOMEM, "dappled has %u ids of all programs, and no room for more.\nDestroy ids, or end programs.",
+                  ids_.size());
+  }
   id->uid = command.uid;
   id->last_token = call.token;
   note(*id);
@@ -95,8 +101,8 @@ uint32_t Service::destroy(Time now, CmId& id, Removed& removed) {
 
 int Service::destroy_id(Call& call) {
   rdma_ucm_destroy_id command;
-  if (!read(call, command)) return EINVAL;
-  if (call.room < sizeof(rdma_ucm_destroy_id_resp)) return ENOSPC;
+  if (!read(call, command)) return refuse_malformed();
+  if (call.room < sizeof(rdma_ucm_destroy_id_resp)) return refuse_room();
   CmId* id = nullptr;
   if (const int error = find(call, command.id, id); error != 0) return error;
   return write(call, rdma_ucm_destroy_id_resp{destroy(call.now, *id, call.answer.removed)});
@@ -130,14 +136,18 @@ void Service::renew_ticket(Event& event, uint32_t ticket) {
 
 int Service::migrate_id(Call& call) {
   rdma_ucm_migrate_id command;
-  if (!read(call, command)) return EINVAL;
-  if (call.room < sizeof(rdma_ucm_migrate_resp)) return ENOSPC;
-  if (call.source == nullptr) return EBADF;
+  if (!read(call, command)) return refuse_malformed();
+  if (call.room < sizeof(rdma_ucm_migrate_resp)) return refuse_room();
+  if (call.source == nullptr) {
+    return refuse(EBADF, "the id's present event channel is closed.\nMigrate ids before their channel is destroyed.");
+  }
   CmId* id = may_be_repeated(call) ? ids_.find(call.channel, command.id) : nullptr;
   if (id != nullptr && id->last_token == call.token) return write(call, rdma_ucm_migrate_resp{id->events_reported});
-  if (const int error = look_up(*call.source, command.id, id); error != 0) return error;
+  if (const int error = look_up(*call.source, command.id, id); error != 0) return refuse_number(error, command.id);
   if (call.source != &call.channel) {
-    if (ids_.find(call.channel, command.id) != nullptr) return EEXIST;
+    if (ids_.find(call.channel, command.id) != nullptr) {
+      return refuse(EEXIST, "the id belongs to that channel already.\nCall rdma_migrate_id() once.");
+    }
     for (Event* event = call.source->events.first(); event != nullptr;) {
       Event* next = event->newer;
       if (event->id == id) {

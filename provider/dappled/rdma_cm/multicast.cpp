@@ -10,6 +10,7 @@
 #include "provider/dappled/rdma_cm/attributes.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
+#include "provider/dappled/rdma_cm/words.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -20,10 +21,10 @@ constexpr uint32_t kMulticastQpn = 0xFFFFFF;
 
 int Service::join_ip_mcast(Call& call) {
   rdma_ucm_join_ip_mcast command;
-  if (!read(call, command)) return EINVAL;
-  if (call.room < sizeof(rdma_ucm_create_id_resp)) return ENOSPC;
+  if (!read(call, command)) return refuse_malformed();
+  if (call.room < sizeof(rdma_ucm_create_id_resp)) return refuse_room();
   Address group;
-  if (!read_address(command.addr, group)) return EINVAL;
+  if (!read_address(command.addr, group)) return refuse_family(command.addr);
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
   if (may_be_repeated(call)) {
@@ -31,12 +32,21 @@ int Service::join_ip_mcast(Call& call) {
       if (made->token == call.token) return write(call, rdma_ucm_create_id_resp{made->number});
     }
   }
-  if ((id->state != State::kBound && id->state != State::kAddressResolved) || !id->is_datagram() || group.is_any()) {
-    return EINVAL;
+  if (id->state != State::kBound && id->state != State::kAddressResolved) {
+    return refuse(EINVAL, "the id %s.\nCall rdma_join_multicast() with an id that is bound or has resolved an address.",
+                  words_of(id->state));
   }
-  if (membership_count_ == kMaxMemberships || call.channel.events.size() >= kMaxUnread) return ENOMEM;
+  if (!id->is_datagram() || group.is_any()) {
+    return refuse(EINVAL, "%s.\nJoin a multicast address with an id of RDMA_PS_UDP.",
+                  group.is_any() ? "the wildcard address is no group" : "only ids for datagrams join groups");
+  }
+  if (call.channel.events.size() >= kMaxUnread) return refuse_unread();
+  if (membership_count_ == kMaxMemberships) {
+    return refuse(ENOMEM, "dappled keeps %u memberships of all programs at most.\nLeave groups, or end programs.",
+                  kMaxMemberships);
+  }
   Membership* membership = add_membership(*id, next_membership_, command.uid, group);
-  if (membership == nullptr) return ENOMEM;
+  if (membership == nullptr) return refuse(ENOMEM, "dappled has no memory.\nEnd other programs, or add memory.");
   next_membership_++;
   membership->token = call.token;
   if (id->qkey == 0) id->qkey = kUdpQkey;
@@ -90,8 +100,8 @@ Service::Removed Service::leave(Membership& membership) {
 
 int Service::leave_mcast(Call& call) {
   rdma_ucm_destroy_id command;
-  if (!read(call, command)) return EINVAL;
-  if (call.room < sizeof(rdma_ucm_destroy_id_resp)) return ENOSPC;
+  if (!read(call, command)) return refuse_malformed();
+  if (call.room < sizeof(rdma_ucm_destroy_id_resp)) return refuse_room();
   for (CmId* id = call.channel.ids.first(); id != nullptr; id = id->newer) {
     for (Membership* membership = id->memberships.first(); membership != nullptr; membership = membership->newer) {
       if (membership->number != command.id) continue;
@@ -100,7 +110,7 @@ int Service::leave_mcast(Call& call) {
       return write(call, response);
     }
   }
-  return ENOENT;
+  return refuse(ENOENT, "the program is no member of this group.\nLeave each group once.");
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -8,6 +8,7 @@
 #include "provider/dappled/rdma_cm/attributes.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
+#include "provider/dappled/rdma_cm/words.hpp"
 #include "provider/member/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
@@ -53,9 +54,9 @@ bool stands_for_all(const CmId& id, const DeviceTable& devices, const soft::Rail
 int Service::query_route(Call& call) {
   rdma_ucm_query command;
   // The struct of this command is the one of DESTROY_ID: response and id.
-  if (!read(call, command, sizeof(rdma_ucm_destroy_id))) return EINVAL;
+  if (!read(call, command, sizeof(rdma_ucm_destroy_id))) return refuse_malformed();
   CmId* id = nullptr;
-  if (const int error = look_up(call.channel, command.id, id); error != 0) return error;
+  if (const int error = look_up(call.channel, command.id, id); error != 0) return refuse_number(error, command.id);
   rdma_ucm_query_route_resp response = {};
   write_address(id->source, response.src_addr);
   write_address(id->destination, response.dst_addr);
@@ -78,16 +79,21 @@ int Service::query_route(Call& call) {
 
 int Service::init_qp_attr(Call& call) {
   rdma_ucm_init_qp_attr command;
-  if (!read(call, command)) return EINVAL;
-  if (call.room < sizeof(ib_uverbs_qp_attr)) return ENOSPC;
-  if (command.qp_state > IBV_QPS_ERR) return EINVAL;
+  if (!read(call, command)) return refuse_malformed();
+  if (call.room < sizeof(ib_uverbs_qp_attr)) return refuse_room();
+  if (command.qp_state > IBV_QPS_ERR) return refuse_malformed();
   CmId* id = nullptr;
-  if (const int error = look_up(call.channel, command.id, id); error != 0) return error;
-  if (id->device == 0) return EINVAL;
+  if (const int error = look_up(call.channel, command.id, id); error != 0) return refuse_number(error, command.id);
+  if (id->device == 0) return refuse_without_device(*id);
   ib_uverbs_qp_attr attributes = {};
   attributes.qp_state = command.qp_state;
   const uint32_t qkey = id->qkey;
-  if (const int error = write_qp_attributes(*id, world_.gid_index(*id), attributes); error != 0) return error;
+  if (const int error = write_qp_attributes(*id, world_.gid_index(*id), attributes); error != 0) {
+    return refuse(error,
+                  "the id %s, so it has no attributes for the queue pair's state %u.\n"
+                  "Let rdma_connect() and rdma_accept() change the queue pair's state.",
+                  words_of(id->state), command.qp_state);
+  }
   if (id->qkey != qkey) note(*id);
   return write(call, attributes);
 }

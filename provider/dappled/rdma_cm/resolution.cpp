@@ -28,8 +28,9 @@ int Service::resolve(Time now, CmId& id, uint32_t timeout_ms) {
     look_later(now, id);
     return 0;
   }
-  if (error == 0) finish_resolving(id, source);
-  return error;
+  if (error != 0) return refuse_route(error, id);
+  finish_resolving(id, source);
+  return 0;
 }
 
 bool Service::needs_neighbour(const Address& destination) const {
@@ -71,14 +72,14 @@ void Service::look_again(Time now, CmId& id) {
   note(id);
   if (error == 0) return finish_resolving(id, source);
   enter(id, State::kBound);
-  add_event(id, EventKind::kAddrError, over ? -ETIMEDOUT : -error);
+  add_event(id, EventKind::kAddrError, over ? -ETIMEDOUT : -error);  // no refusal: an event
 }
 
 void Service::finish_resolving(CmId& id, const Address& source) {
   if (id.device == 0 && !attach(id, source)) {
     // The command's own id has not left this state.
     if (id.state != State::kBound) enter(id, State::kBound);
-    add_event(id, EventKind::kAddrError, -ENODEV);
+    add_event(id, EventKind::kAddrError, -ENODEV);  // no refusal: an event
     return;
   }
   id.source.gid = source.gid;

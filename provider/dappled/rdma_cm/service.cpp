@@ -63,11 +63,15 @@ Service::Handler Service::handler_of(uint32_t command) {
 int Service::command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer,
                      uint32_t token) {
   rdma_ucm_cmd_hdr header;
-  if (bytes.size() < sizeof header) return EINVAL;
+  reason_[0] = '\0';
+  answer.reason = reason_;
+  if (bytes.size() < sizeof header) return refuse_malformed();
   memcpy(&header, bytes.data(), sizeof header);
-  if (header.cmd > RDMA_USER_CM_CMD_JOIN_MCAST || header.in > bytes.size() - sizeof header) return EINVAL;
+  if (header.cmd > RDMA_USER_CM_CMD_JOIN_MCAST || header.in > bytes.size() - sizeof header) return refuse_malformed();
   const Handler handler = handler_of(header.cmd);
-  if (handler == nullptr) return ENOSYS;
+  if (handler == nullptr) {
+    return refuse(ENOSYS, "this device has no InfiniBand, and no address family AF_IB.\nTake AF_INET or AF_INET6.");
+  }
   const auto in = bytes.subspan(sizeof header);
   const size_t room = std::min<size_t>(header.out, answer.response.size());
   Call call{now, channel, source, in.first(header.in), in.subspan(header.in), room, answer, token};
@@ -86,12 +90,12 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
 int Service::look_up(const Channel& channel, uint32_t number, CmId*& id) const {
   id = ids_.find(channel, number);
   // As in the kernel: a connection request has no number before its event is read.
-  if (id != nullptr) return id->unheard ? ENOENT : 0;
-  return ids_.has(number) ? EINVAL : ENOENT;
+  if (id != nullptr) return id->unheard ? ENOENT : 0;  // no refusal: refuse_number()
+  return ids_.has(number) ? EINVAL : ENOENT;           // no refusal: refuse_number()
 }
 
 int Service::find(Call& call, uint32_t number, CmId*& id) {
-  if (const int error = look_up(call.channel, number, id); error != 0) return error;
+  if (const int error = look_up(call.channel, number, id); error != 0) return refuse_number(error, number);
   if (may_be_repeated(call) && id->last_token == call.token) return kDoneBefore;
   note(*id);
   call.changed = id;
@@ -100,7 +104,7 @@ int Service::find(Call& call, uint32_t number, CmId*& id) {
 
 int Service::find_with_device(Call& call, uint32_t number, CmId*& id) {
   if (const int error = find(call, number, id); error != 0) return error;
-  return id->device != 0 ? 0 : EINVAL;
+  return id->device != 0 ? 0 : refuse_without_device(*id);
 }
 
 void Service::receive(Time now, const cm::Path& path, std::span<const std::byte> mad) {

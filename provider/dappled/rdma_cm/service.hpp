@@ -46,6 +46,7 @@ class Service final : private cm::Host {
   // The limit of unread events: a program may cause events again and again without reading them.
   static constexpr uint32_t kMaxUnread = 65536;
   static constexpr uint32_t kMaxMemberships = 4096;
+  static constexpr size_t kReasonSize = sizeof(soft::ErrorReply::line);
   static constexpr uint32_t kMaxBacklog = IdState::kMaxBacklog;
 
   // nullptr without memory. The world outlives the service.
@@ -65,12 +66,13 @@ class Service final : private cm::Host {
 
   // The outcome of a command. `response` is room for the answer, and `length` becomes the answer's length. `removed`
   // counts the unread events that the command has removed. `ahead` becomes the id about which the program will ask
-  // next, or stays 0.
+  // next, or stays 0. `reason` is an error's, as soft::Refusal has it, until the next command.
   struct Answer {
     std::span<uint8_t> response;
     size_t length = 0;
     Removed removed = {};
     uint32_t ahead = 0;
+    const char* reason = "";
   };
   // Processes have taken the events up to this ticket out of their messages.
   void take(Channel& channel, uint32_t ticket);
@@ -144,6 +146,25 @@ class Service final : private cm::Host {
   int find_with_device(Call& call, uint32_t number, CmId*& id);
   // Asserts the conditions that hold between two calls. An id's are asserted when it is written to the journal.
   void assert_consistent() const;
+
+  // refusals.cpp. refuse() keeps the reason for the answer and returns `error`; the text is as that of soft::Refusal.
+  // The other functions are for reasons that several commands have.
+  [[gnu::format(printf, 3, 4)]] int refuse(int error, const char* format, ...);
+  int refuse_malformed();
+  int refuse_room();
+  int refuse_number(int error, uint32_t number);
+  int refuse_without_device(const CmId& id);
+  int refuse_unconnected(const CmId& id);
+  int refuse_family(const sockaddr_in6& address);
+  int refuse_port(int error, const CmId& id);
+  int refuse_route(int error, const CmId& id);
+  int refuse_unread();
+  int refuse_private_data(size_t size, size_t most);
+  int refuse_option(uint32_t level, uint32_t name);
+  int refuse_size(const char* option, size_t expected, size_t size);
+  int refuse_late(const char* option, const CmId& id);
+  // 0 for kOk.
+  int refuse_by(cm::Status status);
 
   // lifecycle.cpp
   int create_id(Call& call);
@@ -257,6 +278,7 @@ class Service final : private cm::Host {
   void end_doubts(Time now);
 
   World& world_;
+  char reason_[kReasonSize] = "";  // of the last command's error
   const Settings settings_;
   IdTable ids_;
   PortTable ports_;

@@ -17,6 +17,7 @@
 
 #include "provider/member/doors.hpp"
 #include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/explanations.hpp"
 #include "provider/preload/doors/listing.hpp"
 #include "provider/preload/doors/netlink.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
@@ -206,5 +207,6 @@ const dapple::soft::Doors dapple_doors = {
     .hide = hide,
     .close_hidden = close_hidden,
     .when_listing = when_listing,
+    .explain_cm = explain_cm,
 };
 }

@@ -16,6 +16,7 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/preload/doors/capture.hpp"
+#include "provider/preload/doors/explanations.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/program_memory.hpp"
 #include "provider/preload/doors/rdma_cm_answers.hpp"
@@ -130,9 +131,9 @@ void take_off(int fd, uint32_t bytes, bool events, uint32_t id) {
   munmap(memory, size);
 }
 
-// 0, or the errno for the program.
-int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
-  soft::Problem problem;
+// 0, or the errno for the program, and `problem` has the reason. So do the functions below.
+int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply,
+        soft::Problem& problem) {
   soft::DaemonLink* link = connection(problem);
   if (link == nullptr) {
     complain(problem);
@@ -162,20 +163,21 @@ uint32_t next_token() {
 }
 
 // As ask(), and keeps or drops the answers that came along with events.
-int ask_and_keep(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
+int ask_and_keep(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply,
+                 soft::Problem& problem) {
   request.token = next_token();
   switch (command.header.cmd) {
     case RDMA_USER_CM_CMD_QUERY_ROUTE:
     case RDMA_USER_CM_CMD_INIT_QP_ATTR:
-      return ask(command, request, reply);
+      return ask(command, request, reply, problem);
     case RDMA_USER_CM_CMD_GET_EVENT: {
       const uint32_t age = answers_age();
-      const int error = ask(command, request, reply);
+      const int error = ask(command, request, reply, problem);
       if (error == 0) keep_answers(request.channel, reply, age);
       return error;
     }
     default: {
-      const int error = ask(command, request, reply);
+      const int error = ask(command, request, reply, problem);
       // Another process may still get the old answers, as before the command.
       if (command.id != 0) drop_answers(command.id);
       return error;
@@ -191,14 +193,12 @@ int hand_over(const RdmaCmCommand& command, const soft::CmCommandReply& reply) {
   return copy_to_program(command.response, reply.response, size) ? 0 : EFAULT;
 }
 
-// 0, or the errno for the program.
-int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
-  soft::CmCommandReply reply;
-  if (const int error = ask_and_keep(command, request, reply); error != 0) return error;
+int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply,
+              soft::Problem& problem) {
+  if (const int error = ask_and_keep(command, request, reply, problem); error != 0) return error;
   if (reply.removed != 0 || reply.removed_events != 0) {
     const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
     take_off(migrates ? static_cast<int>(command.source) : fd, reply.removed, reply.removed_events != 0, command.id);
-    soft::Problem problem;
     if (soft::DaemonLink* link = connection(problem)) link->cm_resume(migrates ? request.source : request.channel);
   }
   return hand_over(command, reply);
@@ -263,8 +263,11 @@ int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& req
     }
   }
   // EAGAIN from dappled: the event went with its id.
-  if (!is_whole) return carry_out(fd, command, request);
-  if (message.is_removal()) await_lines();
+  soft::CmCommandReply& event = message.event.reply;
+  soft::Problem problem;
+  if (!is_whole) error = carry_out(fd, command, request, event, problem);
+  if (error == 0) explain_event(request.channel, event);
+  if (is_whole && message.is_removal()) await_lines();
   return error;
 }
 
@@ -376,6 +379,7 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
   watch_connection();
   if (error = planned_error(command.header.cmd); error != 0) {
     trace_command(command.header.cmd, command.id, error);
+    explain_planned(command, error);
   } else if (waits) {
     error = get_event(fd, command, request);
     if (error == kNoDoor) return kNoDoor;
@@ -386,9 +390,12 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
                          command.header.cmd == RDMA_USER_CM_CMD_LEAVE_MCAST ||
                          command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
     if (removes) pthread_mutex_lock(&taking);
-    error = carry_out(fd, command, request);
+    soft::CmCommandReply reply;
+    soft::Problem problem;
+    error = carry_out(fd, command, request, reply, problem);
     if (removes) pthread_mutex_unlock(&taking);
     trace_command(command.header.cmd, command.id, error);
+    if (error != 0) explain_refusal(command, error, problem.line);
   }
   return error != 0 ? refuse(error) : static_cast<ssize_t>(size);
 }

@@ -17,6 +17,7 @@
 #include "provider/private_api/context_view.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
+#include "provider/soft/explain/cm_failures.hpp"
 #include "provider/soft/plugin/copies.hpp"
 
 namespace dapple::soft::abi {
@@ -213,6 +214,7 @@ void register_copy(const void* in_verbs_library) {
 [[gnu::constructor]] void on_load() {
   register_copy(calling_verbs_library());
   if (doors() != nullptr) doors()->when_listing(register_copy);
+  explain::explain_cm();
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Tells the plug-in of rdma_cm's failures, if the program runs under dapple-run --explain or --check.
+#pragma once
+
+#include "provider/member/cm_messages.hpp"
+#include "provider/member/cm_voice.hpp"
+#include "provider/preload/doors/rdma_cm_command.hpp"
+
+namespace dapple::doors {
+
+void explain_cm(const soft::CmVoice& voice);
+
+// A command fails with `error`. `reason` is dappled's line.
+void explain_refusal(const RdmaCmCommand& command, int error, const char* reason);
+// A command fails with `error` because DAPPLE_FAULTS says so.
+void explain_planned(const RdmaCmCommand& command, int error);
+// The program gets the event in `reply`.
+void explain_event(const soft::CmChannelName& channel, const soft::CmCommandReply& reply);
+
+}  // namespace dapple::doors

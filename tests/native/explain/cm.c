@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+ * SPDX-FileCopyrightText: The dapple authors
+ *
+ * explain-cm CASE: makes one call of librdmacm that fails, or one attempt to connect that fails, and exits with 0 if it
+ * has failed as expected. "right" makes no mistake. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST(condition)                                  \
+  do {                                                   \
+    if (!(condition)) {                                  \
+      printf("line %d: %s: %m\n", __LINE__, #condition); \
+      exit(1);                                           \
+    }                                                    \
+  } while (0)
+#define IS(name) (strcmp(mistake, name) == 0)
+
+enum { kPort = 7174, kTimeout = 2000 };
+
+static const char* mistake;
+static struct rdma_event_channel* channel;
+
+static struct sockaddr_in address(const char* host, uint16_t port) {
+  struct sockaddr_in made = {.sin_family = AF_INET, .sin_port = htons(port)};
+  MUST(inet_pton(AF_INET, host, &made.sin_addr) == 1);
+  return made;
+}
+
+static struct rdma_cm_id* make_id(void) {
+  struct rdma_cm_id* id = NULL;
+  MUST(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+  return id;
+}
+
+static int bind_to(struct rdma_cm_id* id, const char* host, uint16_t port) {
+  struct sockaddr_in own = address(host, port);
+  return rdma_bind_addr(id, (struct sockaddr*)&own);
+}
+
+static int resolve(struct rdma_cm_id* id, const char* host, int milliseconds) {
+  struct sockaddr_in peer = address(host, kPort);
+  return rdma_resolve_addr(id, NULL, (struct sockaddr*)&peer, milliseconds);
+}
+
+/* Returns the status of the next event, which must be of this kind, and its id. */
+static int await(enum rdma_cm_event_type type, struct rdma_cm_id** id) {
+  struct rdma_cm_event* event = NULL;
+  MUST(rdma_get_cm_event(channel, &event) == 0);
+  if (event->event != type) printf("%s\n", rdma_event_str(event->event));
+  MUST(event->event == type);
+  const int status = event->status;
+  if (id != NULL) *id = event->id;
+  MUST(rdma_ack_cm_event(event) == 0);
+  return status;
+}
+
+static void fails(int result, int error) {
+  const int errno_of_call = errno;
+  if (result != -1 || errno_of_call != error) printf("%d, %s\n", result, strerror(errno_of_call));
+  MUST(result == -1 && errno_of_call == error);
+}
+
+static struct rdma_cm_id* resolved(void) {
+  struct rdma_cm_id* id = make_id();
+  MUST(resolve(id, "127.0.0.1", kTimeout) == 0 && await(RDMA_CM_EVENT_ADDR_RESOLVED, NULL) == 0);
+  return id;
+}
+
+static struct rdma_cm_id* routed(void) {
+  struct rdma_cm_id* id = resolved();
+  MUST(rdma_resolve_route(id, kTimeout) == 0 && await(RDMA_CM_EVENT_ROUTE_RESOLVED, NULL) == 0);
+  return id;
+}
+
+static struct rdma_cm_id* with_queue_pair(void) {
+  struct rdma_cm_id* id = routed();
+  struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+                                  .qp_type = IBV_QPT_RC};
+  MUST(rdma_create_qp(id, NULL, &attr) == 0);
+  return id;
+}
+
+static struct rdma_cm_id* listener(void) {
+  struct rdma_cm_id* id = make_id();
+  MUST(bind_to(id, "127.0.0.1", kPort) == 0 && rdma_listen(id, 1) == 0);
+  return id;
+}
+
+static void end(struct rdma_cm_id* id) {
+  if (id->qp != NULL) rdma_destroy_qp(id);
+  MUST(rdma_destroy_id(id) == 0);
+}
+
+static void call_in_vain(void) {
+  struct rdma_cm_id* id = make_id();
+  struct rdma_cm_id* other = NULL;
+  struct rdma_conn_param parameters = {0};
+  char bytes[200] = {0};
+  if (IS("foreign-address")) fails(bind_to(id, "192.0.2.1", 0), EADDRNOTAVAIL);
+  if (IS("bound-twice")) {
+    MUST(bind_to(id, "127.0.0.1", 0) == 0);
+    fails(bind_to(id, "127.0.0.1", 0), EINVAL);
+  }
+  if (IS("port-in-use")) {
+    other = listener();
+    fails(bind_to(id, "127.0.0.1", kPort), EADDRINUSE);
+  }
+  if (IS("no-route")) fails(resolve(id, "192.0.2.1", kTimeout), ENETUNREACH);
+  if (IS("route-early")) {
+    MUST(bind_to(id, "10.99.0.1", 0) == 0);
+    fails(rdma_resolve_route(id, kTimeout), EINVAL);
+  }
+  if (IS("connected-early")) {
+    other = resolved();
+    fails(rdma_connect(other, &parameters), EINVAL);
+  }
+  if (IS("accepted-early")) {
+    other = routed();
+    fails(rdma_accept(other, &parameters), EINVAL);
+  }
+  if (IS("private-data")) {
+    other = with_queue_pair();
+    parameters.private_data = bytes;
+    parameters.private_data_len = sizeof bytes;
+    fails(rdma_connect(other, &parameters), EINVAL);
+  }
+  if (IS("option-size")) fails(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, bytes, 4), EINVAL);
+  if (IS("option-unknown")) fails(rdma_set_option(id, RDMA_OPTION_ID, 99, bytes, 4), ENOSYS);
+  if (IS("planned")) fails(rdma_listen(id, 1), ENODEV);
+  if (other != NULL) end(other);
+  end(id);
+}
+
+static void connect_in_vain(void) {
+  struct rdma_conn_param parameters = {0};
+  struct rdma_cm_id* id = NULL;
+  struct rdma_cm_id* server = NULL;
+  struct rdma_cm_id* request = NULL;
+  if (IS("no-neighbour")) {
+    id = make_id();
+    MUST(resolve(id, "10.99.0.2", 100) == 0 && await(RDMA_CM_EVENT_ADDR_ERROR, NULL) == -ETIMEDOUT);
+  } else {
+    if (IS("rejected")) server = listener();
+    id = with_queue_pair();
+    MUST(rdma_connect(id, &parameters) == 0);
+    if (server != NULL) {
+      MUST(await(RDMA_CM_EVENT_CONNECT_REQUEST, &request) == 0 && rdma_reject(request, NULL, 0) == 0);
+      end(request);
+      end(server);
+    }
+    MUST(await(RDMA_CM_EVENT_REJECTED, NULL) == (server != NULL ? 28 : 8));
+  }
+  end(id);
+}
+
+/* A synchronous id: librdmacm reads the events itself. */
+static void connect_synchronously(void) {
+  struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP};
+  struct rdma_addrinfo* found = NULL;
+  struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+                                  .qp_type = IBV_QPT_RC};
+  struct rdma_cm_id* id = NULL;
+  MUST(rdma_getaddrinfo("127.0.0.1", "7174", &hints, &found) == 0);
+  MUST(rdma_create_ep(&id, found, NULL, &attr) == 0);
+  fails(rdma_connect(id, NULL), ECONNREFUSED);
+  rdma_destroy_ep(id);
+  rdma_freeaddrinfo(found);
+}
+
+int main(int argc, char** argv) {
+  MUST(argc == 2);
+  mistake = argv[1];
+  if (IS("synchronous")) {
+    connect_synchronously();
+    return 0;
+  }
+  MUST((channel = rdma_create_event_channel()) != NULL);
+  if (IS("right")) {
+    end(with_queue_pair());
+  } else if (IS("nobody-listens") || IS("rejected") || IS("no-neighbour")) {
+    connect_in_vain();
+  } else {
+    call_in_vain();
+  }
+  rdma_destroy_event_channel(channel);
+  return 0;
+}
