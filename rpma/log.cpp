@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "rpma/log.hpp"
 
+#include <infiniband/dappledv_refusal.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -41,6 +42,13 @@ void print_time(char* out, size_t size) {
     return;
   }
   std::snprintf(out, size, "%s.%06ld ", date, now.tv_nsec / 1000);
+}
+
+// The line of dapple-run --explain about this call, which has just failed; or null.
+const char* reason_of(const char* call) {
+  const char* const reason = dappledv_refusal(nullptr);
+  const size_t size = std::strlen(call);
+  return reason && std::strncmp(reason, call, size) == 0 && reason[size] == '(' ? reason : nullptr;
 }
 
 const char* base_name(const char* path) {
@@ -87,8 +95,13 @@ constinit std::atomic<rpma_log_function*> log_function{log_by_default};
 void log_failure(const char* file, int line, const char* function, const char* call, int error) noexcept {
   if (RPMA_LOG_LEVEL_ERROR > log_threshold.load(std::memory_order_relaxed)) return;
   char buffer[128];
-  log_function.load(std::memory_order_relaxed)(RPMA_LOG_LEVEL_ERROR, file, line, function, "%s() failed: %s\n", call,
-                                               strerror_r(std::abs(error), buffer, sizeof buffer));
+  rpma_log_function* const log = log_function.load(std::memory_order_relaxed);
+  if (const char* reason = reason_of(call)) {
+    log(RPMA_LOG_LEVEL_ERROR, file, line, function, "%s\n", reason);
+  } else {
+    log(RPMA_LOG_LEVEL_ERROR, file, line, function, "%s() failed: %s\n", call,
+        strerror_r(std::abs(error), buffer, sizeof buffer));
+  }
 }
 
 }  // namespace dapple::rpma

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The interface by which the emulator passes its findings to the check of the software device, under dapple-run
-// --check.
+// --check, and libdapple gets the reasons of failures.
 #pragma once
 
 #include "provider/common/stack.hpp"
@@ -25,5 +25,9 @@ using ShowFinding = void (*)(const CheckFinding& finding, void (*before_halt)())
 // The plug-in exports a function of this name and type. It returns null without --check.
 inline constexpr char kFindShowFinding[] = "dapple_find_show_finding";
 using FindShowFinding = ShowFinding (*)();
+
+// For dappledv_refusal().
+inline constexpr char kLastRefusal[] = "dapple_last_refusal";
+using LastRefusal = const char* (*)(unsigned& count);
 
 }  // namespace dapple::provider

@@ -21,6 +21,7 @@
 #include "provider/libdapple/emulation.hpp"
 #include "provider/libdapple/entry.hpp"
 #include "provider/libdapple/fault_calls.hpp"
+#include "provider/libdapple/last_refusal.hpp"
 #include "provider/libdapple/query.hpp"
 #include "provider/overlay/overlay.hpp"
 
@@ -183,6 +184,10 @@ int dappledv_fault_next(const char* verb, int error) noexcept {
 
 int dappledv_fault_clear() noexcept {
   return dapple::provider::fault_clear();
+}
+
+const char* dappledv_refusal(unsigned* count) noexcept {
+  return dapple::provider::last_refusal(count);
 }
 
 const char* dappledv_answer_str(dappledv_answer answer) noexcept {

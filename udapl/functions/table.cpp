@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The tables of functions: the provider's, and the one of freed objects.
+#include "udapl/functions/explained.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/provider.hpp"
 #include "udapl/functions/version.hpp"
@@ -21,6 +22,18 @@ struct Answer<DAT_RETURN (*)(Arguments...)> {
   }
 };
 
+template <class Text, auto kCall, class Slot>
+void put(Slot& slot) {
+  slot = explains() ? Explained<Text, kCall, Slot>::call : kCall;
+}
+
+// The names of one function. The list's rows without arguments are functions of the registry.
+#define TEXT(NAME, ARGUMENTS)                                        \
+  struct Text {                                                      \
+    static constexpr const char* function() { return "dat_" #NAME; } \
+    static constexpr const char* arguments() { return ARGUMENTS; }   \
+  }
+
 template <DAT_RETURN_TYPE kType, DAT_RETURN_SUBTYPE kSubtype, class Pointer>
 void refuse(Pointer& slot) {
   slot = Answer<Pointer>::template call<kType, kSubtype>;
@@ -38,12 +51,12 @@ struct Checked<kSubtype, kFunction, DAT_RETURN (*)(Handle, Rest...)> {
   }
 };
 
-template <DAT_RETURN_SUBTYPE kSubtype, auto kFunction, class Slot>
+template <class Text, DAT_RETURN_SUBTYPE kSubtype, auto kFunction, class Slot>
 void fill(Slot& slot) {
   if constexpr (std::is_same_v<decltype(kFunction), Slot>) {
-    slot = kFunction;
+    put<Text, kFunction>(slot);
   } else {
-    slot = Checked<kSubtype, kFunction, Slot>::call;
+    put<Text, Checked<kSubtype, kFunction, Slot>::call>(slot);
   }
 }
 
@@ -60,7 +73,12 @@ const DAT_PROVIDER& dead_table() {
   static const DAT_PROVIDER table = [] {
     DAT_PROVIDER dead = empty_table("freed");
     refuse<DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA>(dead.ia_open_func);
-#define SLOT(SUBTYPE, NAME) refuse<DAT_INVALID_HANDLE, SUBTYPE>(dead.NAME##_func);
+#define SLOT(SUBTYPE, NAME)                                                                 \
+  {                                                                                         \
+    TEXT(NAME, "");                                                                         \
+    using Slot = decltype(dead.NAME##_func);                                                \
+    put<Text, &Answer<Slot>::template call<DAT_INVALID_HANDLE, SUBTYPE>>(dead.NAME##_func); \
+  }
 #include "udapl/api/functions.def"
     return dead;
   }();
@@ -76,7 +94,12 @@ void refuse_everything(DAT_PROVIDER& table) {
 DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   DAT_PROVIDER table = empty_table(name);
   table.ia_open_func = ia_open;
-#define SLOT(SUBTYPE, NAME) fill<SUBTYPE, NAME>(table.NAME##_func);
+#define FUNCTION(SUBTYPE, NAME, PARAMETERS, ...)  \
+  {                                               \
+    TEXT(NAME, #__VA_ARGS__);                     \
+    fill<Text, SUBTYPE, NAME>(table.NAME##_func); \
+  }
+#define SLOT(SUBTYPE, NAME) FUNCTION(SUBTYPE, NAME, (), )
 #include "udapl/api/functions.def"
   return table;
 }

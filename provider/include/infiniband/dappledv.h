@@ -48,6 +48,7 @@
  */
 
 #include <infiniband/dappledv_fault.h>
+#include <infiniband/dappledv_refusal.h>
 #include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -14,6 +14,7 @@
 #include "provider/member/cm_voice.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/errno_names.hpp"
+#include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "roce/cm/mad.hpp"
 
@@ -159,15 +160,17 @@ void report_refused(const char* function, int error, const char* reason, bool is
   const ErrnoGuard keep;
   check::Reporter* reporter = process_reporter();
   if (reporter == nullptr) return;
-  const std::string_view text = reason;
-  const size_t end = text.find('\n');
+  const std::string_view whole = reason;
+  const size_t end = whole.find('\n');
   const std::string_view name = errno_name(error);
+  const std::string text = std::string(function) + "() fails with " +
+                           (name.empty() ? "the error " + std::to_string(error) : std::string(name)) + ": " +
+                           std::string(whole.substr(0, end));
+  remember_refusal(text);
   reporter->show({.level = is_planned ? Level::kNote : Level::kError,
                   .kind = "refused-call",
-                  .text = std::string(function) + "() fails with " +
-                          (name.empty() ? "the error " + std::to_string(error) : std::string(name)) + ": " +
-                          std::string(text.substr(0, end)),
-                  .remedy = std::string(end == text.npos ? "See rdma_cm(7)." : text.substr(end + 1)),
+                  .text = text,
+                  .remedy = std::string(end == whole.npos ? "See rdma_cm(7)." : whole.substr(end + 1)),
                   .places = {{"called", check::Stack::here()}}});
 }
 
@@ -176,10 +179,12 @@ void report_failed(const CmFailure& failure) {
   check::Reporter* reporter = process_reporter();
   if (reporter == nullptr) return;
   const Cause cause = cause_of(failure);
+  const std::string text =
+      std::string(name_of_failure(failure.event)) + " (status " + number_or_name(failure.status) + "): " + cause.clause;
+  remember_refusal(text);
   reporter->show({.level = cause.level,
                   .kind = "failed-connection",
-                  .text = std::string(name_of_failure(failure.event)) + " (status " + number_or_name(failure.status) +
-                          "): " + cause.clause,
+                  .text = text,
                   .remedy = cause.remedy,
                   .places = {{"the event was got", check::Stack::here()}}});
 }

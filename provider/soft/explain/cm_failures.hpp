@@ -4,8 +4,8 @@
 
 namespace dapple::soft::explain {
 
-// From now on rdma_cm's refused calls and failed connections are reported, if the program runs under dapple-run --explain
-// or --check.
+// From now on rdma_cm's refused calls and failed connections are reported, if the program runs under dapple-run
+// --explain or --check.
 void explain_cm();
 
 }  // namespace dapple::soft::explain

@@ -10,6 +10,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/member/errno_names.hpp"
 #include "provider/soft/explain/holders.hpp"
+#include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 
@@ -57,12 +58,14 @@ void report_refused_call(const char* verb, const std::string& name, int error, c
     if (all > holders.size()) reason += ", and " + std::to_string(all - holders.size()) + " others";
     if (all != 0) reason += ".";
   }
-  process_reporter()->show(
-      {.level = level_of(verb, error, kept.is_planned),
-       .kind = "refused-call",
-       .text = std::string(verb) + "() for " + name + " fails with " + number_or_name(error) + ": " + reason,
-       .remedy = remedy,
-       .places = places});
+  const std::string text =
+      std::string(verb) + "() for " + name + " fails with " + number_or_name(error) + ": " + reason;
+  remember_refusal(text);
+  process_reporter()->show({.level = level_of(verb, error, kept.is_planned),
+                            .kind = "refused-call",
+                            .text = text,
+                            .remedy = remedy,
+                            .places = places});
 }
 
 }  // namespace dapple::soft::explain

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The function of the plug-in that libdapple finds: provider/common/check_calls.hpp.
+// The functions of the plug-in that libdapple finds: provider/common/check_calls.hpp.
 #include "provider/common/check_calls.hpp"
 
 #include <type_traits>
 
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/explain/last_refusal.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -28,3 +29,9 @@ extern "C" [[gnu::visibility("default")]] dapple::provider::ShowFinding dapple_f
 }
 
 static_assert(std::is_same_v<decltype(&dapple_find_show_finding), dapple::provider::FindShowFinding>);
+
+extern "C" [[gnu::visibility("default")]] const char* dapple_last_refusal(unsigned& count) {
+  return dapple::soft::explain::last_refusal(count);
+}
+
+static_assert(std::is_same_v<decltype(&dapple_last_refusal), dapple::provider::LastRefusal>);

@@ -259,6 +259,10 @@ using namespace fake;
 
 extern "C" {
 
+const char* dappledv_refusal(unsigned*) noexcept {
+  return nullptr;
+}
+
 int dappledv_query_device(ibv_context*, dappledv_device_attr* attr) noexcept {
   if (hit("dappledv_query_device")) return errno;
   *attr = state.attr;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/functions/explained.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "udapl/core/log.hpp"
+#include "udapl/functions/version.hpp"
+
+namespace dapple::udapl::functions {
+namespace {
+
+struct Name {
+  DAT_UINT32 value;
+  std::string_view text;
+};
+
+constexpr Name kTypes[] = {
+#define TYPE(NAME, DAT) {static_cast<DAT_UINT32>(DAT), #DAT},
+#include "udapl/api/names.def"
+};
+
+constexpr Name kSubtypes[] = {
+#define SUBTYPE(NAME, DAT) {static_cast<DAT_UINT32>(DAT), #DAT},
+#include "udapl/api/names.def"
+};
+
+// Empty if the list lacks it.
+template <size_t kCount>
+std::string name_in(const Name (&names)[kCount], DAT_UINT32 value) {
+  for (const Name& name : names) {
+    // A name of this provider stands for one that a version lacks.
+    if (name.value == value && name.text.starts_with("DAT_")) return std::string(name.text);
+  }
+  return {};
+}
+
+std::string name_of(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype) {
+  std::string error = name_in(kTypes, type);
+  if (error.empty()) error = "an error";
+  const std::string more =
+      type == DAT_INVALID_PARAMETER || subtype == DAT_NO_SUBTYPE ? std::string() : name_in(kSubtypes, subtype);
+  return more.empty() ? error : error + ", " + more;
+}
+
+// Such an answer is no mistake.
+bool is_usual(DAT_RETURN_TYPE type) {
+  return type == DAT_QUEUE_EMPTY || type == DAT_TIMEOUT_EXPIRED || type == DAT_INTERRUPTED_CALL;
+}
+
+std::string argument_name(std::string_view arguments, unsigned number) {
+  for (; number > 1; --number) {
+    const size_t comma = arguments.find(',');
+    if (comma == std::string_view::npos) return {};
+    arguments.remove_prefix(comma + 1);
+  }
+  arguments.remove_prefix(std::min(arguments.find_first_not_of(' '), arguments.size()));
+  return std::string(arguments.substr(0, arguments.find(',')));
+}
+
+// DAT_INVALID_ARG1 to 10 follow one another. Other subtypes of DAT_INVALID_PARAMETER name no argument.
+std::string about_argument(DAT_RETURN_SUBTYPE subtype, std::string_view arguments) {
+  if (subtype < DAT_INVALID_ARG1 || subtype > DAT_INVALID_ARG10) return "an argument is wrong";
+  const unsigned number = static_cast<unsigned>(subtype) - static_cast<unsigned>(DAT_INVALID_ARG1) + 1;
+  const std::string name = argument_name(arguments, number);
+  return "argument " + std::to_string(number) + (name.empty() ? "" : " (" + name + ")") + " is wrong";
+}
+
+const char* about_state(std::string_view subtype) {
+  if (subtype.ends_with("_IN_USE")) return "other objects, or threads, still use the object";
+  if (subtype.ends_with("EVD_WAITER")) return "a thread waits on the EVD";
+  if (subtype.ends_with("EVD_UNWAITABLE")) return "the EVD is set unwaitable";
+  if (subtype.find("EVD_CONFIG") != std::string_view::npos)
+    return "an EP of the EVD has completion flags that forbid it";
+  if (subtype.ends_with("EP_EVD_CONNECT")) return "the EP has no EVD for connections";
+  if (subtype.ends_with("EP_PZ")) return "the EP has no protection zone";
+  if (subtype.starts_with("DAT_INVALID_STATE_EP")) return "the EP is in this state, in which the call is not allowed";
+  return "the object is in a state in which the call is not allowed";
+}
+
+std::string meaning_of(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype, std::string_view arguments) {
+  switch (type) {
+    case DAT_INVALID_HANDLE:
+      return "the handle is of another kind, was never given out, or its object is freed";
+    case DAT_INVALID_PARAMETER:
+      return about_argument(subtype, arguments);
+    case DAT_INVALID_STATE:
+      return about_state(name_in(kSubtypes, subtype));
+    case DAT_INSUFFICIENT_RESOURCES:
+      return "the memory, the queue, or a limit of the device or of the process does not suffice";
+    case DAT_LENGTH_ERROR:
+      return "the segments have more bytes than the call allows";
+    case DAT_PROTECTION_VIOLATION:
+      return "the objects belong to different protection zones, or the bytes are outside of the LMR";
+    case DAT_PRIVILEGES_VIOLATION:
+      return "the LMR, or the process, lacks the privilege";
+    case DAT_MODEL_NOT_SUPPORTED:
+      return "the device, or this provider, does not have it";
+    case DAT_CONN_QUAL_IN_USE:
+      return "another service point, or another program, has the connection qualifier";
+    case DAT_QUEUE_FULL:
+      return "the EVD is full: take events from it";
+    case DAT_INVALID_ADDRESS:
+      return "the address cannot be reached, or has no RDMA device";
+    default:
+      return "the call has failed";
+  }
+}
+
+}  // namespace
+
+bool explains() noexcept {
+  static const bool wanted = [] {
+    for (const char* name : {"DAPPLE_EXPLAIN", "DAPPLE_CHECK_RECORDS"}) {
+      const char* value = std::getenv(name);
+      if (value && *value && std::string_view(value) != "0") return true;
+    }
+    return false;
+  }();
+  return wanted;
+}
+
+void explain(const char* function, const char* arguments, DAT_RETURN result, unsigned failures) noexcept try {
+  const auto type = static_cast<DAT_RETURN_TYPE>(DAT_GET_TYPE(result));
+  const auto subtype = static_cast<DAT_RETURN_SUBTYPE>(DAT_GET_SUBTYPE(result));
+  if (is_usual(type)) return;
+  unsigned now = 0;
+  const char* verb = dappledv_refusal(&now);
+  const std::string reason = verb && now != failures ? verb : meaning_of(type, subtype, arguments) + ".";
+  log_error("%s() fails with %s: %s See %s(3dat).", function, name_of(type, subtype).c_str(), reason.c_str(), function);
+} catch (...) {
+  // Without memory there is no line.
+}
+
+}  // namespace dapple::udapl::functions

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Under dapple-run --explain and --check, the provider's table has functions that print a line for each error that they
+// return: its name, what it means there, and the verb below it that has failed. Without these options, the table has
+// the functions themselves.
+#pragma once
+
+#include <infiniband/dappledv_refusal.h>
+
+#include "udapl/functions/dat.hpp"
+
+namespace dapple::udapl::functions {
+
+// Reads the environment once.
+bool explains() noexcept;
+
+// function: with dat_; arguments: their names, separated by commas. failures: those of dappledv_refusal() before the
+// call.
+void explain(const char* function, const char* arguments, DAT_RETURN result, unsigned failures) noexcept;
+
+// Text has the functions' names: Text::function() and Text::arguments().
+template <class Text, auto kCall, class Pointer>
+struct Explained;
+
+template <class Text, auto kCall, class... Arguments>
+struct Explained<Text, kCall, DAT_RETURN (*)(Arguments...)> {
+  static DAT_RETURN call(Arguments... arguments) {
+    unsigned failures = 0;
+    dappledv_refusal(&failures);
+    const DAT_RETURN result = kCall(arguments...);
+    if (result != DAT_SUCCESS) explain(Text::function(), Text::arguments(), result, failures);
+    return result;
+  }
+};
+
+}  // namespace dapple::udapl::functions
