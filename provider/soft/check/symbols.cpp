@@ -16,12 +16,33 @@
 namespace dapple::soft::check {
 namespace {
 
+constexpr size_t kLongName = 120;
+
+// Leaves out what is between these brackets, as "<...>", if they are in pairs: an operator's name may have one.
+void leave_out(std::string& name, char open, char close) {
+  std::string rest;
+  int depth = 0;
+  for (const char letter : name) {
+    if (letter == close) depth--;
+    if (depth == 0) rest += letter;
+    if (letter != open) continue;
+    if (depth++ == 0) rest += "...";
+  }
+  if (depth == 0) name = rest;
+}
+
 // As c++filt(1) writes it. A function of C may have the name of a mangled type, and stays as it is.
 void demangle(std::string& name) {
   if (!name.starts_with("_Z")) return;
   const std::unique_ptr<char, void (*)(void*)> readable(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr),
                                                         free);
   if (readable != nullptr) name = readable.get();
+}
+
+// Without the template's arguments, and then without the parameters.
+void shorten(std::string& name) {
+  if (name.size() > kLongName) leave_out(name, '<', '>');
+  if (name.size() > kLongName) leave_out(name, '(', ')');
 }
 
 // The name of a file without its folder.
@@ -41,7 +62,10 @@ std::vector<Frame> frames_at(const source_lines::DebugInformation& information, 
     frames.push_back(frame);
   }
   if (frames.empty()) frames.push_back(known);
-  for (Frame& frame : frames) demangle(frame.function);
+  for (Frame& frame : frames) {
+    demangle(frame.function);
+    shorten(frame.function);
+  }
   return frames;
 }
 
