@@ -11,6 +11,7 @@
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
+#include "provider/soft/explain/stray_messages.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "roce/send_queue.hpp"
@@ -140,6 +141,7 @@ void ExplainedQp::dropped(const roce::DroppedMessage& message) {
 
 void explain_qp(Qp& qp) {
   if (process_reporter() == nullptr) return;
+  explain_strays(qp.qpn);
   qp.explained = std::make_shared<ExplainedQp>(qp);
   qp.events.explained_by(qp.explained.get());
 }

@@ -11,6 +11,7 @@
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/fetch.hpp"
+#include "provider/soft/transport/stray_packets.hpp"
 #include "roce/at_once.hpp"
 
 namespace dapple::soft {
@@ -123,6 +124,15 @@ inline void Arrivals::take(Qp& qp, const Arrival& arrival) {
   }
 }
 
+// Nobody has the number of packet_.
+[[gnu::noinline, gnu::cold]] void Arrivals::lose(const Arrival& arrival) {
+  counters_.node.no_queue_pair.add();
+  const StrayWatch watch = stray_watch.load(std::memory_order_acquire);
+  const bool is_datagram = packet_.info->transport == roce::Transport::kUd;
+  if (watch == nullptr || (!is_datagram && packet_.info->transport != roce::Transport::kUc)) return;
+  watch({packet_.headers.destination_qpn, is_datagram ? packet_.headers.deth.source_qpn : 0, arrival.source});
+}
+
 // Each packet goes this way, so all but the rare parts are inlined.
 [[gnu::flatten]] void Arrivals::arrived(const Arrival& arrival) {
   count_++;
@@ -141,10 +151,7 @@ inline void Arrivals::take(Qp& qp, const Arrival& arrival) {
   const uint32_t qpn = packet_.headers.destination_qpn;
   if (qpn == kMulticastQpn) return take_for_group(arrival);
   Qp* qp = qps_.find(qpn);
-  if (qp == nullptr) {
-    counters_.node.no_queue_pair.add();
-    return;
-  }
+  if (qp == nullptr) return lose(arrival);
   take(*qp, arrival);
 }
 

@@ -48,6 +48,7 @@ class Arrivals final : public ArrivalSink {
   void count(const Qp& qp, const Arrival& arrival);
   void take(Qp& qp, const Arrival& arrival);
   void take_for_group(const Arrival& arrival);
+  void lose(const Arrival& arrival);
   void take_reference(Qp& qp, const Arrival& arrival);
   void execute(Qp& qp, const Arrival& arrival);
   void touch(Qp& qp);
