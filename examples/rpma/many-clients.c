@@ -65,14 +65,15 @@ static void serve_message(struct guest* guest, const unsigned char* memory, unsi
   guest->served = true;
 }
 
-static void take_completions(struct guest* guest, const unsigned char* memory, unsigned char part) {
+/* The message belongs to the device until its completion has been taken. */
+static void take_completions(struct guest* guest, const unsigned char* memory, const unsigned char* message) {
   struct rpma_cq* cq = cq_of(guest->conn);
   struct ibv_wc wc;
   const int result = rpma_cq_wait(cq);
   if (result == RPMA_E_NO_COMPLETION) return;
   must(result, "rpma_cq_wait");
   while (!guest->served && take_completion(cq, &wc)) {
-    if (wc.opcode == IBV_WC_RECV) serve_message(guest, memory, part);
+    if (wc.opcode == IBV_WC_RECV) serve_message(guest, memory, *message);
   }
 }
 
@@ -115,7 +116,7 @@ static void server(const char* address, const char* port) {
       struct guest* guest = &guests[i];
       if (!guest->conn) continue;
       if (ready.data.fd == guest->cq_fd) {
-        take_completions(guest, memory, inbox[i]);
+        take_completions(guest, memory, &inbox[i]);
         if (guest->served) check(epoll_ctl(epoll, EPOLL_CTL_DEL, guest->cq_fd, NULL) == 0, "epoll_ctl");
       }
       if (ready.data.fd == guest->event_fd && take_events(guest)) ++left;
