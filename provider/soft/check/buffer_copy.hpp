@@ -13,7 +13,7 @@
 
 namespace dapple::soft::check {
 
-// The bytes of a buffer at the post of its request.
+// The bytes of a buffer at the post of its request, or those that have arrived for it.
 class BufferCopy {
  public:
   // The bytes of all copies of this process. A request that would exceed the limit gets none.
@@ -31,6 +31,11 @@ class BufferCopy {
   void put(size_t offset, const std::byte* memory, size_t size) {
     assert(has(offset, size));
     memcpy(&bytes_[offset], memory, size);
+  }
+
+  void take(size_t offset, std::byte* memory, size_t size) const {
+    assert(has(offset, size));
+    memcpy(memory, &bytes_[offset], size);
   }
 
   bool has(size_t offset, size_t size) const { return offset <= size_ && size <= size_ - offset; }

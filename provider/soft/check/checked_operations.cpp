@@ -5,6 +5,7 @@
 // table. The program's sanitizer takes the check for a part of the plug-in: the check copies bytes that a peer, or an
 // earlier request, may still change.
 #include "provider/common/host_guards.hpp"
+#include "provider/soft/check/checked_polls.hpp"
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
@@ -110,6 +111,7 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
 }
 
 int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  checker().withheld.yield_key(mr->lkey);
   const int error = below().rereg_mr(mr, flags, pd, address, length, access);
   if (error == 0) {
     checker().objects.remove(mr);
@@ -129,6 +131,7 @@ int dereg_mr(ibv_mr* mr) {
   FreedMarks* freed = checker().freed;
   const uint64_t number = freed == nullptr ? 0 : freed->number_of(device, key);
   report_if_lent(checker(), *mr);
+  checker().withheld.yield_key(key);
   checker().keys.remove(device, key);
   const int error = forgotten(mr, [&] { return below().dereg_mr(mr); });
   if (error != 0) {
@@ -148,15 +151,10 @@ ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   const uint32_t asked = attr->cqe;
   ibv_cq_ex* cq = noted(below().create_cq_ex(context, attr), "made by ibv_create_cq_ex");
-  if (cq != nullptr) checker().asked.add(ours<Cq>(cq), asked);
+  if (cq == nullptr) return nullptr;
+  checker().asked.add(ours<Cq>(cq), asked);
+  watch_polls(*ours<Cq>(cq));
   return cq;
-}
-
-// What the program now knows may include the end of any request.
-int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
-  const int polled = below().poll_cq(cq, count, completions);
-  if (polled > 0) report_changed(checker(), checker().lent.end_all());
-  return polled;
 }
 
 int resize_cq(ibv_cq* cq, int cqe) {
@@ -192,6 +190,7 @@ int destroy_srq(ibv_srq* srq) {
   const int error = forgotten(srq, [&] { return below().destroy_srq(srq); });
   if (error != 0) return error;
   checker().receives.forget(queue);
+  checker().withheld.end(queue);
   checker().asked.remove(queue);
   return 0;
 }
@@ -270,6 +269,8 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
     qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
   checker().lent.forget(&qp);
+  if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)
+    checker().withheld.end(qp.qpn, queues_of(qp).receives);
   if (attr->qp_state == IBV_QPS_RESET) checker().receives.forget(&qp.own_receives);
   const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
   if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.checked->sends.clear();
@@ -320,6 +321,7 @@ int destroy_qp(ibv_qp* ibv) {
   checker().lent.forget(&qp);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) return error;
+  checker().withheld.end(qpn, queues.receives);
   checker().told.remove(qpn);
   checker().receives.forget(queue);
   checker().asked.remove(queue);

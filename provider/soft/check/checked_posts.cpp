@@ -70,16 +70,18 @@ bool sends_bytes(roce::SendOpcode opcode) {
   return opcode <= roce::SendOpcode::kSendImmediate || opcode == roce::SendOpcode::kSendInvalidate;
 }
 
-// The numbers of a request in PostedSends and in LentMemory.
+// The numbers of a request in PostedSends, in LentMemory and in WithheldBytes.
 struct Noted {
   uint64_t send = PostedSends::kNone;
   uint64_t loan = PostedSends::kNone;
+  uint64_t withheld = PostedSends::kNone;
 
   void post_returned() const {
     if (loan != PostedSends::kNone) Checker::get()->lent.returned(loan);
   }
   void was_refused(Qp& qp) const {
     if (loan != PostedSends::kNone) Checker::get()->lent.remove(loan);
+    if (withheld != PostedSends::kNone) Checker::get()->withheld.remove(withheld);
     qp.checked->sends.remove(send);
   }
 };
@@ -87,8 +89,21 @@ struct Noted {
 static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV_SEND_SIGNALED &&
               int{roce::kInline} == IBV_SEND_INLINE);
 
+// From now on the device may write there.
+uint64_t withhold(WithheldBytes::Request request) {
+  Checker& checker = *Checker::get();
+  if (!checker.withholds) return PostedSends::kNone;
+  const bool fills = checker.reporter.options().strict;
+  if (fills) {
+    for (const Piece& piece : request.pieces)
+      checker.overwritten(reinterpret_cast<const std::byte*>(piece.begin), piece.end - piece.begin);
+  }
+  return checker.withheld.add(std::move(request), fills);
+}
+
 // Notes a request that uses memory. `flags`: roce::SendFlag.
-Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, const std::vector<roce::Segment>& segments) {
+Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
+                  const std::vector<roce::Segment>& segments) {
   PostedSend send;
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
   if (!is_known || (flags & roce::kInline) != 0 || segments.empty()) return {};
@@ -109,6 +124,12 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, const std::vector<ro
                                      .is_written = !sends,
                                      .pieces = loan.pieces,
                                      .posted = send.stack});
+  if (sends) {
+    Checker::get()->withheld.yield(loan.pieces);
+  } else {
+    noted.withheld =
+        withhold({.receives = nullptr, .id = id, .owner = loan.owner, .pieces = loan.pieces, .posted = loan.posted});
+  }
   const bool compares = sends && loan.is_signaled;
   if (!loan.pieces.empty()) noted.loan = Checker::get()->lent.add(std::move(loan));
   noted.send = qp.checked->sends.add(std::move(send));
@@ -116,6 +137,13 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, const std::vector<ro
   const SharedCopy copy = copy_of(qp, segments);
   qp.checked->sends.keep(noted.send, copy);
   if (compares && noted.loan != PostedSends::kNone) Checker::get()->lent.keep(noted.loan, copy);
+  return noted;
+}
+
+Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const std::vector<roce::Segment>& segments) {
+  const Noted noted = note_memory(qp, opcode, flags, id, segments);
+  const bool is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0;
+  if (is_signaled) Checker::get()->withheld.add_signaled(qp.qpn, id);
   return noted;
 }
 
@@ -139,7 +167,11 @@ template <typename Post>
 int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
   Checker& checker = *Checker::get();
   const Stack stack = here();
-  std::vector<std::pair<const ibv_recv_wr*, uint64_t>> noted;
+  struct NotedReceive {
+    const ibv_recv_wr* wr;
+    uint64_t number, withheld;
+  };
+  std::vector<NotedReceive> noted;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
     PostedReceive receive = {.id = wr->wr_id,
                              .stack = stack,
@@ -148,16 +180,23 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .state = receives.state,
                              .owner = receives.owner};
     receive.pieces = pieces_of(receives.memory, receive.segments);
+    const uint64_t withheld = withhold({.receives = &receives.queue,
+                                        .id = receive.id,
+                                        .owner = receives.owner,
+                                        .pieces = receive.pieces,
+                                        .posted = stack});
     report_if_shared(
         checker,
         {.what = "receive", .owner = receives.owner, .is_written = true, .pieces = receive.pieces, .posted = stack});
-    noted.emplace_back(wr, checker.receives.add(&receives.queue, receives.queue.depth(), std::move(receive)));
+    noted.push_back({wr, checker.receives.add(&receives.queue, receives.queue.depth(), std::move(receive)), withheld});
   }
   const int error = post();
   bool refused = false;
-  for (const auto& [wr, number] : noted) {
+  for (const auto& [wr, number, withheld] : noted) {
     refused = refused || (error != 0 && wr == *bad);
-    if (refused) checker.receives.remove(&receives.queue, number);
+    if (!refused) continue;
+    checker.receives.remove(&receives.queue, number);
+    if (withheld != PostedSends::kNone) checker.withheld.remove(withheld);
   }
   return error;
 }
@@ -180,8 +219,8 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   std::vector<std::pair<const ibv_send_wr*, Noted>> noted;
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
-    noted.emplace_back(
-        wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), wr->send_flags, segments_of(wr->sg_list, wr->num_sge)));
+    noted.emplace_back(wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), wr->send_flags, wr->wr_id,
+                                segments_of(wr->sg_list, wr->num_sge)));
   }
   const uint64_t before = outstanding(qp);
   const int error = unchecked_operations().post_send(ibv, requests, bad);
@@ -210,7 +249,8 @@ int wr_complete(ibv_qp_ex* ibv) {
   for (uint32_t i = 0; i < post.count && post.error == 0; i++) {
     const roce::SendRequest& request = post.requests[i]->send;
     is_foreign = is_foreign || request.address.is_foreign;
-    noted.push_back(note(qp, request.opcode, request.flags, {request.segments.begin(), request.segments.end()}));
+    noted.push_back(
+        note(qp, request.opcode, request.flags, request.id, {request.segments.begin(), request.segments.end()}));
   }
   const uint64_t before = outstanding(qp), count = post.count;
   const int error = qp.checked->wr_complete(ibv);

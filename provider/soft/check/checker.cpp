@@ -3,6 +3,7 @@
 #include "provider/soft/check/checker.hpp"
 
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <utility>
@@ -14,8 +15,21 @@
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
+#include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft::check {
+
+namespace {
+
+bool is_emulated() {
+  const char* emulation = provider::settings().emulate;
+  return emulation != nullptr && strcmp(emulation, "0") != 0;
+}
+
+}  // namespace
+
+Checker::Checker(const char* records)
+    : reporter(records), withholds(Sanitizer::of_program() == nullptr && !is_emulated()) {}
 
 Checker* Checker::get() {
   static Checker* const checker = []() -> Checker* {
@@ -87,12 +101,14 @@ void Checker::before_fork() {
   Scripts::get().mutex().lock();
   checker.receives.mutex().lock();
   checker.lent.mutex().lock();
+  checker.withheld.mutex().lock();
   if (checker.freed != nullptr) checker.freed->mutex().lock();
 }
 
 void Checker::after_fork() {
   Checker& checker = *get();
   if (checker.freed != nullptr) checker.freed->mutex().unlock();
+  checker.withheld.mutex().unlock();
   checker.lent.mutex().unlock();
   checker.receives.mutex().unlock();
   Scripts::get().mutex().unlock();

@@ -26,6 +26,7 @@
 #include "provider/soft/check/recent_writes.hpp"
 #include "provider/soft/check/reporter.hpp"
 #include "provider/soft/check/told_queue_pairs.hpp"
+#include "provider/soft/check/withheld_bytes.hpp"
 #include "roce/queue_pair.hpp"
 
 namespace dapple::soft::check {
@@ -42,10 +43,13 @@ class Checker {
   CqLoads loads;
   MappedMemory mapped;
   LentMemory lent{mapped};
+  WithheldBytes withheld{mapped};
   PostedReceives receives;
   RecentWrites writes;  // if the options ask for notes
   Reporter reporter;
   ToldQueuePairs told;
+  // False: no bytes are withheld, because a sanitizer or the emulator looks at the program's accesses.
+  const bool withholds;
   // Null if the program's heap is not watched.
   FreedMarks* freed = nullptr;
 
@@ -60,7 +64,7 @@ class Checker {
   void overwritten(const std::byte* memory, size_t size);
 
  private:
-  explicit Checker(const char* records) : reporter(records) {}
+  explicit Checker(const char* records);
 
   static void before_exit();
 

@@ -12,10 +12,11 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
-  // Polls of the extended interface do not pass through the check.
-  if (queue_.abi.cq_ex.start_poll != nullptr) report_changed(checker_, checker_.lent.end_all());
   const bool had_overrun = queue_.queue.has_overrun();
+  note_withheld(completion);
   below_.complete(completion);
+  // The program never gets a completion that is lost. A queue that has lost one may lose more.
+  if (queue_.queue.has_overrun()) checker_.withheld.end(qp_.qpn, receives());
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),
                    "completions in a completion queue", 0, &queue_);
   // The end of a queue pair may flush more requests than the program wants to know of.
@@ -23,9 +24,21 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (!had_overrun && !is_flush && !queue_.ignores_overrun && queue_.queue.has_overrun()) report_overrun();
 }
 
+const void* CheckingCompletions::receives() const {
+  return qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
+}
+
+// After an error the queue pair takes no more bytes.
+void CheckingCompletions::note_withheld(const roce::Completion& completion) {
+  if (completion.status != roce::CompletionStatus::kSuccess) {
+    checker_.withheld.end(qp_.qpn, receives());
+  } else if (completion.opcode >= roce::CompletionOpcode::kReceive) {
+    checker_.withheld.receive_completes(receives(), completion.request_id, qp_.qpn);
+  }
+}
+
 void CheckingCompletions::end_receive(const roce::Completion& completion) {
-  const void* queue = qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
-  const std::optional<PostedReceive> receive = checker_.receives.take(queue, completion.request_id);
+  const std::optional<PostedReceive> receive = checker_.receives.take(receives(), completion.request_id);
   if (completion.status != roce::CompletionStatus::kLocalLength) return;
   checker_.told.add(qp_.qpn);
   std::vector<Place> places;

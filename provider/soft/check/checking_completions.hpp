@@ -18,6 +18,8 @@ class CheckingCompletions final : public roce::CompletionSink {
   void complete(const roce::Completion& completion) override;
 
  private:
+  const void* receives() const;
+  void note_withheld(const roce::Completion& completion);
   void end_receive(const roce::Completion& completion);
   void report_not_ready();
   void report_overrun();

@@ -14,10 +14,13 @@ using roce::Fault;
 using roce::RemoteRange;
 using roce::Segment;
 
-// Looks whether pieces of memory are there, and takes note of those that the device is going to change.
+// Looks whether pieces of memory are there, and takes note of those that the device is going to change. The memory
+// itself is going to be used, so that nothing there is withheld any more, except for a result (kStores).
 class CheckingMemory::Probe final : public MemoryTable::Borrower {
  public:
-  Probe(Checker& checker, bool is_write) : checker_(checker), is_write_(is_write) {}
+  enum class Use : uint8_t { kReads, kWrites, kStores };
+
+  Probe(Checker& checker, Use use) : checker_(checker), use_(use), is_write_(use != Use::kReads) {}
 
   bool use(std::byte* memory, size_t done, size_t size) override {
     if (!checker_.mapped.has(memory, size, is_write_)) {
@@ -26,6 +29,7 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
       size_ = size;
       return false;
     }
+    if (use_ != Use::kStores) checker_.withheld.yield(memory, size);
     if (!is_write_) return true;
     checker_.overwritten(memory, size);
     changed_.emplace_back(memory, size);
@@ -49,11 +53,28 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
 
  private:
   Checker& checker_;
+  const Use use_;
   const bool is_write_;
   std::vector<std::span<std::byte>> changed_;
   const std::byte* gone_ = nullptr;
   size_t before_ = 0;  // bytes of the transfer
   size_t size_ = 0;
+};
+
+// Stores bytes apart until the program polls the completion of their request. Ends the loan if they are to be stored in
+// the memory itself.
+class CheckingMemory::Withhold final : public MemoryTable::Borrower {
+ public:
+  Withhold(WithheldBytes& withheld, uint32_t qpn, const std::byte* from)
+      : withheld_(withheld), qpn_(qpn), from_(from) {}
+  bool use(std::byte* memory, size_t done, size_t size) override {
+    return withheld_.store(qpn_, memory, from_ + done, size);
+  }
+
+ private:
+  WithheldBytes& withheld_;
+  const uint32_t qpn_;
+  const std::byte* const from_;
 };
 
 // Finds the place of a peer's range.
@@ -112,7 +133,7 @@ void CheckingMemory::explain(std::span<const Segment> segments, Access access) {
 bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t access, const char* what) {
   if (range.length == 0) return true;
   if ((access & roce::kRemoteRead) == 0) checker_.lent.written_by(qp_.engine->attributes().destination_qpn);
-  Probe probe(checker_, (access & roce::kRemoteRead) == 0);
+  Probe probe(checker_, (access & roce::kRemoteRead) == 0 ? Probe::Use::kWrites : Probe::Use::kReads);
   const Fault fault = qp_.context->memory.lend_to_peer(who, range, access, probe);
   if (fault == Fault::kNone) warn_of_freed(range, what);
   if (fault != Fault::kFailed) return true;
@@ -202,7 +223,7 @@ void CheckingMemory::note_write(Accessor who, const RemoteRange& range) {
 // Reports nothing: a late second answer to a Read that the peer has already completed is no mistake. check_remote()
 // comes before the first answer, and reports.
 Fault CheckingMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
-  Probe probe(checker_, false);
+  Probe probe(checker_, Probe::Use::kReads);
   if (qp_.context->memory.lend_to_peer(who, range, roce::kRemoteRead, probe) == Fault::kFailed) return Fault::kFailed;
   return below_.read(who, range, to);
 }
@@ -246,7 +267,7 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
   const auto access = [&](const Stack& posted) {
     return own_access("sends", roce::length_of(segments), Place{"posted", posted});
   };
-  Probe probe(checker_, false);
+  Probe probe(checker_, Probe::Use::kReads);
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, false, probe);
   if (lent == Fault::kFailed) {
     const std::optional<Stack> posted = sends_.waiting(segments, offset);
@@ -272,7 +293,7 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
 
 Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                               size_t size) {
-  Probe probe(checker_, true);
+  Probe probe(checker_, Probe::Use::kStores);
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, true, probe);
   if (lent == Fault::kFailed) {
     Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments));
@@ -282,7 +303,8 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
     return Fault::kFailed;
   }
   if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
-  const Fault fault = below_.scatter(who, segments, offset, from, size);
+  const Fault fault =
+      withholds(who, segments, offset, from, size) ? Fault::kNone : below_.scatter(who, segments, offset, from, size);
   probe.stored();
   if (fault == Fault::kAccess) {
     Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments), roce::kLocalWrite);
@@ -290,6 +312,13 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
     explain(segments, access);
   }
   return fault;
+}
+
+bool CheckingMemory::withholds(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
+                               size_t size) {
+  if (!checker_.withholds || size == 0) return false;
+  Withhold withhold(checker_.withheld, qp_.qpn, from);
+  return qp_.context->memory.lend(who, segments, offset, size, true, withhold) == Fault::kNone;
 }
 
 // The memory of a shared receive queue's receives has the protection domain of that queue.

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A queue pair's view of memory under dapple-run --check: explains each access that fails, and makes sure that the
-// memory is there before it is touched. It changes no byte that the device would not change.
+// memory is there before it is touched. It changes no byte that the device would not change. Withholds the bytes of
+// receives, Reads and atomics until the poll.
 #pragma once
 
 #include "provider/soft/check/access_findings.hpp"
@@ -37,6 +38,7 @@ class CheckingMemory final : public MemoryLayer {
 
  private:
   class Probe;
+  class Withhold;
   class Address;
 
   Access peers_access(const roce::RemoteRange& range, const char* what, uint32_t rights = 0) const;
@@ -53,6 +55,9 @@ class CheckingMemory final : public MemoryLayer {
   // `posted`: the post of a send; for a result the function finds it.
   void warn_of_freed(std::span<const roce::Segment> segments, uint64_t offset, size_t size, const char* what,
                      const std::optional<Stack>& posted);
+  // False: the bytes are to be stored in the memory itself.
+  bool withholds(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, const std::byte* from,
+                 size_t size);
   // A peer has written there. Reports an earlier Write to the same bytes if there is no completion between the two.
   void note_write(roce::Accessor who, const roce::RemoteRange& range);
   uint64_t stored_by(std::span<const roce::Segment> segments, size_t packet);

@@ -50,6 +50,7 @@ void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMark
     if (receive) report(checker, end_name, "receive of " + receive->owner.name(), end, receive->stack);
   }
   checker.lent.forget_memory(memory, size);
+  checker.withheld.forget_memory(memory, size);
   checker.receives.forget_memory(memory, size);
 }
 
@@ -80,6 +81,19 @@ void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed) {
                         loan.owner.name().c_str(), static_cast<unsigned long long>(at)),
          .remedy = "Leave a buffer as it is until the completion of its request, or send with IBV_SEND_INLINE.",
          .places = {{"posted", loan.posted}}});
+  }
+}
+
+void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>& changed) {
+  for (const auto& [request, at] : changed) {
+    const char* what = request.receives != nullptr ? "receive" : "Read or atomic";
+    checker.reporter.show(
+        {.kind = "memory-in-use",
+         .text = format("The program has written into the buffer of a %s of %s after the post and before the poll of "
+                        "the completion: byte %llu is the first that differs.",
+                        what, request.owner.name().c_str(), static_cast<unsigned long long>(at)),
+         .remedy = "Leave the buffer of a receive, Read or atomic to the device until the completion has been polled.",
+         .places = {{"posted", request.posted}, {"polled", here()}}});
   }
 }
 

@@ -27,6 +27,8 @@ void report_if_lent(Checker& checker, const ibv_mr& mr);
 void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted);
 // The program has changed these before it has got a completion.
 void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed);
+// The program has written into the memory of these before this poll, which has got their completions.
+void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>& changed);
 
 // A request that is being posted.
 struct NewRequest {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/checked_polls.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/check/loan_findings.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/sanitizers/watched.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+// After an error the bytes mean nothing. This device tells the opcode then, too.
+void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32_t status) {
+  const std::vector<WithheldBytes::Changed> changed = checker.withheld.polled(qpn, id, (opcode & IBV_WC_RECV) != 0);
+  if (status == IBV_WC_SUCCESS) report_written(checker, changed);
+}
+
+// The program has got the completion in `cq.current`.
+void took_current(Cq& cq) {
+  Checker& checker = *Checker::get();
+  const roce::Completion& taken = cq.current;
+  report_changed(checker, checker.lent.end_all());
+  polled(checker, taken.qpn, taken.request_id, static_cast<uint32_t>(taken.opcode),
+         static_cast<uint32_t>(taken.status));
+}
+
+int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
+  Cq& cq = *ours<Cq>(ibv);
+  const int error = cq.below_check.start_poll(ibv, attr);
+  if (error == 0) took_current(cq);
+  return error;
+}
+
+int next_poll(ibv_cq_ex* ibv) {
+  Cq& cq = *ours<Cq>(ibv);
+  const int error = cq.below_check.next_poll(ibv);
+  if (error == 0) took_current(cq);
+  return error;
+}
+
+}  // namespace
+
+// What the program now knows may include the end of any request.
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
+  Checker& checker = *Checker::get();
+  const int got = unchecked_operations().poll_cq(cq, count, completions);
+  if (got > 0) report_changed(checker, checker.lent.end_all());
+  for (int i = 0; i < got; i++) {
+    const ibv_wc& completion = completions[i];
+    polled(checker, completion.qp_num, completion.wr_id, completion.opcode, completion.status);
+  }
+  return got;
+}
+
+void watch_polls(Cq& cq) {
+  ibv_cq_ex& ex = cq.abi.cq_ex;
+  cq.below_check = {ex.start_poll, ex.next_poll};
+  ex.start_poll = watched<start_poll>();
+  ex.next_poll = watched<next_poll>();
+}
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The bytes that messages, Reads and atomics have brought, until the program polls the completion: a program that looks
+// earlier finds kPattern in their place.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "provider/common/mutex.hpp"
+#include "provider/soft/check/buffer_copy.hpp"
+#include "provider/soft/check/lent_memory.hpp"
+#include "provider/soft/check/mapped_memory.hpp"
+#include "provider/soft/check/owner.hpp"
+#include "provider/soft/check/stack.hpp"
+
+namespace dapple::soft::check {
+
+// The bytes of a request are *released* when they come into their place. If two outstanding requests have a byte in
+// common, the bytes of neither are withheld. A release that comes too early only hides a mistake of the program. One
+// that came too late would break a correct program.
+//
+// Internally locked; the lock is a leaf. free() may take it.
+class WithheldBytes {
+ public:
+  static constexpr std::byte kPattern{0xdb};
+
+  explicit WithheldBytes(MappedMemory& mapped) : mapped_(mapped) {}
+
+  // A request into whose memory the device writes.
+  struct Request {
+    const void* receives = nullptr;  // the receive queue that has it; null for a Read or an atomic
+    uint64_t id = 0;
+    Owner owner;
+    std::vector<Piece> pieces;
+    Stack posted;
+  };
+  // A request whose bytes the program has changed between the arrival, or before it, and the poll.
+  struct Changed {
+    Request request;
+    uint64_t at;  // the first byte that differs
+  };
+
+  // The program posts the request. Returns its number. `fills`: the pattern is in the whole buffer from now on.
+  uint64_t add(Request request, bool fills);
+  // The program posts a request that asks for a completion.
+  void add_signaled(uint32_t qpn, uint64_t id);
+  // The device has refused it.
+  void remove(uint64_t number);
+
+  // The device brings bytes for a request of this queue pair, or for one of its shared receive queue. False if they are
+  // to be stored in the memory itself.
+  bool store(uint32_t qpn, std::byte* memory, const std::byte* from, size_t size);
+  // Something else uses the memory: another request, or a peer.
+  void yield(const void* memory, size_t size);
+  void yield(const std::vector<Piece>& pieces);
+  // The program deregisters the key.
+  void yield_key(uint32_t lkey);
+  // The program has given this memory back: it stays as it is.
+  void forget_memory(const void* memory, size_t size);
+
+  // The completion of a receive is about to enter the completion queue.
+  void receive_completes(const void* receives, uint64_t id, uint32_t qpn);
+  // The program has polled a completion. Returns the requests whose bytes it has changed before.
+  std::vector<Changed> polled(uint32_t qpn, uint64_t id, bool is_receive);
+  // The queue pair has failed, drops its requests, or ends. `receives`: its own queue, or the shared one.
+  void end(uint32_t qpn, const void* receives);
+  // The shared receive queue ends.
+  void end(const void* receives);
+
+  Mutex& mutex() { return mutex_; }
+
+ private:
+  struct User : Request {
+    explicit User(Request posted_request) : Request(std::move(posted_request)) {}
+
+    uint32_t qpn = 0;  // of the queue pair that uses it; 0: none has begun to
+    // The bytes at the post, and then those that have arrived. Null: they are not withheld.
+    std::unique_ptr<BufferCopy> bytes;
+    size_t arrived = 0;
+    size_t filled = 0;  // the first bytes in memory that have the pattern
+    std::optional<uint64_t> changed;
+  };
+  struct Place {
+    uintptr_t end;
+    uint64_t number;
+    size_t offset;  // of the first byte in the request
+  };
+  struct Signaled {
+    uint64_t number;  // the next request that is added has this number or a greater one
+    uint64_t id;
+  };
+  // The numbers go up in each of these.
+  using Numbers = std::deque<uint64_t>;
+  struct OfQueuePair {
+    Numbers results;                // of Reads and atomics
+    std::deque<Signaled> signaled;  // since the first of these
+    Numbers complete;               // receives whose completions have not been polled
+  };
+
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  // With the lock.
+  User& user(uint64_t number) const;
+  bool is_used(uintptr_t begin, uintptr_t end) const;
+  std::map<uintptr_t, Place>::iterator withheld_at(uintptr_t begin, uintptr_t end);
+  void withhold(uint64_t number, User& user, bool fills);
+  void yield_range(uintptr_t begin, uintptr_t end);
+  void stop_withholding(uint64_t number, User& user);
+  static void note_change(User& user, size_t offset, const std::byte* memory, size_t size);
+  void put_into_place(User& user);
+  std::optional<Changed> release(uint64_t number);
+  void take_out(uint64_t number, User& user);
+  void assert_consistent() const;
+
+  MappedMemory& mapped_;
+  Mutex mutex_{LockRank::kWithheldBytes};
+  std::atomic<bool> any_{false};
+  uint64_t next_number_ = 0;
+  std::map<uint64_t, std::unique_ptr<User>> users_;  // by their numbers
+  std::map<uintptr_t, Place> withheld_;              // by their first bytes; they do not overlap
+  std::multimap<uintptr_t, Place> others_;           // the pieces of the other users; they may overlap
+  uintptr_t longest_other_ = 0;                      // no other piece has been longer
+  std::map<const void*, Numbers> receives_;          // that wait, by their queues
+  std::map<uint32_t, OfQueuePair> queue_pairs_;
+};
+
+}  // namespace dapple::soft::check

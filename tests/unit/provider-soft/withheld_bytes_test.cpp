@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/withheld_bytes.hpp"
+
+#include <string.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+using dapple::soft::check::MappedMemory;
+using dapple::soft::check::WithheldBytes;
+
+constexpr size_t kSize = 64;
+constexpr uint32_t kKey = 7, kQpn = 0x11, kOtherQpn = 0x12;
+constexpr std::byte kOld{1}, kData{2}, kProgram{3};
+
+std::byte memory[2 * kSize];
+std::byte data[2 * kSize];
+const int queue = 0;
+
+MappedMemory mapped;
+
+int set_up(void**) {
+  std::fill(std::begin(memory), std::end(memory), kOld);
+  std::fill(std::begin(data), std::end(data), kData);
+  return 0;
+}
+
+// `qpn`: 0 for a shared receive queue.
+uint64_t add(WithheldBytes& withheld, const void* receives, uint64_t id, size_t at = 0, uint32_t qpn = kQpn,
+             bool fills = false) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory) + at;
+  WithheldBytes::Request request;
+  request.receives = receives;
+  request.id = id;
+  request.owner.qpn = qpn;
+  request.pieces = {{begin, begin + kSize / 2, kKey}, {begin + kSize / 2, begin + kSize, kKey}};
+  return withheld.add(std::move(request), fills);
+}
+
+bool all_are(size_t at, size_t size, std::byte value) {
+  return std::all_of(memory + at, memory + at + size, [&](std::byte byte) { return byte == value; });
+}
+
+void polled__receive__brings_the_bytes_that_arrived(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 5);
+  assert_true(withheld.store(kQpn, memory, data, 20));
+  assert_true(all_are(0, 20, WithheldBytes::kPattern) && all_are(20, kSize - 20, kOld));
+  withheld.receive_completes(&queue, 5, kQpn);
+  assert_true(withheld.polled(kQpn, 4, true).empty());
+  assert_true(all_are(0, 20, WithheldBytes::kPattern));
+  assert_true(withheld.polled(kQpn, 5, true).empty());
+  assert_true(all_are(0, 20, kData) && all_are(20, kSize - 20, kOld));
+  assert_false(withheld.store(kQpn, memory, data, 20));
+}
+
+void polled__filled_receive__brings_the_old_bytes_back(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 5, 0, kQpn, true);
+  assert_true(all_are(0, kSize, WithheldBytes::kPattern));
+  memory[60] = kProgram;
+  assert_true(withheld.store(kQpn, memory, data, 20));
+  withheld.receive_completes(&queue, 5, kQpn);
+  assert_true(withheld.polled(kQpn, 5, true).empty());
+  assert_true(all_are(0, 20, kData) && all_are(20, 40, kOld) && memory[60] == kProgram);
+}
+
+void polled__buffer_written_before_the_arrival__tells_the_place(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 5);
+  memory[33] = kProgram;
+  assert_true(withheld.store(kQpn, memory, data, kSize / 2));
+  assert_true(withheld.store(kQpn, memory + kSize / 2, data, kSize / 2));
+  withheld.receive_completes(&queue, 5, kQpn);
+  const auto changed = withheld.polled(kQpn, 5, true);
+  assert_int_equal(changed.size(), 1);
+  assert_int_equal(changed[0].at, 33);
+  assert_int_equal(changed[0].request.id, 5);
+  assert_true(all_are(0, kSize, kData));
+}
+
+void polled__buffer_written_after_the_arrival__tells_the_place(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 5);
+  assert_true(withheld.store(kQpn, memory, data, 20));
+  memory[19] = kProgram;
+  withheld.receive_completes(&queue, 5, kQpn);
+  const auto changed = withheld.polled(kQpn, 5, true);
+  assert_true(changed.size() == 1 && changed[0].at == 19);
+}
+
+// No message, or one behind which the program writes.
+void polled__no_bytes_of_the_device_there__tells_nothing(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 5);
+  memory[0] = kProgram;
+  withheld.receive_completes(&queue, 5, kQpn);
+  assert_true(withheld.polled(kQpn, 5, true).empty());
+  add(withheld, &queue, 6);
+  assert_true(withheld.store(kQpn, memory, data, 20));
+  memory[20] = kProgram;
+  withheld.receive_completes(&queue, 6, kQpn);
+  assert_true(withheld.polled(kQpn, 6, true).empty());
+  assert_true(memory[20] == kProgram);
+}
+
+void polled__later_request__brings_earlier_results(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, nullptr, 1);
+  add(withheld, nullptr, 1, kSize);
+  withheld.add_signaled(kQpn, 9);
+  assert_true(withheld.store(kQpn, memory, data, kSize / 2));
+  assert_true(withheld.store(kQpn, memory + kSize, data, kSize / 2));
+  assert_true(withheld.polled(kQpn, 1, false).empty());
+  assert_true(all_are(0, kSize / 2, WithheldBytes::kPattern));
+  assert_true(withheld.polled(kQpn, 9, false).empty());
+  assert_true(all_are(0, kSize / 2, kData) && all_are(kSize, kSize / 2, kData));
+}
+
+void polled__request_before_a_result__brings_nothing(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, nullptr, 1);
+  withheld.add_signaled(kQpn, 8);
+  add(withheld, nullptr, 2, kSize);
+  withheld.add_signaled(kQpn, 9);
+  assert_true(withheld.store(kQpn, memory + kSize, data, 8));
+  assert_true(withheld.polled(kQpn, 8, false).empty());
+  assert_true(all_are(kSize, 8, WithheldBytes::kPattern));
+}
+
+// The receives of a shared queue have one id, and two queue pairs use them out of order.
+void polled__shared_queue__brings_the_bytes_of_this_queue_pair(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 0, 0, 0);
+  add(withheld, &queue, 0, kSize, 0);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  assert_true(withheld.store(kOtherQpn, memory + kSize, data, 8));
+  withheld.receive_completes(&queue, 0, kOtherQpn);
+  withheld.receive_completes(&queue, 0, kQpn);
+  assert_true(withheld.polled(kOtherQpn, 0, true).empty());
+  assert_true(all_are(kSize, 8, kData) && all_are(0, 8, WithheldBytes::kPattern));
+  assert_true(withheld.polled(kQpn, 0, true).empty());
+  assert_true(all_are(0, 8, kData));
+}
+
+void add__bytes_of_another_request__withholds_neither(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 1);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  add(withheld, &queue, 2, kSize / 2);
+  assert_true(all_are(0, 8, kData));
+  add(withheld, &queue, 3, kSize / 2);
+  assert_false(withheld.store(kQpn, memory, data, 8));
+  assert_false(withheld.store(kQpn, memory + kSize / 2, data, 8));
+  // When one is left, a new one shares its bytes as well.
+  for (uint64_t id = 1; id <= 2; id++) {
+    withheld.receive_completes(&queue, id, kQpn);
+    assert_true(withheld.polled(kQpn, id, true).empty());
+  }
+  add(withheld, &queue, 4, kSize / 2);
+  assert_false(withheld.store(kQpn, memory + kSize / 2, data, 8));
+  for (uint64_t id = 3; id <= 4; id++) {
+    withheld.receive_completes(&queue, id, kQpn);
+    assert_true(withheld.polled(kQpn, id, true).empty());
+  }
+  add(withheld, &queue, 5, kSize / 2);
+  assert_true(withheld.store(kQpn, memory + kSize / 2, data, 8));
+}
+
+void yield__some_of_the_bytes__brings_all_that_arrived(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 1);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  withheld.yield(memory + kSize - 1, 1);
+  assert_true(all_are(0, 8, kData));
+  assert_false(withheld.store(kQpn, memory + 8, data, 8));
+}
+
+void yield_key__key_of_the_request__brings_all_that_arrived(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 1);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  withheld.yield_key(kKey + 1);
+  assert_true(all_are(0, 8, WithheldBytes::kPattern));
+  withheld.yield_key(kKey);
+  assert_true(all_are(0, 8, kData));
+}
+
+void forget_memory__given_back__stays_as_it_is(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 1);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  withheld.forget_memory(memory, 1);
+  memset(memory, 0, kSize);
+  withheld.end(kQpn, &queue);
+  assert_true(all_are(0, kSize, std::byte{0}));
+}
+
+void end__queue_pair__brings_all_that_arrived(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 1);
+  add(withheld, nullptr, 1, kSize);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  assert_true(withheld.store(kQpn, memory + kSize, data, 8));
+  withheld.end(kQpn, &queue);
+  assert_true(all_are(0, 8, kData) && all_are(kSize, 8, kData));
+}
+
+void end__one_queue_pair_of_a_shared_queue__leaves_the_others(void**) {
+  WithheldBytes withheld{mapped};
+  add(withheld, &queue, 1, 0, 0);
+  add(withheld, &queue, 2, kSize, 0);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  withheld.end(kQpn, &queue);
+  assert_true(all_are(0, 8, kData));
+  assert_true(withheld.store(kOtherQpn, memory + kSize, data, 8));
+  withheld.end(&queue);
+  assert_true(all_are(kSize, 8, kData));
+}
+
+void remove__refused_request__brings_the_old_bytes_back(void**) {
+  WithheldBytes withheld{mapped};
+  const uint64_t number = add(withheld, &queue, 1, 0, kQpn, true);
+  withheld.remove(number);
+  assert_true(all_are(0, kSize, kOld));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test_setup(polled__receive__brings_the_bytes_that_arrived, set_up),
+      cmocka_unit_test_setup(polled__filled_receive__brings_the_old_bytes_back, set_up),
+      cmocka_unit_test_setup(polled__buffer_written_before_the_arrival__tells_the_place, set_up),
+      cmocka_unit_test_setup(polled__buffer_written_after_the_arrival__tells_the_place, set_up),
+      cmocka_unit_test_setup(polled__no_bytes_of_the_device_there__tells_nothing, set_up),
+      cmocka_unit_test_setup(polled__later_request__brings_earlier_results, set_up),
+      cmocka_unit_test_setup(polled__request_before_a_result__brings_nothing, set_up),
+      cmocka_unit_test_setup(polled__shared_queue__brings_the_bytes_of_this_queue_pair, set_up),
+      cmocka_unit_test_setup(add__bytes_of_another_request__withholds_neither, set_up),
+      cmocka_unit_test_setup(yield__some_of_the_bytes__brings_all_that_arrived, set_up),
+      cmocka_unit_test_setup(yield_key__key_of_the_request__brings_all_that_arrived, set_up),
+      cmocka_unit_test_setup(forget_memory__given_back__stays_as_it_is, set_up),
+      cmocka_unit_test_setup(end__queue_pair__brings_all_that_arrived, set_up),
+      cmocka_unit_test_setup(end__one_queue_pair_of_a_shared_queue__leaves_the_others, set_up),
+      cmocka_unit_test_setup(remove__refused_request__brings_the_old_bytes_back, set_up),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
