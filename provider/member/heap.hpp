@@ -12,7 +12,7 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kHeapVersion = 2;
+inline constexpr uint32_t kHeapVersion = 3;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
 // The thread that calls malloc() or a similar function calls these. Their own use of the heap calls none of them.
@@ -24,6 +24,9 @@ struct HeapWatcher {
   bool (*freed)(const void* block, size_t size);
   // Before realloc(): the memory may be given back, whole or in part.
   void (*moving)(const void* block, size_t size);
+  // After realloc(): this memory, which was all or a part of such a block, has been given back. The same thread has
+  // called moving() before.
+  void (*moved)(const void* memory, size_t size);
   // After malloc() has handed the memory out again.
   void (*taken)(const void* block, size_t size);
   // Before the system takes the memory back, by munmap(), free() or a new mapping in its place, or after mremap() has
@@ -48,8 +51,8 @@ struct HeapInterest {
 
 // The thread that calls a function of librdmacm calls these.
 struct IdWatcher {
-  // rdma_destroy_id() has ended the id, whose memory stays for a while.
-  void (*ended)(const void* id);
+  // The function, a literal, has ended the id, whose memory stays for a while.
+  void (*ended)(const void* id, const char* function);
   // Before the memory is given back.
   void (*given_back)(const void* id);
   // True after a report: the function has got an id that has ended.

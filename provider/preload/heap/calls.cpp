@@ -84,11 +84,19 @@ void* calloc(size_t count, size_t size) noexcept {
 
 // The block may stay, move, or be given back in part.
 void* realloc(void* block, size_t size) noexcept {
-  if (may_matter(block)) [[unlikely]]
+  const bool matters = block != nullptr && may_matter(block);
+  const size_t old_size = matters ? malloc_usable_size(block) : 0;
+  if (matters) [[unlikely]]
     tell_moving(block, DAPPLE_CALLER);
+  const auto begin = reinterpret_cast<uintptr_t>(block);
   void* moved = next_realloc.get()(block, size);
-  if (moved == nullptr && size != 0) return taken(block, DAPPLE_CALLER), nullptr;
-  return taken(moved, DAPPLE_CALLER);
+  if (moved == nullptr && size != 0) return taken(reinterpret_cast<void*>(begin), DAPPLE_CALLER), nullptr;
+  taken(moved, DAPPLE_CALLER);
+  if (matters) [[unlikely]] {
+    const size_t kept = reinterpret_cast<uintptr_t>(moved) == begin ? malloc_usable_size(moved) : 0;
+    if (kept < old_size) tell_moved(reinterpret_cast<const void*>(begin + kept), old_size - kept, DAPPLE_CALLER);
+  }
+  return moved;
 }
 
 void* memalign(size_t alignment, size_t size) noexcept {

@@ -43,6 +43,7 @@ constinit std::atomic<void*> kept[kKept] = {};
 constinit std::atomic<size_t> kept_so_far = 0;
 
 constinit Next<int(rdma_cm_id*)> next_destroy_id("rdma_destroy_id");
+constinit Next<void(rdma_cm_id*)> next_destroy_ep("rdma_destroy_ep");
 constinit Next<void(rdma_cm_id*)> next_destroy_qp("rdma_destroy_qp");
 
 #define DAPPLE_NEXT(name, parameters, arguments) constinit Next<int parameters> next_##name("rdma_" #name);
@@ -58,12 +59,22 @@ bool has_ended(const rdma_cm_id* id, const char* function) {
 }
 
 // The oldest one makes room.
-void keep(rdma_cm_id* id, const soft::IdWatcher& watcher) {
+void keep(rdma_cm_id* id, const soft::IdWatcher& watcher, const char* function) {
   const size_t place = kept_so_far.fetch_add(1, std::memory_order_relaxed) % kKept;
   void* oldest = kept[place].exchange(id, std::memory_order_acq_rel);
   if (oldest != nullptr) watcher.given_back(oldest);
-  watcher.ended(id);
+  watcher.ended(id, function);
   next_free.get()(oldest);
+}
+
+// Calls destroy(), in which librdmacm frees the id.
+template <typename Destroy>
+void end(rdma_cm_id* id, const soft::IdWatcher& watcher, const char* function, Destroy destroy) {
+  ending_id = id;
+  destroy();
+  const bool is_kept = ending_id == nullptr;
+  ending_id = nullptr;
+  if (is_kept) keep(id, watcher, function);
 }
 
 }  // namespace
@@ -80,14 +91,21 @@ extern "C" {
 // The id begins librdmacm's structure, which librdmacm frees in this call.
 int rdma_destroy_id(rdma_cm_id* id) noexcept {
   const dapple::soft::IdWatcher* watcher = of_ids.load(std::memory_order_acquire);
-  if (watcher == nullptr) return next_destroy_id.get()(id);
+  // rdma_destroy_ep() may call this.
+  if (watcher == nullptr || (id != nullptr && id == ending_id)) return next_destroy_id.get()(id);
   if (has_ended(id, "rdma_destroy_id")) return -1;
-  ending_id = id;
-  const int result = next_destroy_id.get()(id);
-  const bool is_kept = ending_id == nullptr;
-  ending_id = nullptr;
-  if (is_kept) keep(id, *watcher);
+  int result = 0;
+  end(id, *watcher, "rdma_destroy_id", [&] { result = next_destroy_id.get()(id); });
   return result;
+}
+
+void rdma_destroy_ep(rdma_cm_id* id) noexcept {
+  const dapple::soft::IdWatcher* watcher = of_ids.load(std::memory_order_acquire);
+  if (watcher == nullptr) {
+    next_destroy_ep.get()(id);
+  } else if (!has_ended(id, "rdma_destroy_ep")) {
+    end(id, *watcher, "rdma_destroy_ep", [&] { next_destroy_ep.get()(id); });
+  }
 }
 
 #define DAPPLE_FUNCTION(name, parameters, arguments)                        \

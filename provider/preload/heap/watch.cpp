@@ -122,6 +122,12 @@ void tell_moving(const void* block, const void* caller) {
   tell_of_block(&HeapWatcher::moving, block, caller);
 }
 
+void tell_moved(const void* memory, size_t size, const void* caller) {
+  if (const HeapWatcher* watcher = of_blocks.load(std::memory_order_acquire)) {
+    tell(*watcher, &HeapWatcher::moved, memory, size, caller);
+  }
+}
+
 void tell_taken(const void* block, const void* caller) {
   tell_of_block(&HeapWatcher::taken, block, caller);
 }

@@ -27,6 +27,8 @@ inline bool may_be_taken_again() {
 bool tell_freed(const void* block, const void* caller);
 // Before realloc().
 void tell_moving(const void* block, const void* caller);
+// After it has given this memory back.
+void tell_moved(const void* memory, size_t size, const void* caller);
 void tell_taken(const void* block, const void* caller);
 void tell_unmapped(const void* memory, size_t size, const void* caller);
 // After madvise() has dropped the contents of pages.

@@ -45,6 +45,13 @@ Context* make_context(const ContextInit& init);
 // The program has destroyed or leaked all of the context's verbs objects. The ibv_context is still there.
 void free_context(Context* context);
 
+// The devices that the program has closed, under dapple-run --check. True after a report: the context has been closed
+// before.
+bool was_closed(ibv_context* context);
+// The program closes the context, for the first time. True: its memory must stay as it is until forget_closed().
+bool keeps_closed(ibv_context* context);
+void forget_closed(ibv_context* context);
+
 // The Context of an ibv_context of ours: the pointer behind it.
 inline Context* context_of(const ibv_context* context) {
   return *reinterpret_cast<Context* const*>(context + 1);

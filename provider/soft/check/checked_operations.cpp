@@ -9,6 +9,7 @@
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
+#include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
@@ -239,6 +240,7 @@ ibv_qp* note_queues(ibv_qp* pair, const char* verb, const ibv_qp_cap& asked) {
   checker().loads.add(
       queues.received, queues.receives,
       qp.srq == nullptr ? asked.max_recv_wr : checker().asked.depth(queues.receives, qp.srq->queue.depth()));
+  checker().receives.attach(queues.receives, qp.state);
   report_load(qp, *queues.sent);
   report_load(qp, *queues.received);
   return pair;
@@ -277,50 +279,21 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   return 0;
 }
 
-void report_end(Qp& qp) {
-  uint64_t outstanding = 0, not_ready = 0;
-  {
-    const std::lock_guard lock(qp.mutex);
-    outstanding = qp.engine->outstanding_sends();
-    not_ready = qp.engine->counters().rnr_naks_sent;
-  }
-  std::vector<Place> places = {{"destroyed by ibv_destroy_qp", here()}};
-  if (const std::optional<Place> made = checker().objects.made(&qp)) places.push_back(*made);
-  const char* device = qp.context->ibv->device->name;
-  if (outstanding != 0) {
-    checker().reporter.show(
-        {.level = Level::kWarning,
-         .kind = "outstanding-sends",
-         .text =
-             format("Queue pair 0x%x of %s is destroyed with %llu send requests that are not complete: its peer may "
-                    "never get them.",
-                    qp.qpn, device, static_cast<unsigned long long>(outstanding)),
-         .remedy = called_by_rdma_cm(places[0].stack)
-                       ? "Wait for the completion of the last request before rdma_destroy_qp() or rdma_destroy_ep()."
-                       : "Wait for the completion of the last request before ibv_destroy_qp().",
-         .places = places});
-  }
-  if (not_ready == 0) return;
-  checker().reporter.show(
-      {.level = Level::kNote,
-       .kind = "receiver-not-ready",
-       .text = format("Queue pair 0x%x of %s had no receive for a message of its peer, and sent %llu RNR NAKs.", qp.qpn,
-                      device, static_cast<unsigned long long>(not_ready)),
-       .remedy = "Post receives before the peer can send: the peer waits for a while after each such answer.",
-       .places = places});
-}
-
 int destroy_qp(ibv_qp* ibv) {
   Qp& qp = *ours<Qp>(ibv);
   // A child of fork() has only a copy of its parent's queue pair.
-  if (qp.context->generation == ForkGeneration::now()) report_end(qp);
+  if (qp.context->generation == ForkGeneration::now()) report_end(checker(), qp);
   const void* queue = &qp.own_receives;
   const Queues queues = queues_of(qp);
   const uint32_t qpn = qp.qpn;
   checker().writes.forget(&qp);
   checker().lent.forget(&qp);
+  checker().receives.detach(queues.receives, qp.state);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
-  if (error != 0) return error;
+  if (error != 0) {
+    checker().receives.attach(queues.receives, qp.state);
+    return error;
+  }
   checker().withheld.end(qpn, queues.receives);
   checker().told.remove(qpn);
   checker().receives.forget(queue);

@@ -154,11 +154,10 @@ bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
   return is_datagram && ours<Ah>(wr.wr.ud.ah)->domain != qp.domain;
 }
 
-// A queue of receives. `state`: of the queue pair that owns it; null for a shared receive queue.
+// A queue of receives.
 struct Receives {
   const ReceiveQueue& queue;
   MemoryTable& memory;
-  const std::atomic<roce::QpState>* state;
   Owner owner;
 };
 
@@ -177,7 +176,6 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .stack = stack,
                              .segments = segments_of(wr->sg_list, wr->num_sge),
                              .pieces = {},
-                             .state = receives.state,
                              .owner = receives.owner};
     receive.pieces = pieces_of(receives.memory, receive.segments);
     const uint64_t withheld = withhold({.receives = &receives.queue,
@@ -268,7 +266,7 @@ int wr_complete(ibv_qp_ex* ibv) {
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   const ReceiveQueue& queue = qp.own_receives;
-  const Receives receives = {queue, qp.context->memory, &qp.state, {qp.qpn, qp.context->ibv->device->name}};
+  const Receives receives = {queue, qp.context->memory, {qp.qpn, qp.context->ibv->device->name}};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *qp.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
@@ -279,7 +277,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const Srq& srq = *ours<Srq>(ibv);
   const ReceiveQueue& queue = srq.queue;
-  const Receives receives = {queue, srq.context->memory, nullptr, {0, srq.context->ibv->device->name}};
+  const Receives receives = {queue, srq.context->memory, {0, srq.context->ibv->device->name}};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/loan_findings.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -20,8 +21,15 @@ void report(Checker& checker, const char* how, const std::string& user, const Pl
        .places = {end, {"posted", posted}}});
 }
 
-std::string user_of(const Loan& loan) {
+std::string name_of(const Loan& loan) {
   return std::string(loan.has_result ? "Read or atomic" : "send request") + " of " + loan.owner.name();
+}
+
+// What is there from now on is not the memory of these requests.
+void forget_memory(Checker& checker, const void* memory, size_t size) {
+  checker.lent.forget_memory(memory, size);
+  checker.withheld.forget_memory(memory, size);
+  checker.receives.forget_memory(memory, size);
 }
 
 }  // namespace
@@ -38,26 +46,38 @@ std::vector<Piece> pieces_of(MemoryTable& memory, const std::vector<roce::Segmen
   return pieces;
 }
 
+std::optional<MemoryUser> user_of(Checker& checker, const void* memory, size_t size, FreedMarks::How how) {
+  if (!checker.is_its_process()) return std::nullopt;
+  if (const std::optional<Loan> loan = checker.lent.user_of(memory, size))
+    return MemoryUser{name_of(*loan), loan->pieces, loan->posted};
+  // A NIC keeps pages that are unmapped. UCX unmaps the memory of its receives before it destroys their queue pairs.
+  if (how != FreedMarks::How::kFreed) return std::nullopt;
+  const std::optional<PostedReceive> receive = checker.receives.waiting_in(memory, size);
+  if (!receive) return std::nullopt;
+  return MemoryUser{"receive of " + receive->owner.name(), receive->pieces, receive->stack};
+}
+
 void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMarks::How how, const Stack& stack) {
   if (!checker.is_its_process()) return;
   const char* end_name = FreedMarks::name_of(how);
-  const Place end = {end_name, stack};
-  if (const std::optional<Loan> loan = checker.lent.user_of(memory, size)) {
-    report(checker, end_name, user_of(*loan), end, loan->posted);
-  } else if (how == FreedMarks::How::kFreed) {
-    // A NIC keeps pages that are unmapped. UCX unmaps the memory of its receives before it destroys their queue pairs.
-    const std::optional<PostedReceive> receive = checker.receives.waiting_in(memory, size);
-    if (receive) report(checker, end_name, "receive of " + receive->owner.name(), end, receive->stack);
-  }
-  checker.lent.forget_memory(memory, size);
-  checker.withheld.forget_memory(memory, size);
-  checker.receives.forget_memory(memory, size);
+  if (const std::optional<MemoryUser> user = user_of(checker, memory, size, how))
+    report(checker, end_name, user->name, {end_name, stack}, user->posted);
+  forget_memory(checker, memory, size);
+}
+
+void report_if_moved(Checker& checker, const void* memory, size_t size, const std::optional<MemoryUser>& user) {
+  if (!checker.is_its_process()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const auto is_gone = [&](const Piece& piece) { return piece.overlaps(begin, begin + size); };
+  if (user && std::any_of(user->pieces.begin(), user->pieces.end(), is_gone))
+    report(checker, "reallocated", user->name, {"reallocated", Stack::here()}, user->posted);
+  forget_memory(checker, memory, size);
 }
 
 void report_if_lent(Checker& checker, const ibv_mr& mr) {
   if (!checker.is_its_process()) return;
   if (const std::optional<Loan> loan = checker.lent.user_of(mr.addr, mr.length, mr.lkey))
-    report(checker, "deregistered", user_of(*loan), {"deregistered", here()}, loan->posted);
+    report(checker, "deregistered", name_of(*loan), {"deregistered", here()}, loan->posted);
 }
 
 void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted) {
@@ -105,7 +125,7 @@ void report_if_shared(Checker& checker, const NewRequest& request) {
     other = "receive of " + receive->owner.name();
     posted = receive->stack;
   } else if (const std::optional<Loan> loan = request.is_written ? checker.lent.any_in(request.pieces) : std::nullopt) {
-    other = user_of(*loan);
+    other = name_of(*loan);
     posted = loan->posted;
   } else {
     return;

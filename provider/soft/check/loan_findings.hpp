@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,16 @@ namespace dapple::soft::check {
 // The memory that these segments name.
 std::vector<Piece> pieces_of(MemoryTable& memory, const std::vector<roce::Segment>& segments);
 
+// A request that uses memory.
+struct MemoryUser {
+  std::string name;  // "send request of queue pair 0x11 of dapple0"
+  std::vector<Piece> pieces;
+  Stack posted;
+};
+// A request that uses some of these bytes, and that certainly is not complete for the program.
+std::optional<MemoryUser> user_of(Checker& checker, const void* memory, size_t size, FreedMarks::How how);
+// realloc() has given this memory back. `user`: of the block before. The caller is within realloc().
+void report_if_moved(Checker& checker, const void* memory, size_t size, const std::optional<MemoryUser>& user);
 // The program frees or unmaps this memory. The caller is within free() or munmap().
 void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMarks::How how, const Stack& stack);
 // The program deregisters this memory.

@@ -19,6 +19,24 @@ uint64_t PostedReceives::add(const void* queue, size_t depth, PostedReceive rece
   return next_number_ - 1;
 }
 
+void PostedReceives::attach(const void* queue, const std::atomic<roce::QpState>& state) {
+  const std::lock_guard lock(mutex_);
+  states_.emplace(queue, &state);
+}
+
+void PostedReceives::detach(const void* queue, const std::atomic<roce::QpState>& state) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(states_, [&](const auto& one) { return one.first == queue && one.second == &state; });
+}
+
+bool PostedReceives::may_get_messages(const void* queue) const {
+  const auto [first, end] = states_.equal_range(queue);
+  return std::any_of(first, end, [](const auto& one) {
+    const roce::QpState state = one.second->load(std::memory_order_relaxed);
+    return state != roce::QpState::kReset && state != roce::QpState::kInit && state != roce::QpState::kError;
+  });
+}
+
 size_t PostedReceives::count(const void* queue) {
   const std::lock_guard lock(mutex_);
   const auto known = queues_.find(queue);
@@ -59,10 +77,8 @@ std::optional<PostedReceive> PostedReceives::waiting_in(const void* memory, size
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const std::lock_guard lock(mutex_);
   for (const auto& [queue, waiting] : queues_) {
+    if (!may_get_messages(queue)) continue;
     for (const PostedReceive& receive : waiting) {
-      if (receive.state == nullptr) continue;
-      const roce::QpState state = receive.state->load(std::memory_order_relaxed);
-      if (state == roce::QpState::kReset || state == roce::QpState::kInit || state == roce::QpState::kError) continue;
       for (const Piece& piece : receive.pieces) {
         if (piece.overlaps(begin, begin + size)) return receive;
       }

@@ -26,8 +26,6 @@ struct PostedReceive {
   Stack stack;
   std::vector<roce::Segment> segments;
   std::vector<Piece> pieces;
-  // Of a queue pair's own receives; null for those of a shared receive queue.
-  const std::atomic<roce::QpState>* state = nullptr;
   Owner owner;
 
   uint64_t length() const { return roce::length_of(segments); }
@@ -39,6 +37,9 @@ class PostedReceives {
   // Keeps only the last `depth` receives. The device cannot have more: any earlier ones were dropped with their queue
   // pair.
   uint64_t add(const void* queue, size_t depth, PostedReceive receive);
+  // A queue pair receives from the queue from now on, until detach(). `state`: the engine's.
+  void attach(const void* queue, const std::atomic<roce::QpState>& state);
+  void detach(const void* queue, const std::atomic<roce::QpState>& state);
   // The number of receives that wait.
   size_t count(const void* queue);
   // The device has refused it.
@@ -47,7 +48,7 @@ class PostedReceives {
   std::optional<PostedReceive> take(const void* queue, uint64_t id);
   // The oldest one that uses this key.
   std::optional<Stack> with_key(const void* queue, uint32_t lkey);
-  // The oldest one that waits for a message in some of these bytes, on a queue pair that may get one.
+  // The oldest one that waits for a message in some of these bytes, in the queue of a queue pair that may get one.
   std::optional<PostedReceive> waiting_in(const void* memory, size_t size);
   // The program has given this memory back: what is there now is not that of the receives.
   void forget_memory(const void* memory, size_t size);
@@ -58,9 +59,13 @@ class PostedReceives {
   Mutex& mutex() { return mutex_; }
 
  private:
+  // With the lock.
+  bool may_get_messages(const void* queue) const;
+
   Mutex mutex_{LockRank::kPostedReceives};
   uint64_t next_number_ = 0;
   std::map<const void*, std::deque<PostedReceive>> queues_;
+  std::multimap<const void*, const std::atomic<roce::QpState>*> states_;  // of queue pairs, by their queues
 };
 
 }  // namespace dapple::soft::check

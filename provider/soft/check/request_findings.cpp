@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/request_findings.hpp"
 
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "provider/soft/check/symbols.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "roce/send_queue.hpp"
@@ -122,6 +124,39 @@ void report_if_beyond(Checker& checker, const Context& device, const void* queue
                       static_cast<unsigned long long>(held), what, queue_name.c_str(), device.ibv->device->name, *depth,
                       granted),
        .remedy = "Ask for as much room as the program uses, or read how much the device has granted.",
+       .places = places});
+}
+
+void report_end(Checker& checker, Qp& qp) {
+  uint64_t outstanding = 0, not_ready = 0;
+  {
+    const std::lock_guard lock(qp.mutex);
+    outstanding = qp.engine->outstanding_sends();
+    not_ready = qp.engine->counters().rnr_naks_sent;
+  }
+  std::vector<Place> places = {{"destroyed by ibv_destroy_qp", here()}};
+  if (const std::optional<Place> made = checker.objects.made(&qp)) places.push_back(*made);
+  const char* device = qp.context->ibv->device->name;
+  if (outstanding != 0) {
+    checker.reporter.show(
+        {.level = Level::kWarning,
+         .kind = "outstanding-sends",
+         .text =
+             format("Queue pair 0x%x of %s is destroyed with %llu send requests that are not complete: its peer may "
+                    "never get them.",
+                    qp.qpn, device, static_cast<unsigned long long>(outstanding)),
+         .remedy = called_by_rdma_cm(places[0].stack)
+                       ? "Wait for the completion of the last request before rdma_destroy_qp() or rdma_destroy_ep()."
+                       : "Wait for the completion of the last request before ibv_destroy_qp().",
+         .places = places});
+  }
+  if (not_ready == 0) return;
+  checker.reporter.show(
+      {.level = Level::kNote,
+       .kind = "receiver-not-ready",
+       .text = format("Queue pair 0x%x of %s had no receive for a message of its peer, and sent %llu RNR NAKs.", qp.qpn,
+                      device, static_cast<unsigned long long>(not_ready)),
+       .remedy = "Post receives before the peer can send: the peer waits for a while after each such answer.",
        .places = places});
 }
 

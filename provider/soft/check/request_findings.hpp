@@ -27,6 +27,9 @@ void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool fro
 // if its address handle has another protection domain.
 void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
 
+// The program destroys the queue pair: its requests that are not complete, and a note of the messages that waited.
+void report_end(Checker& checker, Qp& qp);
+
 // A note if a queue that is named by its address holds more than the program has asked for. `what`: "send requests";
 // `qpn`: 0 if `what` names the queue, too; `object`: the queue's, for the place where it was made.
 void report_if_beyond(Checker& checker, const Context& device, const void* queue, uint64_t held, size_t granted,

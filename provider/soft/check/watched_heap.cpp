@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/locks/own_code.hpp"
@@ -44,8 +49,21 @@ bool freed(const void* block, size_t size) {
   return mark(block, size, FreedMarks::How::kFreed, true);
 }
 
+// What used the block before realloc(). Afterwards another thread may use the block for requests of its own.
+[[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<MemoryUser> user_before;
+
 void moving(const void* block, size_t size) {
-  mark(block, size, FreedMarks::How::kFreed, false);
+  user_before.reset();
+  if (!mark(block, size, FreedMarks::How::kFreed, false)) return;
+  if (std::optional<MemoryUser> user = user_of(*Checker::get(), block, size, FreedMarks::How::kFreed))
+    user_before.reset(new (std::nothrow) MemoryUser(std::move(*user)));
+}
+
+void moved(const void* memory, size_t size) {
+  if (!has_memory()) return;
+  const std::optional<MemoryUser> user = user_before == nullptr ? std::nullopt : std::optional(*user_before);
+  report_if_moved(*Checker::get(), memory, size, user);
+  user_before.reset();
 }
 
 void taken(const void* block, size_t size) {
@@ -95,8 +113,8 @@ const Heap* heap() {
 
 FreedMarks* watch_heap(MappedMemory& mapped) {
   if (heap() == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
-  static const HeapWatcher watcher = {__ehdr_start, _end,    freed,          moving, taken,
-                                      unmapped,     dropped, protected_anew, kept};
+  static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   moving,         moved,
+                                      taken,        unmapped, dropped, protected_anew, kept};
   marks = new FreedMarks(*heap()->interest);
   if (heap()->watch(watcher)) mapped.remember();
   return marks;

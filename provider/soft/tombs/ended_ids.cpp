@@ -3,6 +3,7 @@
 #include "provider/soft/tombs/ended_ids.hpp"
 
 #include <dlfcn.h>
+#include <string.h>
 
 #include "provider/member/heap.hpp"
 #include "provider/soft/check/report.hpp"
@@ -15,10 +16,12 @@ bool has_ended(const void* id, const char* function) {
   return Tombs::get().report_if_ended(id, function);
 }
 
-void ended(const void* id) {
-  Tombs::get().add(id, {.name = check::format("the rdma_cm_id at %p", id),
-                        .verb = "rdma_destroy_id",
-                        .places = {{"destroyed by rdma_destroy_id", check::here()}}});
+void ended(const void* id, const char* function) {
+  const bool is_ep = strcmp(function, "rdma_destroy_ep") == 0;
+  Tombs::get().add(
+      id, {.name = check::format("the rdma_cm_id at %p", id),
+           .verb = function,
+           .places = {{is_ep ? "destroyed by rdma_destroy_ep" : "destroyed by rdma_destroy_id", check::here()}}});
 }
 
 void given_back(const void* id) {

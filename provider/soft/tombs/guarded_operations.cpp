@@ -23,8 +23,13 @@ namespace {
 
 constinit const Operations* inner = nullptr;
 
-bool has_ended(const void* object, const char* verb) {
-  return object != nullptr && Tombs::get().report_if_ended(object, verb);
+// Whether the object, or the device that it belongs to, has ended.
+template <typename Object>
+bool has_ended(Object* object, const char* verb) {
+  if (object == nullptr) return false;
+  if (Tombs::get().report_if_ended(object, verb)) return true;
+  if constexpr (requires { object->context->device; }) return Tombs::get().report_if_ended(object->context, verb);
+  return false;
 }
 
 // Whether an object in the arguments has ended. The first one is the object of the verb.

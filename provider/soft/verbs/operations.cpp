@@ -9,6 +9,7 @@
 #include "provider/soft/hang/watcher.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
+#include "provider/soft/tombs/ended_contexts.hpp"
 #include "provider/soft/tombs/guarded_operations.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/verbs/watched_operations.hpp"
@@ -96,6 +97,20 @@ const Operations& operations() {
   // A call with an object that has ended goes no further.
   if (check::Checker::get() != nullptr) made = &tombs::guarded_operations(*made);
   return errno_operations(*made);
+}
+
+bool was_closed(ibv_context* context) {
+  return check::Checker::get() != nullptr && tombs::has_ended(context);
+}
+
+bool keeps_closed(ibv_context* context) {
+  if (check::Checker::get() == nullptr) return false;
+  tombs::end_context(context);
+  return true;
+}
+
+void forget_closed(ibv_context* context) {
+  tombs::forget_context(context);
 }
 
 }  // namespace dapple::soft

@@ -77,6 +77,27 @@ bool deregister_twice(Pair& pair) {
   return mr != nullptr && ibv_dereg_mr(mr) == 0 && fails(ibv_dereg_mr(mr));
 }
 
+// The domain is left, so its device is closed before it.
+bool use_device(Pair& pair, const char* name) {
+  ibv_context* context = open_loopback();
+  ibv_pd* pd = context == nullptr ? nullptr : ibv_alloc_pd(context);
+  if (pd == nullptr || ibv_close_device(context) != 0) return false;
+  ibv_port_attr port;
+  if (strcmp(name, "device-query") == 0) return fails(ibv_query_port(context, 1, &port));
+  if (strcmp(name, "device-alloc") == 0) return ibv_alloc_pd(context) == nullptr && errno == EINVAL;
+  if (strcmp(name, "device-close") == 0) return ibv_close_device(context) == 0 && errno == EINVAL;
+  return strcmp(name, "device-domain") == 0 &&
+         ibv_reg_mr(pd, pair.a.buffer, 64, int{IBV_ACCESS_LOCAL_WRITE}) == nullptr && errno == EINVAL;
+}
+
+bool open_many() {
+  for (int i = 0; i < 200; i++) {
+    ibv_context* context = open_loopback();
+    if (context == nullptr || ibv_close_device(context) != 0) return false;
+  }
+  return true;
+}
+
 bool end_many(Pair& pair) {
   for (int i = 0; i < kMany; i++) {
     ibv_mr* mr = ibv_reg_mr(pair.pd, pair.a.buffer, 64, int{IBV_ACCESS_LOCAL_WRITE});
@@ -106,7 +127,8 @@ int main(int count, char** words) {
   if (strncmp(name, "cq-", 3) == 0) good = use_queue(*pair, name);
   if (strncmp(name, "pd-", 3) == 0) good = use_domain(*pair, name);
   if (strcmp(name, "mr-deregister") == 0) good = deregister_twice(*pair);
-  if (strcmp(name, "many") == 0) good = end_many(*pair);
+  if (strncmp(name, "device-", 7) == 0) good = use_device(*pair, name);
+  if (strcmp(name, "many") == 0) good = end_many(*pair) && open_many();
   puts(good ? "all went as planned" : "not as planned");
   return good ? 0 : 1;
 }

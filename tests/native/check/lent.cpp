@@ -90,6 +90,32 @@ bool free_receive(Pair& pair) {
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
 }
 
+// The blocks of a receive in a shared queue. A queue pair of the queue may get a message, or no longer.
+bool free_shared_receive(Pair& pair, bool is_in_use) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize))) return false;
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(memory.bytes), kSize, memory.mr->lkey};
+  ibv_recv_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  if (ibv_post_srq_recv(pair.srq, &request, &bad) != 0 || (!is_in_use && !to_error(pair.b.qp))) return false;
+  free(memory.bytes);
+  return to_error(pair.b.qp) && ibv_dereg_mr(memory.mr) == 0;
+}
+
+// The block moves, or loses its end, or stays with all bytes of the request.
+bool reallocate(Pair& pair, size_t size) {
+  Memory memory;
+  if (!add(pair, memory, malloc(2 * kSize))) return false;
+  void* behind = malloc(64);  // so that the block cannot grow where it is
+  if (behind == nullptr || !post(pair, memory, IBV_WR_RDMA_WRITE)) return false;
+  void* block = realloc(memory.bytes, size);
+  if (block == nullptr || !ends(pair.a.cq) || ibv_dereg_mr(memory.mr) != 0) return false;
+  free(block);
+  free(behind);
+  return true;
+}
+
 // Changes the bytes between the post and the poll.
 bool change(Pair& pair) {
   Memory memory;
@@ -157,7 +183,7 @@ bool be_correct(Pair& pair) {
 
 int main(int count, char** words) {
   need_new_namespace();
-  const std::unique_ptr<Pair> pair(make_pair({}));
+  const std::unique_ptr<Pair> pair(make_pair({.srq = count == 2 && strstr(words[1], "shared-receive") != nullptr}));
   if (pair == nullptr || count != 2) {
     puts("SKIP: no pair of queue pairs");
     return 77;
@@ -168,6 +194,14 @@ int main(int count, char** words) {
     good = be_correct(*pair);
   } else if (strcmp(name, "freed-receive") == 0) {
     good = free_receive(*pair);
+  } else if (strstr(name, "shared-receive") != nullptr) {
+    good = free_shared_receive(*pair, strncmp(name, "freed", 5) == 0);
+  } else if (strcmp(name, "reallocated") == 0) {
+    good = reallocate(*pair, 100 * kSize);
+  } else if (strcmp(name, "shrunk") == 0) {
+    good = reallocate(*pair, kSize / 2);
+  } else if (strcmp(name, "shrunk-behind") == 0) {
+    good = reallocate(*pair, kSize + 64);
   } else if (strcmp(name, "unmapped-receive") == 0) {
     good = unmap_receive(*pair);
   } else if (strcmp(name, "changed") == 0) {
