@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The interface by which the emulator passes its findings to the check of the software device, under dapple-run
-// --check, and libdapple gets the reasons of failures.
+// The interface by which libdapple passes the emulator's findings, and the program's marks of its memory, to the check
+// of the software device, under dapple-run --check, and gets the reasons of failures.
 #pragma once
+
+#include <stddef.h>
 
 #include "provider/common/stack.hpp"
 
@@ -29,5 +31,9 @@ using FindShowFinding = ShowFinding (*)();
 // For dappledv_refusal().
 inline constexpr char kLastRefusal[] = "dapple_last_refusal";
 using LastRefusal = const char* (*)(unsigned& count);
+
+// The same for dappledv_mark_free() and dappledv_mark_used(). It does nothing without --check.
+inline constexpr char kMarkMemory[] = "dapple_mark_memory";
+using MarkMemory = void (*)(const void* memory, size_t size, bool is_free);
 
 }  // namespace dapple::provider

@@ -22,6 +22,7 @@
 #include "provider/libdapple/entry.hpp"
 #include "provider/libdapple/fault_calls.hpp"
 #include "provider/libdapple/last_refusal.hpp"
+#include "provider/libdapple/memory_marks.hpp"
 #include "provider/libdapple/query.hpp"
 #include "provider/overlay/overlay.hpp"
 
@@ -188,6 +189,14 @@ int dappledv_fault_clear() noexcept {
 
 const char* dappledv_refusal(unsigned* count) noexcept {
   return dapple::provider::last_refusal(count);
+}
+
+void dappledv_mark_free(const void* block, size_t size) noexcept {
+  dapple::provider::mark_memory(block, size, true);
+}
+
+void dappledv_mark_used(const void* block, size_t size) noexcept {
+  dapple::provider::mark_memory(block, size, false);
 }
 
 const char* dappledv_answer_str(dappledv_answer answer) noexcept {

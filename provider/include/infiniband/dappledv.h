@@ -30,6 +30,7 @@
  *   dappledv_sync_for_device(&region, ...);     before the device reads
  *   dappledv_sync_for_cpu(&region, ...);        after it has written
  *   dappledv_query_range(address, ..., &range); the kind of memory at an address
+ *   dappledv_mark_free(block, size);            a block of the program's own memory pool, for dapple-run --check
  *
  * Every function of a context takes an open context of any device of any vendor, not only dapple's own.
  *
@@ -466,6 +467,20 @@ int dappledv_sync_mr_for_device(struct ibv_context* context, const struct ibv_sg
 /* Like dappledv_sync_for_cpu(), with segments as for dappledv_sync_mr_for_device(). */
 int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* segments, size_t num_segments,
                              size_t* bad_segment) DAPPLEDV_NOEXCEPT;
+
+/*
+ * For a program with a memory pool of its own, under dapple-run --check: the block is free from now on, like one that
+ * the program has given to free(). A request or a peer that uses the block gets the report freed-memory of
+ * dapple-check(1), and a request that uses the block already gets memory-in-use. The function does nothing without
+ * --check, and in a program with a sanitizer: AddressSanitizer has ASAN_POISON_MEMORY_REGION.
+ *
+ * block, size: memory that is registered. A registration makes all of its memory used, so mark the blocks after it. The
+ * call allocates memory and takes locks. It waits for no other thread for long.
+ */
+void dappledv_mark_free(const void* block, size_t size) DAPPLEDV_NOEXCEPT;
+
+/* The block is used from now on, like one that malloc() has returned. Call it before the block is handed out. */
+void dappledv_mark_used(const void* block, size_t size) DAPPLEDV_NOEXCEPT;
 
 /* The value in words, e.g. "non-coherent (CPU caches)". Static; "invalid" for a value this library does not know. */
 const char* dappledv_coherence_str(enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "provider/common/segment_at.hpp"
+#include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
@@ -119,6 +120,7 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
                .posted = send.stack};
   Noted noted;
   if (sends && (flags & roce::kFence) == 0) report_if_not_fenced(*Checker::get(), qp, loan.pieces, send.stack);
+  report_if_poisoned(*Checker::get(), sends ? "send request" : "Read or atomic", loan.owner, loan.pieces, send.stack);
   report_if_shared(*Checker::get(), {.what = sends ? "send request" : "Read or atomic",
                                      .owner = loan.owner,
                                      .is_written = !sends,
@@ -157,9 +159,25 @@ bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
 // A queue of receives.
 struct Receives {
   const ReceiveQueue& queue;
-  MemoryTable& memory;
+  Context* device;
   Owner owner;
 };
+
+// A message may never come, and a message tells no more than this.
+void report_if_freed(Checker& checker, const Receives& receives, const PostedReceive& receive) {
+  if (checker.freed == nullptr) return;
+  for (const roce::Segment& segment : receive.segments) {
+    const auto mark = checker.freed->find(receives.device, segment.lkey, segment.address, segment.length);
+    if (!mark) continue;
+    Access access;
+    access.device = receives.device;
+    access.text = format("A receive of %s is posted with %u bytes", receives.owner.name().c_str(), segment.length);
+    access.key = segment.lkey;
+    access.posted = Place{"posted", receive.stack};
+    report_freed(checker, access, *mark);
+    return;
+  }
+}
 
 // Notes the receives of a list. The device refuses `bad` and those behind it.
 template <typename Post>
@@ -177,12 +195,14 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .segments = segments_of(wr->sg_list, wr->num_sge),
                              .pieces = {},
                              .owner = receives.owner};
-    receive.pieces = pieces_of(receives.memory, receive.segments);
+    receive.pieces = pieces_of(receives.device->memory, receive.segments);
     const uint64_t withheld = withhold({.receives = &receives.queue,
                                         .id = receive.id,
                                         .owner = receives.owner,
                                         .pieces = receive.pieces,
                                         .posted = stack});
+    report_if_poisoned(checker, "receive", receives.owner, receive.pieces, stack);
+    report_if_freed(checker, receives, receive);
     report_if_shared(
         checker,
         {.what = "receive", .owner = receives.owner, .is_written = true, .pieces = receive.pieces, .posted = stack});
@@ -266,7 +286,7 @@ int wr_complete(ibv_qp_ex* ibv) {
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   const ReceiveQueue& queue = qp.own_receives;
-  const Receives receives = {queue, qp.context->memory, {qp.qpn, qp.context->ibv->device->name}};
+  const Receives receives = {queue, qp.context, {qp.qpn, qp.context->ibv->device->name}};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *qp.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
@@ -277,7 +297,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const Srq& srq = *ours<Srq>(ibv);
   const ReceiveQueue& queue = srq.queue;
-  const Receives receives = {queue, srq.context->memory, {0, srq.context->ibv->device->name}};
+  const Receives receives = {queue, srq.context, {0, srq.context->ibv->device->name}};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),

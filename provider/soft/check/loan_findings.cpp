@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
@@ -78,6 +79,26 @@ void report_if_lent(Checker& checker, const ibv_mr& mr) {
   if (!checker.is_its_process()) return;
   if (const std::optional<Loan> loan = checker.lent.user_of(mr.addr, mr.length, mr.lkey))
     report(checker, "deregistered", name_of(*loan), {"deregistered", here()}, loan->posted);
+}
+
+void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const std::vector<Piece>& pieces,
+                        const Stack& posted) {
+  Sanitizer* const sanitizer = Sanitizer::of_program();
+  if (sanitizer == nullptr) return;
+  for (const Piece& piece : pieces) {
+    const auto* memory = reinterpret_cast<const void*>(piece.begin);
+    const void* at = sanitizer->forbidden(memory, piece.end - piece.begin);
+    if (at == nullptr) continue;
+    checker.reporter.show(
+        {.kind = "freed-memory",
+         .text =
+             format("A %s of %s is posted with %zu bytes at %p, and AddressSanitizer forbids the use of the byte at "
+                    "%p: the program has freed or poisoned it.",
+                    what, owner.name().c_str(), static_cast<size_t>(piece.end - piece.begin), memory, at),
+         .remedy = "Post memory that is in use, and keep it until the completion has been polled.",
+         .places = {{"posted", posted}}});
+    return;
+  }
 }
 
 void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted) {

@@ -34,6 +34,10 @@ void report_if_moved(Checker& checker, const void* memory, size_t size, const st
 void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMarks::How how, const Stack& stack);
 // The program deregisters this memory.
 void report_if_lent(Checker& checker, const ibv_mr& mr);
+// The program posts a request with memory that it has freed or poisoned itself, as AddressSanitizer knows. `what`:
+// "send request".
+void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const std::vector<Piece>& pieces,
+                        const Stack& posted);
 // The program posts a request that sends these bytes, without a fence.
 void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted);
 // The program has changed these before it has got a completion.

@@ -120,6 +120,28 @@ FreedMarks* watch_heap(MappedMemory& mapped) {
   return marks;
 }
 
+namespace {
+
+bool marks_memory(size_t size) {
+  return Checker::get() != nullptr && marks != nullptr && size != 0;
+}
+
+}  // namespace
+
+void mark_free(const void* memory, size_t size) {
+  if (!marks_memory(size)) return;
+  const bool paused = pause_heap(true);
+  freed(memory, size);
+  pause_heap(paused);
+}
+
+void mark_used(const void* memory, size_t size) {
+  if (!marks_memory(size)) return;
+  const bool paused = pause_heap(true);
+  taken(memory, size);
+  pause_heap(paused);
+}
+
 bool pause_heap(bool paused) {
   return heap() != nullptr && heap()->pause(paused);
 }

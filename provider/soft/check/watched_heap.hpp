@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <cstddef>
+
 #include "provider/soft/check/freed_marks.hpp"
 #include "provider/soft/check/mapped_memory.hpp"
 
@@ -11,6 +13,11 @@ namespace dapple::soft::check {
 // program has a sanitizer, which knows more. `mapped` remembers then, if the heap library sees all changes. Call it
 // once; the marks live as long as the process.
 FreedMarks* watch_heap(MappedMemory& mapped);
+
+// The program's own allocator has given this memory back, or handed it out. Does nothing without the check, or if the
+// heap is not watched.
+void mark_free(const void* memory, size_t size);
+void mark_used(const void* memory, size_t size);
 
 // While true, this thread's calls mark nothing, and do not need the marks' lock. Returns the value of before.
 bool pause_heap(bool paused);

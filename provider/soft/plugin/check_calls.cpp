@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/check/watched_heap.hpp"
 #include "provider/soft/explain/last_refusal.hpp"
 
 namespace dapple::soft::check {
@@ -28,6 +29,15 @@ extern "C" [[gnu::visibility("default")]] dapple::provider::ShowFinding dapple_f
   return dapple::soft::check::Checker::get() == nullptr ? nullptr : dapple::soft::check::show;
 }
 
+extern "C" [[gnu::visibility("default")]] void dapple_mark_memory(const void* memory, size_t size, bool is_free) {
+  if (is_free) {
+    dapple::soft::check::mark_free(memory, size);
+  } else {
+    dapple::soft::check::mark_used(memory, size);
+  }
+}
+
+static_assert(std::is_same_v<decltype(&dapple_mark_memory), dapple::provider::MarkMemory>);
 static_assert(std::is_same_v<decltype(&dapple_find_show_finding), dapple::provider::FindShowFinding>);
 
 extern "C" [[gnu::visibility("default")]] const char* dapple_last_refusal(unsigned& count) {

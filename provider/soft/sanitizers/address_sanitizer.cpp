@@ -13,6 +13,10 @@ Sanitizer* AddressSanitizer::of_program() {
   return there ? &made : nullptr;
 }
 
+const void* AddressSanitizer::forbidden(const void* memory, size_t size) {
+  return region_is_poisoned_(const_cast<void*>(memory), size);
+}
+
 void AddressSanitizer::before(const DeviceAccess& access, const void* memory, size_t size) {
   void* place = region_is_poisoned_(const_cast<void*>(memory), size);
   if (place == nullptr) return;

@@ -13,6 +13,7 @@ class AddressSanitizer final : public Sanitizer {
   static Sanitizer* of_program();
 
   void before(const DeviceAccess& access, const void* memory, size_t size) override;
+  const void* forbidden(const void* memory, size_t size) override;
 
  private:
   void* (*region_is_poisoned_)(void* begin, size_t size) = nullptr;

@@ -31,6 +31,9 @@ class Sanitizer {
 
   // Before the device accesses the program's memory. Reports an access that the program itself may not make there.
   virtual void before(const DeviceAccess& access, const void* memory, size_t size) = 0;
+  // The first of these bytes that the program itself may not use now; null if it may use all, or if the sanitizer does
+  // not know this.
+  virtual const void* forbidden(const void*, size_t) { return nullptr; }
   // The device, or the plug-in, has stored these bytes, so they are defined now.
   virtual void stored(const void*, size_t) {}
   // Between these two, this thread executes the plug-in. The calls may be nested.
