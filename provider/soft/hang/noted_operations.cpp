@@ -209,7 +209,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   const ExtendedPost& post = *qp.extended;
   const uint32_t count = post.error == 0 ? post.count : 0;
   for (uint32_t i = 0; i < count; i++) note_send(qp, stack, (post.requests[i]->send.flags & roce::kSignaled) != 0);
-  const int error = post.below_hang.wr_complete(ibv);
+  const int error = post.complete_below_hang(ibv);
   if (error != 0) forget_sends(qp, count);
   return error;
 }
@@ -218,7 +218,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   ibv_qp* qp = inner->create_qp_ex(context, attr);
   if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
     ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
-    ours<Qp>(qp)->extended->below_hang = {extended.wr_start, extended.wr_complete};
+    ours<Qp>(qp)->extended->complete_below_hang = extended.wr_complete;
     extended.wr_complete = watched<wr_complete>();
   }
   return note_qp(qp);

@@ -13,8 +13,8 @@
 
 namespace dapple::soft {
 
-// Functions of an extended queue pair that a layer of dapple-run's options stands in front of. They depend on the queue
-// pair's thread domain.
+// The functions of an extended queue pair below the layer of dapple-run --explain. They depend on the queue pair's
+// thread domain.
 struct PostsBelow {
   decltype(ibv_qp_ex::wr_start) wr_start = nullptr;
   decltype(ibv_qp_ex::wr_complete) wr_complete = nullptr;
@@ -36,7 +36,8 @@ struct ExtendedPost {
   uint32_t room = 0;
   uint32_t count = 0;
   int error = 0;  // the first
-  PostsBelow below_explain, below_hang;
+  PostsBelow below_explain;
+  decltype(ibv_qp_ex::wr_complete) complete_below_hang = nullptr;
 };
 
 // 0; EOPNOTSUPP: an operation that the queue pair's type lacks; ENOMEM. Fills in the functions of ibv_qp_ex.
