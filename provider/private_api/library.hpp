@@ -15,10 +15,12 @@ namespace dapple::provider {
 using SetOperations = void (*)(verbs_context* context, const void* operations);
 
 struct VerbsLibrary {
-  // Null if the library must not be changed; then why has the reason, for people. Static.
+  // Null if the library must not be changed; then why has the reason and remedy the advice, for people. Static; remedy
+  // is null if there is none.
   const Layout* layout = nullptr;
   SetOperations set_operations = nullptr;
   const char* why = nullptr;
+  const char* remedy = nullptr;
 };
 
 // For a library that dlopen() has given, or null for none. From any thread.

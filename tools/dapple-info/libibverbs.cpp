@@ -94,7 +94,8 @@ Libibverbs read_libibverbs() {
   Libibverbs library;
   void* handle = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
   Dl_info place{};
-  void* function = handle ? dlsym(handle, "ibv_open_device") : nullptr;
+  // Under dapple-run other functions are those of its libraries.
+  void* function = handle ? dlsym(handle, "ibv_query_device") : nullptr;
   if (function && dladdr(function, &place) && place.dli_fname) library.path = place.dli_fname;
   if (handle) library.private_abi = private_abi_of(handle);
   if (const char* obstacle = dappledv_attach_obstacle(nullptr)) library.overlay_problem = obstacle;

@@ -49,6 +49,12 @@ void listing_begins() {
   if (const Function function = plugin.load(std::memory_order_acquire)) function(in_verbs_library);
 }
 
+bool lists_devices(const char* path) {
+  static constexpr char kFolder[] = "/class/infiniband_verbs";
+  const size_t size = path == nullptr ? 0 : strlen(path);
+  return size >= sizeof kFolder - 1 && memcmp(path + size - (sizeof kFolder - 1), kFolder, sizeof kFolder - 1) == 0;
+}
+
 void device_file_asked() {
   asked_from_program = soft::calling_verbs_library() == nullptr;
 }

@@ -39,30 +39,36 @@ bool find(const VerbsCopy& copy, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// Null, or the reason why the driver cannot be registered.
-const char* register_driver(VerbsCopy& copy, const DeviceOperations& driver) {
+struct Obstacle {
+  const char* why = nullptr;  // null: none
+  const char* remedy = nullptr;
+};
+
+// Says why the driver cannot be registered.
+Obstacle register_driver(VerbsCopy& copy, const DeviceOperations& driver) {
   void* handle = copy.handle.load(std::memory_order_relaxed);
   copy.library = provider::examine_verbs_library(handle);
-  if (copy.library.layout == nullptr) return copy.library.why;
+  if (copy.library.layout == nullptr) return {copy.library.why, copy.library.remedy};
   // verbs_register_driver_34 has the version IBVERBS_PRIVATE_34.
   char name[64];
   snprintf(name, sizeof name, "verbs_register_driver_%s", strrchr(copy.library.layout->symbol_version, '_') + 1);
   if (!find(copy, name, copy.functions.register_driver) ||
       !find(copy, "_verbs_init_and_alloc_context", copy.functions.init_and_alloc_context) ||
       !find(copy, "verbs_uninit_context", copy.functions.uninit_context)) {
-    return "its libibverbs lacks a private function of its release";
+    return {"its libibverbs lacks a private function of its release"};
   }
   copy.has_wr_flush = has_wr_flush(handle);
   copy.driver = driver;
   copy.functions.register_driver(&copy.driver);
-  return nullptr;
+  return {};
 }
 
-void complain(void* handle, const char* why) {
+void complain(void* handle, const Obstacle& obstacle) {
   const link_map* map = nullptr;
   const bool named = handle != nullptr && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
-  fprintf(stderr, "dapple: %s has no software device: %s%s%s\n", program_invocation_short_name, why, named ? ": " : "",
-          named ? map->l_name : "");
+  const bool advised = obstacle.remedy != nullptr;
+  fprintf(stderr, "dapple: %s has no software device: %s%s%s%s%s\n", program_invocation_short_name, obstacle.why,
+          named ? ": " : "", named ? map->l_name : "", advised ? "; " : "", advised ? obstacle.remedy : "");
 }
 
 }  // namespace
@@ -70,15 +76,15 @@ void complain(void* handle, const char* why) {
 void register_with(const void* in_verbs_library, const DeviceOperations& driver) {
   void* handle = in_verbs_library != nullptr ? provider::open_verbs_at(in_verbs_library)
                                              : dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) return complain(nullptr, "no libibverbs.so.1 is loaded in this process");
+  if (handle == nullptr) return complain(nullptr, {"no libibverbs.so.1 is loaded in this process"});
   bool known;
   VerbsCopy* copy = take_place(handle, known);
   if (copy == nullptr) {
-    if (!known) complain(handle, "this process has too many copies of libibverbs");
+    if (!known) complain(handle, {"this process has too many copies of libibverbs"});
     dlclose(handle);
     return;
   }
-  if (const char* why = register_driver(*copy, driver)) complain(handle, why);
+  if (const Obstacle obstacle = register_driver(*copy, driver); obstacle.why != nullptr) complain(handle, obstacle);
 }
 
 const VerbsCopy& copy_of(const ibv_device* device) {

@@ -66,7 +66,24 @@ void plugin__unknown_interface_is_refused_with_a_line(void**) {
   });
   assert_int_equal(status, 0);
   assert_non_null(strstr(said, " has no software device: its libibverbs has an unknown private interface"));
+  assert_non_null(strstr(said, "; get a newer dapple, or let the program load a libibverbs of a known release\n"));
   assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+}
+
+// Rdma-core 33 has another private interface, and 35 lacks public functions.
+void plugin__old_libibverbs_is_refused_with_a_line(void**) {
+  for (const char* fake : {"33", "35"}) {
+    const int status = status_of_child(30, [&] {
+      void* library = load(fake);
+      expect(library != nullptr && load_plugin(), 1);
+      expect(registered(library) == nullptr, 2);
+    });
+    assert_int_equal(status, 0);
+    assert_non_null(
+        strstr(said, " has no software device: its libibverbs is too old (needs rdma-core 36 or later): /"));
+    assert_non_null(strstr(said, "; update that rdma-core, or let the program load a later libibverbs\n"));
+    assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+  }
 }
 
 void plugin__without_libibverbs(void**) {
@@ -103,6 +120,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(plugin__registers_at_each_known_interface),
       cmocka_unit_test(plugin__unknown_interface_is_refused_with_a_line),
+      cmocka_unit_test(plugin__old_libibverbs_is_refused_with_a_line),
       cmocka_unit_test(plugin__without_libibverbs),
       cmocka_unit_test(open__context_of_another_size_is_refused),
   };

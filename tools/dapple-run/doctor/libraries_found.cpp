@@ -72,7 +72,8 @@ Line libibverbs(const Libraries& libraries) {
   const unsigned number = private_abi_of(library);
   const std::string release = release_of(path);
   line.text = (release.empty() ? std::string("rdma-core") : "rdma-core " + release) + ", " + path;
-  if (number < kFirstPrivateAbi) {
+  // Rdma-core 34 and 35 have the number, and lack this function.
+  if (number < kFirstPrivateAbi || dlsym(library, "ibv_query_qp_data_in_order") == nullptr) {
     line.verdict = Verdict::kFails;
     line.text += ": too old; the device needs the libibverbs of rdma-core 36 or later";
   } else if (access((libraries.plugin.file + "-rdmav" + std::to_string(number) + ".so").c_str(), R_OK) != 0) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "provider/preload/doors/listing.hpp"
 #include "provider/preload/doors/lists/driver_folder.hpp"
 #include "provider/preload/doors/paths/libc_names.hpp"
 #include "provider/preload/doors/paths/shared_folder.hpp"
@@ -136,6 +137,7 @@ int glob_in_tree(const char* pattern, int flags, int (*error)(const char*, int),
 }  // namespace
 
 DAPPLE_WRAPPER(opendir, DIR* wrapped_opendir(const char* path)) {
+  if (lists_devices(path)) listing_begins();
   DIR* const folder = call_by_path(
       AT_FDCWD, path, true, [&] { return noted(real.opendir(path), path); }, open_folder);
   return folder != nullptr || errno != ENOENT ? folder : driver_folder(path);
