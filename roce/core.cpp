@@ -11,6 +11,9 @@ namespace dapple::roce {
 Core::Core(const QpConfig& qp_config, Memory& qp_memory, CompletionSink& qp_send_completions,
            CompletionSink& qp_receive_completions, ReceiveSource& qp_receives, EventSink& qp_events)
     : config(qp_config),
+      transport(config.type == QpType::kXrcSend || config.type == QpType::kXrcReceive ? Transport::kXrc
+                                                                                      : Transport::kRc),
+      domain(config.domain),
       receiver{config.receive_domain.value_or(config.domain), config.qpn},
       memory(qp_memory),
       send_completions(qp_send_completions),
@@ -55,7 +58,7 @@ void Core::assert_consistent() const {
   assert((state_ >= QpState::kRts && state_ < QpState::kSqe) || sends.empty());
   // Peers reach a queue pair from RTR on, and an error flushes the receive in progress, too.
   assert((state_ >= QpState::kRtr && state_ < QpState::kError) || !has_receive);
-  assert(state_ != QpState::kSqe || config.type != QpType::kRc);
+  assert(state_ != QpState::kSqe || !is_reliable(config.type));
   assert(!has_receive || receive_request.segment_count <= kMaxSegments);
 }
 
@@ -126,7 +129,7 @@ void Core::enter_error() {
 
 void Core::enter_send_error() {
   // IBTA table 91: a reliable connection has no such state, because its errors stop both halves.
-  assert(config.type != QpType::kRc && state_ >= QpState::kRts);
+  assert(!is_reliable(config.type) && state_ >= QpState::kRts);
   if (state_ == QpState::kError || state_ == QpState::kSqe) return;
   const QpState from = state_;
   state_ = QpState::kSqe;

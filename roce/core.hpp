@@ -28,7 +28,7 @@ class Core : public QueuePair {
   uint64_t outstanding_sends() const final { return sends.tail() - sends.head(); }
   const SendRequest* oldest_send() const final { return sends.empty() ? nullptr : &sends.front().request; }
 
-  Accessor self() const { return {config.domain, config.qpn}; }
+  Accessor self() const { return {domain, config.qpn}; }
   uint32_t mtu() const { return values.path_mtu; }
 
   // Tells whether a request with these flags has a completion if it succeeds.
@@ -59,7 +59,10 @@ class Core : public QueuePair {
   Completion end_receive(CompletionStatus status, Completion completion);
 
   const QpConfig config;
-  const Accessor receiver;  // uses the memory of receives
+  const Transport transport;
+  // The protection domain. On the receiving end of XRC both are those of the selected shared receive queue.
+  uint32_t domain;
+  Accessor receiver;  // uses the memory of receives
   Memory& memory;
   CompletionSink& send_completions;
   CompletionSink& receive_completions;

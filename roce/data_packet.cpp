@@ -49,6 +49,7 @@ void write_extended(const OpcodeInfo& info, const SendRequest& request, uint64_t
   headers.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(length)};
   headers.immediate = request.immediate_or_rkey;
   headers.invalidated_rkey = request.immediate_or_rkey;
+  headers.xrc_srq = request.remote_srq;
   roce::write_extended(info, headers, to);
 }
 

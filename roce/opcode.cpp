@@ -51,6 +51,17 @@ constexpr Row kReliable[] = {
     {Operation::kAtomicWrite, kIsAnswered | kOnly | kHasPayload | kHasReth},
 };
 
+// IBTA A14: the operations of a reliable connection. A request names a shared receive queue of the responder.
+constexpr Row extended(const Row& row) {
+  const bool is_response = (row.bits & kResponse) != 0;
+  return {row.operation, static_cast<uint16_t>(is_response ? row.bits : row.bits | kHasXrceth)};
+}
+
+// A19 gives these two to reliable connections.
+constexpr bool is_extended(const Row& row) {
+  return row.operation != Operation::kFlush && row.operation != Operation::kAtomicWrite;
+}
+
 constexpr Row kDatagram[] = {
     {Operation::kSendOnly, kOnly | kHasPayload | kHasDeth},
     {Operation::kSendOnlyImmediate, kOnly | kHasPayload | kHasDeth | kHasImmediate},
@@ -60,8 +71,8 @@ constexpr uint8_t extended_size_of(uint16_t bits) {
   constexpr struct {
     uint16_t bit;
     uint8_t size;
-  } kSizes[] = {{kHasReth, 16},     {kHasAeth, 4}, {kHasAtomicEth, 28}, {kHasAtomicAckEth, 8},
-                {kHasImmediate, 4}, {kHasIeth, 4}, {kHasDeth, 8},       {kHasFeth, 4}};
+  } kSizes[] = {{kHasReth, 16}, {kHasAeth, 4}, {kHasAtomicEth, 28}, {kHasAtomicAckEth, 8}, {kHasImmediate, 4},
+                {kHasIeth, 4},  {kHasDeth, 8}, {kHasFeth, 4},       {kHasXrceth, 4}};
   unsigned size = 0;
   for (const auto& header : kSizes)
     if (bits & header.bit) size += header.size;
@@ -79,8 +90,12 @@ constexpr Table make_table() {
   for (const Row& row : kConnected) {
     enter(table, Transport::kRc, row);
     enter(table, Transport::kUc, row);
+    enter(table, Transport::kXrc, extended(row));
   }
-  for (const Row& row : kReliable) enter(table, Transport::kRc, row);
+  for (const Row& row : kReliable) {
+    enter(table, Transport::kRc, row);
+    if (is_extended(row)) enter(table, Transport::kXrc, extended(row));
+  }
   for (const Row& row : kDatagram) enter(table, Transport::kUd, row);
   return table;
 }

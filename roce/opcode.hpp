@@ -56,11 +56,12 @@ enum OpcodeBit : uint16_t {
   kHasDeth = 1 << 6,
   kHasFeth = 1 << 7,
   kHasPayload = 1 << 8,
-  kStarts = 1 << 9,      // first or only packet of its message
-  kEnds = 1 << 10,       // last or only
-  kResponse = 1 << 11,   // goes from the responder to the requester
-  kIsWrite = 1 << 12,    // of an RDMA Write
-  kIsAnswered = 1 << 13  // the responder answers it by a response, not only by an acknowledgement
+  kStarts = 1 << 9,       // first or only packet of its message
+  kEnds = 1 << 10,        // last or only
+  kResponse = 1 << 11,    // goes from the responder to the requester
+  kIsWrite = 1 << 12,     // of an RDMA Write
+  kIsAnswered = 1 << 13,  // the responder answers it by a response, not only by an acknowledgement
+  kHasXrceth = 1 << 14
 };
 
 struct OpcodeInfo {

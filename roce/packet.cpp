@@ -30,8 +30,12 @@ void read_bth(const std::byte* from, Headers& headers) {
 }
 
 // The ifs, here and in write_extended(), are in the order of the headers on the wire. One order serves all opcodes.
-// IBTA 5.2.1 and, for FETH before RETH, A19.4.1.
+// IBTA 5.2.1, for FETH before RETH A19.4.1, and for the XRCETH A14.
 const std::byte* read_extended(const OpcodeInfo& info, const std::byte* from, Headers& headers) {
+  if (info.has(kHasXrceth)) {
+    headers.xrc_srq = load_be32(from) & kMask24;
+    from += 4;
+  }
   if (info.has(kHasDeth)) {
     headers.deth = {load_be32(from), load_be32(from + 4) & kMask24};
     from += 8;
@@ -70,6 +74,10 @@ const std::byte* read_extended(const OpcodeInfo& info, const std::byte* from, He
 }  // namespace
 
 std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::byte* to) {
+  if (info.has(kHasXrceth)) {
+    store_be32(to, headers.xrc_srq & kMask24);
+    to += 4;
+  }
   if (info.has(kHasDeth)) {
     store_be32(to, headers.deth.qkey);
     store_be32(to + 4, headers.deth.source_qpn & kMask24);

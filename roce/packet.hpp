@@ -20,8 +20,8 @@ class Loan;
 
 inline constexpr size_t kBthSize = 12;
 inline constexpr size_t kIcrcSize = 4;
-// BTH and AtomicETH, the longest combination.
-inline constexpr size_t kMaxHeaderSize = 40;
+// BTH, XRCETH and AtomicETH, the longest combination.
+inline constexpr size_t kMaxHeaderSize = 44;
 inline constexpr size_t kGrhSize = 40;
 
 // IBTA 9.3.1.
@@ -74,7 +74,8 @@ struct Headers : Bth {
   uint64_t atomic_original = 0;
   uint32_t immediate = 0;  // as on the wire: programs give and get it in network byte order
   uint32_t invalidated_rkey = 0;
-  uint32_t flush = 0;  // IBTA A19: placement type in bits 0 to 3, selectivity in bits 4 and 5
+  uint32_t flush = 0;    // IBTA A19: placement type in bits 0 to 3, selectivity in bits 4 and 5
+  uint32_t xrc_srq = 0;  // IBTA A14, XRCETH: the number of a shared receive queue
 };
 
 // An acknowledgement of everything up to `psn`.

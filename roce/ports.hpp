@@ -116,6 +116,9 @@ class ReceiveSource {
  public:
   // False if there is none. The queue pair owns the receive that it takes.
   virtual bool take(ReceiveRequest& request) = 0;
+  // Of an extended reliable connection: the shared receive queue with this number gives the next receive, and memory is
+  // used in the protection domain of that queue. False if the peer may not use such a queue.
+  virtual bool select(uint32_t /*srq*/, uint32_t& /*domain*/) { return false; }
 
  protected:
   ~ReceiveSource() = default;

@@ -25,6 +25,8 @@ std::unique_ptr<QueuePair> QueuePair::create(const QpConfig& config, Memory& mem
                                              EventSink& events) {
   switch (config.type) {
     case QpType::kRc:
+    case QpType::kXrcSend:
+    case QpType::kXrcReceive:
       return make<ReliableConnection>(config, memory, send_completions, receive_completions, receives, events);
     case QpType::kUc:
       return make<UnreliableConnection>(config, memory, send_completions, receive_completions, receives, events);

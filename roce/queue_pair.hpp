@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// One queue pair: RC, UC or UD. The host hands in requests, packets and the time, and pulls out packets and the next
-// deadline.
+// One queue pair: RC, UC, UD, or an end of XRC. The host hands in requests, packets and the time, and pulls out packets
+// and the next deadline.
 //
 // No thread, lock, clock or system call inside: the host calls one function of a queue pair at a time. Memory is
 // allocated by create() and by modify() to RTR and RTS, never later.
@@ -19,7 +19,12 @@
 namespace dapple::roce {
 
 // The numbers of both are libibverbs'.
-enum class QpType : uint8_t { kRc = 2, kUc = 3, kUd = 4 };
+// An extended reliable connection (IBTA A14) goes one way: from a kXrcSend, which has no responder, to a kXrcReceive,
+// which has no requester.
+enum class QpType : uint8_t { kRc = 2, kUc = 3, kUd = 4, kXrcSend = 9, kXrcReceive = 10 };
+constexpr bool is_reliable(QpType type) {
+  return type == QpType::kRc || type == QpType::kXrcSend || type == QpType::kXrcReceive;
+}
 enum class QpState : uint8_t { kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kSqd = 4, kSqe = 5, kError = 6 };
 
 struct QpConfig {

@@ -45,7 +45,7 @@ void ReliableConnection::tell_progress(QpAttributes& now) const {
 
 void ReliableConnection::receive(Now now, const Packet& packet) {
   const bool is_ready = state() == QpState::kRtr || state() == QpState::kRts || state() == QpState::kSqd;
-  if (!is_ready || packet.info->transport != Transport::kRc) {
+  if (!is_ready || packet.info->transport != transport) {
     count.dropped_packets++;
     return;
   }

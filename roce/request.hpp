@@ -99,8 +99,11 @@ struct SendRequest {
   uint64_t atomic_write = 0;  // eight bytes, as they lie in memory
   WindowBind bind = {};
   AddressVector address = {};  // UD
-  uint32_t remote_qpn = 0;     // UD
-  uint32_t remote_qkey = 0;    // UD
+  union {
+    uint32_t remote_qpn = 0;  // UD
+    uint32_t remote_srq;      // XRC
+  };
+  uint32_t remote_qkey = 0;  // UD
   // With kInline the addresses are read when it is posted, and keys are ignored.
   std::span<const Segment> segments = {};
 };

@@ -282,8 +282,11 @@ bool Requester::send_reference(SendEntry& entry, PacketSink& sink) {
   if (opcode != SendOpcode::kSend && opcode != SendOpcode::kSendImmediate && opcode != SendOpcode::kSendInvalidate)
     return false;
   if (psn_distance(psn_add(psn, count), oldest_psn_) > kMaxReferredPsns) return false;
-  const DataPacket packet = {
-      .ack_request = true, .number = cursor_packet_, .count = count, .destination_qpn = core_.values.destination_qpn};
+  const DataPacket packet = {.transport = core_.transport,
+                             .ack_request = true,
+                             .number = cursor_packet_,
+                             .count = count,
+                             .destination_qpn = core_.values.destination_qpn};
   if (!emit_reference(core_, entry, packet, sink)) return false;
   unasked_ = 0;
   message_ended_ = false;
@@ -296,8 +299,10 @@ bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
   if (entry.packets - cursor_packet_ > 1 && send_reference(entry, sink)) return true;
   const bool ack_request =
       cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= most_in_flight_ || unasked_ + 1 >= part_;
-  const DataPacket packet = {
-      .ack_request = ack_request, .number = cursor_packet_, .destination_qpn = core_.values.destination_qpn};
+  const DataPacket packet = {.transport = core_.transport,
+                             .ack_request = ack_request,
+                             .number = cursor_packet_,
+                             .destination_qpn = core_.values.destination_qpn};
   switch (emit_data(core_, entry, packet, sink)) {
     case Emitted::kFull:
       return false;
@@ -319,6 +324,7 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
   headers.destination_qpn = core_.values.destination_qpn;
   headers.psn = cursor_psn();
   headers.ack_request = true;
+  headers.xrc_srq = request.remote_srq;
   headers.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(entry.length)};
   uint32_t end = 1;
   Operation operation = Operation::kReadRequest;
@@ -347,7 +353,7 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
       break;
     }
   }
-  headers.opcode = opcode_of(Transport::kRc, operation);
+  headers.opcode = opcode_of(core_.transport, operation);
   const size_t before = kBthSize + opcode_info(headers.opcode).extended_size;
   const size_t size = operation == Operation::kAtomicWrite ? sizeof request.atomic_write : 0;
   std::byte* room = sink.reserve(before + size);

@@ -108,12 +108,39 @@ void Responder::ask_again() {
   reply_psn_ = expected_psn_;
 }
 
+inline void Responder::on_data(const Packet& packet) {
+  if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(error);
+  executed(packet.loan != nullptr ? packet.loan->packets() : 1, packet.info->has(kEnds), packet.headers.ack_request);
+}
+
 // Most packets go this way, so all but the rare parts are inlined.
 [[gnu::flatten]] void Responder::on_new(const Packet& packet) {
   gap_ = false;
-  if (packet.info->has(kIsAnswered)) return on_request_with_response(packet);
-  if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(error);
-  executed(packet.loan != nullptr ? packet.loan->packets() : 1, packet.info->has(kEnds), packet.headers.ack_request);
+  if (packet.info->has(kIsAnswered | kHasXrceth)) return on_other(packet);
+  on_data(packet);
+}
+
+// An RDMA Read and the like, or a request of XRC.
+[[gnu::noinline]] void Responder::on_other(const Packet& packet) {
+  if (packet.info->has(kHasXrceth) && !select_receives(packet.headers.xrc_srq)) {
+    // The sending end has no responder, and its peer no requester.
+    if (core_.config.type == QpType::kXrcSend) {
+      core_.count.dropped_packets++;
+      return;
+    }
+    return refuse(InboundError::kInvalidRequest);
+  }
+  return packet.info->has(kIsAnswered) ? on_request_with_response(packet) : on_data(packet);
+}
+
+// All packets of a message name one shared receive queue.
+bool Responder::select_receives(uint32_t srq) {
+  if (inbound_.in_message() || core_.has_receive) return srq == srq_;
+  uint32_t domain = 0;
+  if (!core_.receives.select(srq, domain)) return false;
+  srq_ = srq;
+  core_.domain = core_.receiver.domain = domain;
+  return true;
 }
 
 [[gnu::noinline]] void Responder::refuse(InboundError error) {
@@ -204,6 +231,7 @@ void Responder::end_silently() {
 InboundError Responder::execute_with_response(const Packet& packet, Resource& made) {
   const Headers& headers = packet.headers;
   made.operation = packet.info->operation;
+  made.domain = core_.domain;
   made.first_psn = headers.psn;
   made.packets = made.end = 1;
   Fault fault = Fault::kNone;
@@ -316,15 +344,15 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
   } else if (answer.operation == Operation::kReadRequest) {
     size = std::min<uint64_t>(core_.mtu(), answer.length - offset);
   }
-  headers.opcode = opcode_of(Transport::kRc, operation);
+  headers.opcode = opcode_of(core_.transport, operation);
   headers.pad = pad_of(size);
   const size_t before = kBthSize + opcode_info(headers.opcode).extended_size;
   std::byte* room = sink.reserve(before + size + headers.pad);
   if (room == nullptr) return false;
   write_headers(headers, {room, before});
   write_pad(headers.pad, room + before + size);
-  if (size > 0 &&
-      core_.memory.read(core_.self(), {answer.rkey, answer.address + offset, size}, room + before) != Fault::kNone) {
+  if (size > 0 && core_.memory.read({answer.domain, core_.config.qpn}, {answer.rkey, answer.address + offset, size},
+                                    room + before) != Fault::kNone) {
     // The region was deregistered after the request was accepted. A repeated request may have come late: its requester
     // has the whole response, and the program has taken its memory back.
     if (answer.answered == answer.packets) {
@@ -347,7 +375,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
 bool Responder::send_acknowledgement(PacketSink& sink) {
   assert(reply_ != Reply::kNone);
   Headers headers;
-  headers.opcode = opcode_of(Transport::kRc, Operation::kAcknowledge);
+  headers.opcode = opcode_of(core_.transport, Operation::kAcknowledge);
   headers.destination_qpn = core_.values.destination_qpn;
   headers.psn = reply_psn_;
   headers.aeth = {syndrome_, msn_};

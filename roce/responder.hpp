@@ -48,6 +48,7 @@ class Responder {
     Operation operation{};
     uint32_t first_psn = 0;
     uint32_t packets = 0;
+    uint32_t domain = 0;  // of the memory
     uint32_t rkey = 0;
     uint64_t address = 0;
     uint64_t length = 0;
@@ -65,6 +66,9 @@ class Responder {
 
   void take(const Packet& packet);
   void on_new(const Packet& packet);
+  void on_data(const Packet& packet);
+  void on_other(const Packet& packet);
+  bool select_receives(uint32_t srq);
   // The next packet, or a loan that stands for some, has been executed.
   void executed(uint32_t packets, bool ends, bool is_asked);
   void on_duplicate(const Packet& packet);
@@ -93,6 +97,7 @@ class Responder {
   Inbound inbound_;
   uint32_t expected_psn_ = 0;
   uint32_t msn_ = 0;
+  uint32_t srq_ = 0;             // XRC: the selected shared receive queue
   uint32_t unacknowledged_ = 0;  // messages since the last acknowledgement
   bool gap_ = false;             // a NAK was sent for expected_psn_; no further one until that packet comes
   bool established_ = false;

@@ -15,9 +15,10 @@ constexpr OpcodeSet kAtomics = {SendOpcode::kCompareSwap, SendOpcode::kFetchAdd}
 
 constexpr uint64_t kAtomicSize = 8;
 
-// Without those that the device lacks. The other operations are posted on each transport.
+// Without those that the device lacks. The other operations are posted on each transport, except for XRC.
 OpcodeSet operations_for(const QpConfig& config) {
-  OpcodeSet operations = kOfReliable;
+  const bool is_extended = config.type == QpType::kXrcSend || config.type == QpType::kXrcReceive;
+  OpcodeSet operations = is_extended ? operations_of(config.type) : kOfReliable;
   if (!config.has_atomics) operations = operations - kAtomics;
   if (!config.has_flush) operations = operations - OpcodeSet{SendOpcode::kFlush, SendOpcode::kAtomicWrite};
   return operations;

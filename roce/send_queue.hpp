@@ -49,10 +49,23 @@ inline constexpr OpcodeSet kLocal = {SendOpcode::kLocalInvalidate, SendOpcode::k
 inline constexpr OpcodeSet kOfDatagrams = {SendOpcode::kSend, SendOpcode::kSendImmediate};
 inline constexpr OpcodeSet kOfUnreliable = kOfDatagrams | kWrites | kLocal;
 inline constexpr OpcodeSet kOfReliable = kOfUnreliable | kWithResponse | OpcodeSet{SendOpcode::kSendInvalidate};
+inline constexpr OpcodeSet kOfExtended = kOfReliable - OpcodeSet{SendOpcode::kFlush, SendOpcode::kAtomicWrite};
 
 // The operations of a queue pair's transport.
 constexpr OpcodeSet operations_of(QpType type) {
-  return type == QpType::kRc ? kOfReliable : type == QpType::kUc ? kOfUnreliable : kOfDatagrams;
+  switch (type) {
+    case QpType::kRc:
+      return kOfReliable;
+    case QpType::kUc:
+      return kOfUnreliable;
+    case QpType::kUd:
+      return kOfDatagrams;
+    case QpType::kXrcSend:
+      return kOfExtended;
+    case QpType::kXrcReceive:
+      break;
+  }
+  return {};
 }
 
 constexpr bool wants_response(SendOpcode opcode) {

@@ -7,51 +7,73 @@
 namespace dapple::roce {
 namespace {
 
+enum Column { kColumnRc, kColumnUc, kColumnUd, kColumnXrcSend, kColumnXrcReceive, kColumns };
+
 struct Transition {
   QpState from;
   QpState to;
-  uint32_t required[3];  // RC, UC, UD
-  uint32_t optional[3];
+  uint32_t required[kColumns];
+  uint32_t optional[kColumns];
 };
 
 constexpr uint32_t kRcMoves = kCurrentState | kAlternatePath | kAccessFlags | kMinRnrTimer | kPathMigration;
 constexpr uint32_t kUcMoves = kCurrentState | kAlternatePath | kAccessFlags | kPathMigration;
 constexpr uint32_t kUdMoves = kCurrentState | kQkey;
+constexpr uint32_t kOfConnection = kPkeyIndex | kPort | kAccessFlags;
 constexpr uint32_t kPathToPeer = kAddress | kPathMtu | kDestinationQpn | kReceivePsn;
 constexpr uint32_t kConnectionOptions = kAlternatePath | kAccessFlags | kPkeyIndex;
+constexpr uint32_t kOfRequester = kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
+constexpr uint32_t kOfResponder = kMaxDestRdAtomic | kMinRnrTimer;
+constexpr uint32_t kDrainedChanges = kPort | kAddress | kConnectionOptions | kPathMigration | kNotifyDrained;
 
+// The sending end of XRC has the attributes of a requester, and the receiving end those of a responder. As in the
+// kernel, the receiving end has a timeout, too.
 constexpr Transition kTransitions[] = {
     {QpState::kReset,
      QpState::kInit,
-     {kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kQkey},
+     {kOfConnection, kOfConnection, kPkeyIndex | kPort | kQkey, kOfConnection, kOfConnection},
      {}},
     {QpState::kInit,
      QpState::kInit,
      {},
-     {kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kQkey}},
+     {kOfConnection, kOfConnection, kPkeyIndex | kPort | kQkey, kOfConnection, kOfConnection}},
     {QpState::kInit,
      QpState::kRtr,
-     {kPathToPeer | kMaxDestRdAtomic | kMinRnrTimer, kPathToPeer, 0},
-     {kConnectionOptions, kConnectionOptions, kPkeyIndex | kQkey}},
+     {kPathToPeer | kOfResponder, kPathToPeer, 0, kPathToPeer, kPathToPeer | kOfResponder},
+     {kConnectionOptions, kConnectionOptions, kPkeyIndex | kQkey, kConnectionOptions, kConnectionOptions}},
     {QpState::kRtr,
      QpState::kRts,
-     {kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic, kSendPsn, kSendPsn},
-     {kRcMoves, kUcMoves, kUdMoves}},
-    {QpState::kRts, QpState::kRts, {}, {kRcMoves, kUcMoves, kUdMoves}},
-    {QpState::kRts, QpState::kSqd, {}, {kNotifyDrained, kNotifyDrained, kNotifyDrained}},
-    {QpState::kSqd, QpState::kRts, {}, {kRcMoves, kUcMoves, kUdMoves}},
+     {kOfRequester | kSendPsn, kSendPsn, kSendPsn, kOfRequester | kSendPsn, kTimeout | kSendPsn},
+     {kRcMoves, kUcMoves, kUdMoves, kUcMoves, kRcMoves}},
+    {QpState::kRts, QpState::kRts, {}, {kRcMoves, kUcMoves, kUdMoves, kUcMoves, kRcMoves}},
+    {QpState::kRts,
+     QpState::kSqd,
+     {},
+     {kNotifyDrained, kNotifyDrained, kNotifyDrained, kNotifyDrained, kNotifyDrained}},
+    {QpState::kSqd, QpState::kRts, {}, {kRcMoves, kUcMoves, kUdMoves, kUcMoves, kRcMoves}},
     {QpState::kSqd,
      QpState::kSqd,
      {},
-     {kPort | kAddress | kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic | kMaxDestRdAtomic | kAlternatePath |
-          kAccessFlags | kPkeyIndex | kMinRnrTimer | kPathMigration | kNotifyDrained,
-      kPort | kAddress | kConnectionOptions | kPathMigration | kNotifyDrained, kPkeyIndex | kQkey | kNotifyDrained}},
+     {kDrainedChanges | kOfRequester | kOfResponder, kDrainedChanges, kPkeyIndex | kQkey | kNotifyDrained,
+      kDrainedChanges | kOfRequester, kDrainedChanges | kTimeout | kOfResponder}},
     // A reliable queue pair has no such state: its errors stop both halves.
-    {QpState::kSqe, QpState::kRts, {}, {0, kCurrentState | kAccessFlags, kUdMoves}},
+    {QpState::kSqe, QpState::kRts, {}, {0, kCurrentState | kAccessFlags, kUdMoves, 0, 0}},
 };
 
-int column_of(QpType type) {
-  return type == QpType::kRc ? 0 : type == QpType::kUc ? 1 : 2;
+Column column_of(QpType type) {
+  switch (type) {
+    case QpType::kRc:
+      return kColumnRc;
+    case QpType::kUc:
+      return kColumnUc;
+    case QpType::kUd:
+      return kColumnUd;
+    case QpType::kXrcSend:
+      return kColumnXrcSend;
+    case QpType::kXrcReceive:
+      break;
+  }
+  return kColumnXrcReceive;
 }
 
 }  // namespace
@@ -59,7 +81,7 @@ int column_of(QpType type) {
 TransitionMasks transition_masks(QpType type, QpState from, QpState to) {
   // From anywhere; the other attributes mean nothing there.
   if (to == QpState::kReset || to == QpState::kError) return {.exists = true, .optional = kCurrentState};
-  const int column = column_of(type);
+  const Column column = column_of(type);
   for (const Transition& transition : kTransitions) {
     if (transition.from != from || transition.to != to) continue;
     return {.exists = true, .required = transition.required[column], .optional = transition.optional[column]};

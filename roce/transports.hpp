@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The queue pairs of the three transports.
+// The queue pairs of each transport.
 #pragma once
 
 #include "roce/core.hpp"
@@ -16,7 +16,7 @@ struct DataPacket;
 class ReliableConnection final : public Core {
  public:
   using Core::Core;
-  ReliableConnection* reliable_connection() override { return this; }
+  ReliableConnection* reliable_connection() override { return config.type == QpType::kRc ? this : nullptr; }
   void receive(Now now, const Packet& packet) override;
   bool transmit(Now now, PacketSink& sink) override;
   Owes owes() const override;

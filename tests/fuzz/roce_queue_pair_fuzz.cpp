@@ -13,6 +13,7 @@
 #include "roce/at_once.hpp"
 #include "roce/psn.hpp"
 #include "roce/queue_pair.hpp"
+#include "roce/transitions.hpp"
 
 namespace {
 
@@ -21,6 +22,7 @@ using namespace dapple::roce;
 constexpr uint64_t kBase = 0x10000;
 constexpr size_t kSize = 16384;
 constexpr uint32_t kKey = 0x77;
+constexpr uint32_t kSrq = 0x11;
 constexpr uint32_t kDepth = 8;
 constexpr uint32_t kMtu = 256;
 constexpr size_t kMaxPackets = 512;  // limit of one transmit(): the window and the responses are bounded
@@ -77,6 +79,8 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     return made;
   }
   uint32_t mask(QpState state) const {
+    if (type_ == QpType::kXrcSend || type_ == QpType::kXrcReceive)
+      return kState | transition_masks(type_, qp->state(), state).required;
     const bool is_rc = type_ == QpType::kRc;
     const bool is_ud = type_ == QpType::kUd;
     uint32_t bits = kState;
@@ -112,6 +116,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     request.flush_length = choices.below(512);
     request.flush_type = choices.byte();
     request.remote_qpn = 0x11;
+    static_assert(kSrq == 0x11);  // XRC has its number in the same place
     request.remote_qkey = bad & 8 ? 6 : 5;
     Segment segments[3];
     const uint32_t count = choices.byte() % 4;
@@ -259,6 +264,10 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   Fault invalidate_local(Accessor, uint32_t rkey) override { return rkey == kKey ? Fault::kNone : Fault::kAccess; }
   Fault invalidate_remote(Accessor, uint32_t rkey) override { return rkey == kKey ? Fault::kNone : Fault::kAccess; }
 
+  bool select(uint32_t srq, uint32_t& domain) override {
+    domain = 0;
+    return srq == kSrq;
+  }
   bool take(ReceiveRequest& request) override {
     if (receives_.empty()) return false;
     request = receives_.front();
@@ -385,6 +394,7 @@ void step(Choices& choices, End& end, End& other) {
       headers.atomic.address = kBase + choices.below(kSize);
       headers.atomic.rkey = kKey;
       headers.deth.qkey = 5;
+      headers.xrc_srq = kSrq;
       std::vector<std::byte> packet(kMaxHeaderSize);
       packet.resize(write_headers(headers, packet));
       packet.resize(packet.size() + (opcode_info(headers.opcode).has(kHasPayload) ? choices.byte() * 4U : 0U));
@@ -422,9 +432,11 @@ void step(Choices& choices, End& end, End& other) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Choices choices(data, size);
   constexpr QpType kTypes[] = {QpType::kRc, QpType::kRc, QpType::kRc, QpType::kUc, QpType::kUd};
-  const QpType type = kTypes[choices.byte() % 5];
+  constexpr uint8_t kXrcFrom = 240;  // earlier inputs, whose first byte is small, keep their meaning
+  const uint8_t kind = choices.byte();
+  const QpType type = kind >= kXrcFrom ? QpType::kXrcSend : kTypes[kind % 5];
   const auto a = std::make_unique<End>(type);
-  const auto b = std::make_unique<End>(type);
+  const auto b = std::make_unique<End>(kind >= kXrcFrom ? QpType::kXrcReceive : type);
   for (End* end : {a.get(), b.get()})
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) require(end->move(state));
   for (int steps = 0; steps < 2000 && !choices.is_over(); ++steps) {

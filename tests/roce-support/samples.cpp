@@ -34,6 +34,7 @@ Headers sample_headers(uint8_t opcode) {
   if (info.has(kHasIeth)) headers.invalidated_rkey = 0x13572468;
   if (info.has(kHasDeth)) headers.deth = {0x80010000, 0xABCDEF};
   if (info.has(kHasFeth)) headers.flush = 0x12;
+  if (info.has(kHasXrceth)) headers.xrc_srq = 0x2468AC;
   return headers;
 }
 
@@ -61,7 +62,7 @@ bool same_headers(const Headers& a, const Headers& b) {
          same(kHasAtomicAckEth, a.atomic_original == b.atomic_original) &&
          same(kHasImmediate, a.immediate == b.immediate) && same(kHasIeth, a.invalidated_rkey == b.invalidated_rkey) &&
          same(kHasDeth, a.deth.qkey == b.deth.qkey && a.deth.source_qpn == b.deth.source_qpn) &&
-         same(kHasFeth, a.flush == b.flush);
+         same(kHasFeth, a.flush == b.flush) && same(kHasXrceth, a.xrc_srq == b.xrc_srq);
 }
 
 }  // namespace dapple::roce::test

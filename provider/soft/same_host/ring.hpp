@@ -36,6 +36,8 @@ namespace dapple::soft {
 inline constexpr size_t kRingBytes = 128 * 1024;
 // A packet without ICRC: payload of 4,096, and headers.
 inline constexpr size_t kLongestRingPacket = 4096 + 256;
+// Whole words.
+inline constexpr size_t kCopiedHeaders = (roce::kMaxHeaderSize + 7) / 8 * 8;
 
 enum class EntryKind : uint8_t {
   kPacket,
@@ -152,9 +154,9 @@ class RingWriter {
 
 struct RingPacket {
   EntryKind kind;
-  const Addresses* addresses;               // a copy, valid until the next call of next() or peek()
-  std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes
-  size_t headers_size;                      // of them, whole or in part
+  const Addresses* addresses;         // a copy, valid until the next call of next() or peek()
+  std::byte headers[kCopiedHeaders];  // a copy of the first bytes
+  size_t headers_size;                // of them, whole or in part
   bool has_acknowledgement;
   roce::Acknowledgement acknowledgement;
   // In the ring, until release(). The writer should leave them alone, and may change them.

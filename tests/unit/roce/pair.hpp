@@ -14,6 +14,7 @@
 #include "roce/at_once.hpp"
 #include "roce/psn.hpp"
 #include "roce/queue_pair.hpp"
+#include "roce/transitions.hpp"
 #include "tests/roce-support/frame.hpp"
 
 namespace dapple::roce::test {
@@ -55,6 +56,11 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   }
 
   bool move(QpAttributes attributes, QpState state) {
+    if (type() == QpType::kXrcSend || type() == QpType::kXrcReceive) {
+      const uint32_t required = transition_masks(type(), qp->state(), state).required;
+      attributes.state = state;
+      return qp->modify(attributes, kState | kAccessFlags | required);
+    }
     const int column = type() == QpType::kRc ? 0 : type() == QpType::kUc ? 1 : 2;
     const uint32_t masks[3][3] = {
         {kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kQkey},
@@ -109,6 +115,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     return Fault::kNone;
   }
   Fault read(Accessor who, const RemoteRange& range, std::byte* to) override {
+    reader = who;
     if (const Fault fault = check_remote(who, range, kRemoteRead); fault != Fault::kNone) return fault;
     memcpy(to, at(range.address), range.length);
     return Fault::kNone;
@@ -175,6 +182,12 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     request = receives.front();
     receives.pop_front();
     return true;
+  }
+  bool select(uint32_t srq, uint32_t& domain) override {
+    selected.push_back(srq);
+    const auto found = srqs.find(srq);
+    if (found != srqs.end()) domain = found->second;
+    return found != srqs.end();
   }
   void event(QpEvent event, uint32_t) override { raised.push_back(event); }
   void refused(uint32_t access) override { refused_rights.push_back(access); }
@@ -248,8 +261,11 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   int flushes = 0;
   uint32_t invalidated = 0;
   Accessor accessor;  // of the last access by segments
+  Accessor reader;    // of the last read by a peer
   uint64_t last_id = 0;
   std::deque<ReceiveRequest> receives;
+  std::map<uint32_t, uint32_t> srqs;  // of XRC: numbers and protection domains; they share `receives`
+  std::vector<uint32_t> selected;
   std::vector<Completion> sent;
   Received receive_completions;
   std::vector<QpEvent> raised;
@@ -277,9 +293,12 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
 struct Pair {
   explicit Pair(QpType type = QpType::kRc, bool may_lose_packets = true, uint8_t timeout = 10,
                 const QpConfig& config_of_a = {})
-      : a(type, 0x11, may_lose_packets, config_of_a), b(type, 0x22, may_lose_packets) {
+      : Pair(type, type, may_lose_packets, timeout, config_of_a) {}
+  Pair(QpType type, QpType type_of_b, bool may_lose_packets = true, uint8_t timeout = 10,
+       const QpConfig& config_of_a = {})
+      : a(type, 0x11, may_lose_packets, config_of_a), b(type_of_b, 0x22, may_lose_packets) {
     a.set_type(type);
-    b.set_type(type);
+    b.set_type(type_of_b);
     is_connected = a.connect(0x22, timeout) && b.connect(0x11, timeout);
     for (size_t i = 0; i < a.bytes.size(); i++) a.bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
     for (size_t i = 0; i < b.bytes.size(); i++) b.bytes[i] = static_cast<std::byte>(i * 11 + i / 256);
