@@ -83,6 +83,7 @@ struct Operations {
   void (*async_event)(ibv_context* context, ibv_async_event* event) = nullptr;
   int (*attach_mcast)(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) = nullptr;
   int (*bind_mw)(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) = nullptr;
+  int (*close_xrcd)(ibv_xrcd* xrcd) = nullptr;
   void (*cq_event)(ibv_cq* cq) = nullptr;
   ibv_ah* (*create_ah)(ibv_pd* pd, ibv_ah_attr* attr) = nullptr;
   ibv_cq* (*create_cq)(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) = nullptr;
@@ -105,6 +106,8 @@ struct Operations {
   int (*modify_cq)(ibv_cq* cq, ibv_modify_cq_attr* attr) = nullptr;
   provider::ModifyQp modify_qp = nullptr;
   int (*modify_srq)(ibv_srq* srq, ibv_srq_attr* attr, int mask) = nullptr;
+  ibv_qp* (*open_qp)(ibv_context* context, ibv_qp_open_attr* attr) = nullptr;
+  ibv_xrcd* (*open_xrcd)(ibv_context* context, ibv_xrcd_init_attr* attr) = nullptr;
   provider::PollCq poll_cq = nullptr;
   int (*post_recv)(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) = nullptr;
   provider::PostSend post_send = nullptr;

@@ -120,6 +120,12 @@ struct Cq {
   };
 };
 
+struct Xrcd {
+  ibv_xrcd xrcd;
+  uint32_t comp_mask;
+  uint32_t handle;
+};
+
 struct Srq {
   ibv_srq srq;
   ibv_srq_type srq_type;

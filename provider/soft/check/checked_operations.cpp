@@ -179,6 +179,24 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   return srq;
 }
 
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
+  const uint32_t asked = attr->attr.max_wr;
+  ibv_srq* srq = noted(below().create_srq_ex(context, attr), "made by ibv_create_srq_ex");
+  if (srq == nullptr) return nullptr;
+  const Srq& made = *ours<Srq>(srq);
+  checker().asked.add(&made.queue, asked);
+  if (made.xrc.cq != nullptr) checker().loads.add(made.xrc.cq, &made.queue, asked);
+  return srq;
+}
+
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
+  return noted(below().open_xrcd(context, attr), "opened by ibv_open_xrcd");
+}
+
+int close_xrcd(ibv_xrcd* xrcd) {
+  return forgotten(xrcd, [&] { return below().close_xrcd(xrcd); });
+}
+
 int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   const uint32_t asked = attr->max_wr;
   const int error = below().modify_srq(srq, attr, mask);
@@ -188,11 +206,13 @@ int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
 
 int destroy_srq(ibv_srq* srq) {
   const void* queue = &ours<Srq>(srq)->queue;
+  const Cq* cq = ours<Srq>(srq)->xrc.cq;
   const int error = forgotten(srq, [&] { return below().destroy_srq(srq); });
   if (error != 0) return error;
   checker().receives.forget(queue);
   checker().withheld.end(queue);
   checker().asked.remove(queue);
+  if (cq != nullptr) checker().loads.remove(cq, queue);
   return 0;
 }
 
@@ -233,13 +253,17 @@ void report_load(const Qp& qp, const Cq& cq) {
 ibv_qp* note_queues(ibv_qp* pair, const char* verb, const ibv_qp_cap& asked) {
   if (noted(pair, verb) == nullptr) return nullptr;
   const Qp& qp = *ours<Qp>(pair);
+  // The receiving end of XRC has neither queue.
+  if (qp.xrc != nullptr) return pair;
   const Queues queues = queues_of(qp);
   checker().asked.add(queues.sends, asked.max_send_wr);
   if (qp.srq == nullptr) checker().asked.add(queues.receives, asked.max_recv_wr);
   checker().loads.add(queues.sent, queues.sends, asked.max_send_wr);
-  checker().loads.add(
-      queues.received, queues.receives,
-      qp.srq == nullptr ? asked.max_recv_wr : checker().asked.depth(queues.receives, qp.srq->queue.depth()));
+  checker().loads.add(queues.received, queues.receives,
+                      // The sending end of XRC has no receives.
+                      pair->qp_type == IBV_QPT_XRC_SEND ? 0
+                      : qp.srq == nullptr               ? asked.max_recv_wr
+                                          : checker().asked.depth(queues.receives, qp.srq->queue.depth()));
   checker().receives.attach(queues.receives, qp.state);
   report_load(qp, *queues.sent);
   report_load(qp, *queues.received);
@@ -260,6 +284,10 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
     extended.wr_complete = watched<wr_complete>();
   }
   return note_queues(qp, "made by ibv_create_qp_ex", asked);
+}
+
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
+  return noted(below().open_qp(context, attr), "opened by ibv_open_qp");
 }
 
 // In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.
@@ -336,12 +364,14 @@ const Operations& checked_operations() {
     made.alloc_parent_domain = watched<alloc_parent_domain>();
     made.alloc_pd = watched<alloc_pd>();
     made.alloc_td = watched<alloc_td>();
+    made.close_xrcd = watched<close_xrcd>();
     made.create_ah = watched<create_ah>();
     made.create_cq = watched<create_cq>();
     made.create_cq_ex = watched<create_cq_ex>();
     made.create_qp = watched<create_qp>();
     made.create_qp_ex = watched<create_qp_ex>();
     made.create_srq = watched<create_srq>();
+    made.create_srq_ex = watched<create_srq_ex>();
     made.dealloc_mw = watched<dealloc_mw>();
     made.dealloc_pd = watched<dealloc_pd>();
     made.dealloc_td = watched<dealloc_td>();
@@ -353,6 +383,8 @@ const Operations& checked_operations() {
     made.free_dm = watched<free_dm>();
     made.modify_qp = watched<modify_qp>();
     made.modify_srq = watched<modify_srq>();
+    made.open_qp = watched<open_qp>();
+    made.open_xrcd = watched<open_xrcd>();
     made.poll_cq = watched<poll_cq>();
     made.post_recv = watched<post_recv>();
     made.post_send = watched<post_send>();

@@ -161,6 +161,8 @@ struct Receives {
   const ReceiveQueue& queue;
   Context* device;
   Owner owner;
+  // The bytes of XRC may come by another context.
+  bool may_withhold = true;
 };
 
 // A message may never come, and a message tells no more than this.
@@ -196,11 +198,14 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .pieces = {},
                              .owner = receives.owner};
     receive.pieces = pieces_of(receives.device->memory, receive.segments);
-    const uint64_t withheld = withhold({.receives = &receives.queue,
-                                        .id = receive.id,
-                                        .owner = receives.owner,
-                                        .pieces = receive.pieces,
-                                        .posted = stack});
+    uint64_t withheld = PostedSends::kNone;
+    if (receives.may_withhold) {
+      withheld = withhold({.receives = &receives.queue,
+                           .id = receive.id,
+                           .owner = receives.owner,
+                           .pieces = receive.pieces,
+                           .posted = stack});
+    }
     report_if_poisoned(checker, "receive", receives.owner, receive.pieces, stack);
     report_if_freed(checker, receives, receive);
     report_if_shared(
@@ -297,7 +302,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const Srq& srq = *ours<Srq>(ibv);
   const ReceiveQueue& queue = srq.queue;
-  const Receives receives = {queue, srq.context, {0, srq.context->ibv->device->name}};
+  const Receives receives = {queue, srq.context, {0, srq.context->ibv->device->name}, srq.xrc.domain == nullptr};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),

@@ -5,6 +5,7 @@
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::check {
 
@@ -12,6 +13,8 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
+  // The receives of XRC complete into queues of their own.
+  if (queue_.context == nullptr) return below_.complete(completion);
   const bool had_overrun = queue_.queue.has_overrun();
   note_withheld(completion);
   below_.complete(completion);
@@ -25,7 +28,7 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
 }
 
 const void* CheckingCompletions::receives() const {
-  return qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
+  return receive_queue_of(qp_);
 }
 
 // After an error the queue pair takes no more bytes.

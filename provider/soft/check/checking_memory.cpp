@@ -6,6 +6,7 @@
 
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::check {
 
@@ -92,7 +93,7 @@ class CheckingMemory::Address final : public MemoryTable::Borrower {
 
 Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, uint32_t rights) const {
   return {.device = qp_.context,
-          .domain = qp_.pd->number,
+          .domain = peers_domain_of(qp_),
           .text = format("A peer's %s of %llu bytes at 0x%llx reaches queue pair 0x%x of %s", what,
                          static_cast<unsigned long long>(range.length), static_cast<unsigned long long>(range.address),
                          qp_.qpn, qp_.context->ibv->device->name),
@@ -176,7 +177,7 @@ uint64_t CheckingMemory::stored_by(std::span<const Segment> segments, size_t pac
 // The post of the Read or atomic with these segments, or of the oldest receive with one of their keys.
 std::optional<Place> CheckingMemory::poster_of_result(std::span<const Segment> segments) {
   if (const std::optional<Stack> stack = sends_.with_result(segments)) return Place{"posted", *stack};
-  const void* queue = qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
+  const void* queue = receive_queue_of(qp_);
   for (const Segment& segment : segments) {
     if (const std::optional<Stack> stack = checker_.receives.with_key(queue, segment.lkey))
       return Place{"posted", *stack};

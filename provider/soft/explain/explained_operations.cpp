@@ -182,6 +182,7 @@ const Operations& explained_operations(const Operations& operations) {
     DAPPLE_EXPLAINED(query_rt_values)
 #undef DAPPLE_EXPLAINED
 #define DAPPLE_ENDED(name) made.name = Explained<&Operations::name>::end<k_##name>;
+    DAPPLE_ENDED(close_xrcd)
     DAPPLE_ENDED(dealloc_mw)
     DAPPLE_ENDED(dealloc_pd)
     DAPPLE_ENDED(dealloc_td)

@@ -110,7 +110,8 @@ void ExplainedQp::receive_fails(const roce::ReceiveRequest& request, CompletionS
   Failure failure = common(qp_, request.id, status);
   const std::span<const roce::Segment> segments(request.segments, request.segment_count);
   failure.length = roce::length_of(segments);
-  if (status == CompletionStatus::kLocalProtection) {
+  // The receives of XRC have the domains of several queues.
+  if (status == CompletionStatus::kLocalProtection && qp_.xrc == nullptr) {
     const uint32_t domain = qp_.srq == nullptr ? qp_.pd->number : qp_.srq->pd->number;
     failure.detail = bad_segment(qp_, domain, segments, roce::kLocalWrite);
   }

@@ -109,6 +109,14 @@ Text of_invalid_request(const Failure& failure) {
                              failure.attributes.path_mtu),
             "Set qp_access_flags of the peer's queue pair, and the same path_mtu at both ends."};
   }
+  if (failure.type == IBV_QPT_XRC_SEND) {
+    return {
+        refused + format("its XRC domain has no shared receive queue with the number of the request, its receive is "
+                         "shorter than %llu bytes, or its path_mtu is not %u",
+                         number(failure.length), failure.attributes.path_mtu),
+        "Set remote_srqn to the result of the peer's ibv_get_srq_num(), and make the queue and the peer's queue "
+        "pair in one XRC domain of one process."};
+  }
   return {refused + format("its receive is shorter than %llu bytes, or its path_mtu is not %u", number(failure.length),
                            failure.attributes.path_mtu),
           "Post receives that are as long as the longest message, and set the same path_mtu at both ends."};

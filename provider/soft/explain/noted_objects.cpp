@@ -5,6 +5,7 @@
 #include "provider/soft/explain/holders.hpp"
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::explain {
 
@@ -12,6 +13,7 @@ namespace dapple::soft::explain {
 void note_made(ibv_td*) {}
 void note_made(ibv_dm*) {}
 void note_made(ibv_cq*) {}
+void note_made(ibv_xrcd*) {}
 
 void note_made(ibv_pd* pd) {
   const Pd& made = *ours<Pd>(pd);
@@ -36,11 +38,16 @@ void note_made(ibv_mw* mw) {
 }
 
 void note_made(ibv_srq* srq) {
-  Holders::get().add(srq, name_of(srq), "made by ibv_create_srq", {srq->pd});
+  const XrcQueue& xrc = ours<Srq>(srq)->xrc;
+  const ibv_xrcd* xrcd = xrc.xrcd == nullptr ? nullptr : &xrc.xrcd->abi.xrcd;
+  const ibv_cq* cq = xrc.cq == nullptr ? nullptr : &xrc.cq->abi.cq;
+  Holders::get().add(srq, name_of(srq), "made by ibv_create_srq", {srq->pd, xrcd, cq});
 }
 
 void note_made(ibv_qp* qp) {
-  Holders::get().add(qp, name_of(qp), "made by ibv_create_qp", {qp->pd, qp->send_cq, qp->recv_cq, qp->srq});
+  const auto& xrc = ours<Qp>(qp)->xrc;
+  const ibv_xrcd* xrcd = xrc == nullptr ? nullptr : &xrc->xrcd.abi.xrcd;
+  Holders::get().add(qp, name_of(qp), "made by ibv_create_qp", {qp->pd, qp->send_cq, qp->recv_cq, qp->srq, xrcd});
 }
 
 void note_made(ibv_ah* ah) {

@@ -17,6 +17,7 @@ void note_made(ibv_mw* mw);
 void note_made(ibv_cq* cq);
 void note_made(ibv_cq_ex* cq);
 void note_made(ibv_srq* srq);
+void note_made(ibv_xrcd* xrcd);
 void note_made(ibv_qp* qp);
 void note_made(ibv_ah* ah);
 // The object at this address is gone.

@@ -47,6 +47,10 @@ std::string name_of(const ibv_srq* srq) {
   return of_device("the shared receive queue", srq->context);
 }
 
+std::string name_of(const ibv_xrcd* xrcd) {
+  return of_device("the XRC domain", xrcd->context);
+}
+
 std::string name_of(const ibv_qp* qp) {
   return of_device(format("queue pair 0x%x", qp->qp_num), qp->context);
 }

@@ -19,6 +19,7 @@ std::string name_of(const ibv_mr* mr);
 std::string name_of(const ibv_mw* mw);
 std::string name_of(const ibv_cq* cq);
 std::string name_of(const ibv_srq* srq);
+std::string name_of(const ibv_xrcd* xrcd);
 std::string name_of(const ibv_qp* qp);
 std::string name_of(const ibv_ah* ah);
 

@@ -271,17 +271,26 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
 
 // Shared receive queues.
 
-ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-  const bool arms = attr->attr.srq_limit != 0;
-  ibv_srq* srq = inner->create_srq(pd, attr);
+// `limit`: that of the caller's attributes.
+ibv_srq* note_srq(ibv_srq* srq, uint32_t limit) {
   if (srq == nullptr) return nullptr;
   notes().note_progress();
   SrqNote note;
   note.made = here();
-  if (arms) note.limit = note.made;
-  note.limit_value = attr->attr.srq_limit;
+  if (limit != 0) note.limit = note.made;
+  note.limit_value = limit;
   notes().change([&](Notes::Tables& tables) { tables.srqs.insert_or_assign(ours<Srq>(srq), note); });
   return srq;
+}
+
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+  const uint32_t limit = attr->attr.srq_limit;
+  return note_srq(inner->create_srq(pd, attr), limit);
+}
+
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
+  const uint32_t limit = attr->attr.srq_limit;
+  return note_srq(inner->create_srq_ex(context, attr), limit);
 }
 
 int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
@@ -375,10 +384,13 @@ const Operations& noted_operations(const Operations& operations) {
     DAPPLE_MOVING(alloc_mw)
     DAPPLE_MOVING(alloc_pd)
     DAPPLE_MOVING(bind_mw)
+    DAPPLE_MOVING(close_xrcd)
     DAPPLE_MOVING(create_ah)
     DAPPLE_MOVING(dealloc_mw)
     DAPPLE_MOVING(dealloc_pd)
     DAPPLE_MOVING(dereg_mr)
+    DAPPLE_MOVING(open_qp)
+    DAPPLE_MOVING(open_xrcd)
     DAPPLE_MOVING(reg_mr)
     DAPPLE_MOVING(resize_cq)
 #undef DAPPLE_MOVING
@@ -389,6 +401,7 @@ const Operations& noted_operations(const Operations& operations) {
     made.create_qp = watched<create_qp>();
     made.create_qp_ex = watched<create_qp_ex>();
     made.create_srq = watched<create_srq>();
+    made.create_srq_ex = watched<create_srq_ex>();
     made.destroy_cq = watched<destroy_cq>();
     made.destroy_qp = watched<destroy_qp>();
     made.destroy_srq = watched<destroy_srq>();

@@ -131,6 +131,34 @@ struct Cq : KeptMemory {
   ShownObject shown;
 };
 
+struct Srq;
+struct XrcDomain;
+struct XrcQp;
+
+// An XRC domain, as one call has opened it.
+struct Xrcd : KeptMemory {
+  abi::Xrcd abi = {};
+  Context* context = nullptr;
+  XrcDomain* domain = nullptr;
+  Users users{0};
+  Xrcd* next = nullptr;  // guarded by XrcTable's lock
+};
+
+// The part of a shared receive queue of an XRC domain; without a domain the queue is another one.
+struct XrcQueue {
+  XrcDomain* domain = nullptr;
+  Xrcd* xrcd = nullptr;
+  Cq* cq = nullptr;
+  uint32_t number = 0;
+  std::unique_ptr<roce::CompletionSink> traced;  // null without a trace
+  roce::CompletionSink* completions = nullptr;   // the way to `cq`
+  roce::Memory* memory = nullptr;                // of its context
+  // Guarded by XrcTable's lock.
+  Srq* next = nullptr;
+  Srq* next_noted = nullptr;
+  bool is_noted = false;
+};
+
 struct Srq : KeptMemory {
   abi::Srq abi = {};
   Context* context = nullptr;
@@ -139,6 +167,7 @@ struct Srq : KeptMemory {
   std::unique_ptr<AnnouncedQueue> announced;  // for ThreadSanitizer, if the program has it
   Users users{0};
   EventCount events;
+  XrcQueue xrc;
   CountedObject place_in_limit;
   ShownObject shown;
 };
@@ -183,6 +212,11 @@ class QpEvents final : public roce::EventSink {
   void plan_outage() { pending_.fetch_or(kPlannedOutage, std::memory_order_release); }
   static constexpr uint32_t kPlannedOutage = 1u << 30;
   static constexpr uint32_t kPlanned = kPlannedError | kPlannedOutage;
+  // A shared receive queue of the queue pair's XRC domain has something to tell.
+  void note_xrc() { pending_.fetch_or(kXrcNoted, std::memory_order_release); }
+  static constexpr uint32_t kXrcNoted = 1u << 29;
+  // The bits that are no events.
+  static constexpr uint32_t kMarks = kPlanned | kXrcNoted;
   // An ibv_event_type, of the queue pair, one of its completion queues, or the device.
   void plan_event(int type) { pending_.fetch_or(1u << type, std::memory_order_release); }
   bool any() const { return pending_.load(std::memory_order_relaxed) != 0; }
@@ -279,6 +313,8 @@ struct Qp : KeptMemory {
   // Without a trace or a plan they are null.
   std::unique_ptr<roce::CompletionSink> traced_completions[2];
   std::unique_ptr<roce::CompletionSink> planned_completions[2];
+  // Of a receiving queue pair of XRC; null for others. Its type is known to its folder alone.
+  std::unique_ptr<XrcQp, void (*)(XrcQp*)> xrc{nullptr, nullptr};
 };
 
 // libibverbs' objects begin ours.

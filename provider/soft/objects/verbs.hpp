@@ -77,7 +77,13 @@ int query_srq(ibv_srq* srq, ibv_srq_attr* attr);
 int destroy_srq(ibv_srq* srq);
 template <bool kSanitized>
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
 int get_srq_num(ibv_srq* srq, uint32_t* number);
+
+// xrc_verbs.cpp
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
+int close_xrcd(ibv_xrcd* xrcd);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
 
 // qp_verbs.cpp
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr);

@@ -101,6 +101,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(async_event);
   DAPPLE_SET(attach_mcast);
   DAPPLE_SET(bind_mw);
+  DAPPLE_SET(close_xrcd);
   DAPPLE_SET(cq_event);
   DAPPLE_SET(create_ah);
   DAPPLE_SET(create_cq);
@@ -123,6 +124,8 @@ provider::Replacements replacements() {
   DAPPLE_SET(modify_cq);
   DAPPLE_SET(modify_qp);
   DAPPLE_SET(modify_srq);
+  DAPPLE_SET(open_qp);
+  DAPPLE_SET(open_xrcd);
   DAPPLE_SET(poll_cq);
   DAPPLE_SET(post_recv);
   DAPPLE_SET(post_send);

@@ -8,6 +8,7 @@
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/network_turn.hpp"
+#include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -110,6 +111,7 @@ namespace {
 void raise_event(Qp& qp, ibv_event_type type) {
   switch (type) {
     case IBV_EVENT_CQ_ERR:
+      if (qp.xrc != nullptr) return;
       return qp.context->raise(type, &qp.send_cq->abi, qp.send_cq->asynchronous_events);
     case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_PORT_ACTIVE:
@@ -125,11 +127,22 @@ void raise_event(Qp& qp, ibv_event_type type) {
       if (qp.srq != nullptr) qp.context->raise(type, &qp.srq->abi, qp.srq->events);
       return;
     default:
-      return qp.context->raise(type, &qp.abi, qp.event_count);
+      break;
   }
+  const auto raise = [&](Qp& handle) { handle.context->raise(type, &handle.abi, handle.event_count); };
+  if (qp.xrc == nullptr) return raise(qp);
+  qp.xrc->table.tell_handles(qp, raise);
 }
 
 }  // namespace
+
+// The shared receive queues of an XRC domain, and their completion queues.
+[[gnu::noinline]] void Engines::tell_of_xrc(Qp& qp) {
+  qp.xrc->table.tell(qp.xrc->domain, [this](Srq& srq) {
+    if (srq.xrc.cq->queue.has_notice()) tell_of_completions(*srq.xrc.cq);
+    if (srq.queue.take_limit_notice()) srq.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &srq.abi, srq.events);
+  });
+}
 
 void Engines::tell_program(Qp& qp) {
   if (qp.send_cq->queue.has_notice()) tell_of_completions(*qp.send_cq);
@@ -137,8 +150,11 @@ void Engines::tell_program(Qp& qp) {
   if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
     qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
   uint32_t events = qp.events.take();
-  if ((events & QpEvents::kPlanned) != 0) planned_->carry_out(qp, events);
-  for (events &= ~QpEvents::kPlanned; events != 0; events &= events - 1) {
+  if ((events & QpEvents::kMarks) != 0) {
+    if ((events & QpEvents::kXrcNoted) != 0) tell_of_xrc(qp);
+    if ((events & QpEvents::kPlanned) != 0) planned_->carry_out(qp, events);
+  }
+  for (events &= ~QpEvents::kMarks; events != 0; events &= events - 1) {
     raise_event(qp, static_cast<ibv_event_type>(__builtin_ctz(events)));
   }
   wake_if_due();

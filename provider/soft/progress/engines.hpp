@@ -68,6 +68,7 @@ class Engines {
 
  private:
   void tell_of_completions(Cq& cq);
+  void tell_of_xrc(Qp& qp);
   bool send_to_ring(Qp& qp, roce::Now now);
   void count(Qp& qp);
   void count(Qp& qp, const RingTurn::Placements& placed);

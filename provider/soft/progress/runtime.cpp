@@ -18,6 +18,7 @@
 #include "provider/soft/scheduling/turn_clock.hpp"
 #include "provider/soft/transport/qp_publication.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
+#include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -41,6 +42,7 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
     : planned_(std::move(outages), progress_, watch_, wakeup_),
       wire_(std::move(wire)),
       qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
+      xrc_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
       multicast_(*wire_),
       gid_uses_(*slot.gid_uses, ForkGeneration::counter()),
       devices_(*slot.devices),
@@ -117,6 +119,7 @@ int Runtime::add(Qp& qp) {
 }
 
 void Runtime::remove(Qp& qp) {
+  if (qp.xrc != nullptr) xrc_.end(qp);
   revoke_qp(qp, transports_.publication());
   {
     const BiasedLock lock(qp.mutex);
@@ -135,6 +138,10 @@ void Runtime::remove_all(Context& context) {
     multicast_.detach_from_all(*qp);
     remove(*qp);
   }
+}
+
+void Runtime::remove_xrc(const Context& context) {
+  while (Qp* qp = xrc_.forget(context)) remove(*qp);
 }
 
 void Runtime::expect_no_polls() {

@@ -23,6 +23,7 @@
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/transports.hpp"
+#include "provider/soft/xrc/xrc_table.hpp"
 
 namespace dapple::soft {
 
@@ -39,9 +40,12 @@ class Runtime {
   Engines& engines() { return progress_.engines(); }
   Multicast& multicast() { return multicast_; }
   Transports& transports() { return transports_; }
+  XrcTable& xrc() { return xrc_; }
   DaemonWatch& daemon_watch() { return watch_; }
   ContextPorts context_ports() { return {watch_.link(), gid_uses_, resources_, planned_.outages(), watch_, devices_}; }
 
+  // Tells whether a queue pair of this process could have the number.
+  bool has_number(uint32_t qpn) const { return qps_.has_number(qpn); }
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
   // The queue pair has its engine: from now on it receives.
@@ -51,6 +55,8 @@ class Runtime {
   void remove(Qp& qp);
   // The same for all queue pairs that the program has left in a device that it closes.
   void remove_all(Context& context);
+  // The same for the objects of XRC.
+  void remove_xrc(const Context& context);
 
   // Called by a thread of the program that polls: makes progress, unless another thread does so now.
   void poll() { progress_.poll(); }
@@ -70,6 +76,7 @@ class Runtime {
   PlannedFaults planned_;
   const std::unique_ptr<Wire> wire_;
   QpTable qps_;
+  XrcTable xrc_;
   Multicast multicast_;
   GidUses gid_uses_;
   SlotDevices& devices_;

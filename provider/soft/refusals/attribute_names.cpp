@@ -114,7 +114,20 @@ const char* state_name(int state) {
 }
 
 const char* type_name(ibv_qp_type type) {
-  return type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" : type == IBV_QPT_UD ? "UD" : "another type";
+  switch (type) {
+    case IBV_QPT_RC:
+      return "RC";
+    case IBV_QPT_UC:
+      return "UC";
+    case IBV_QPT_UD:
+      return "UD";
+    case IBV_QPT_XRC_SEND:
+      return "XRC_SEND";
+    case IBV_QPT_XRC_RECV:
+      return "XRC_RECV";
+    default:
+      return "another type";
+  }
 }
 
 const char* mtu_name(int mtu) {

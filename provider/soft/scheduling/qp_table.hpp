@@ -32,6 +32,9 @@ class QpTable {
   // Afterwards no thread has it pinned. The caller pins nothing; it holds `receiving` and no other lock.
   void remove(Qp& qp, std::unique_lock<BiasedMutex> receiving);
 
+  // Tells whether it is one of the slot's numbers.
+  bool has_number(uint32_t qpn) const { return qpn - first_ < kQpsOfASlot; }
+
   // One of those that this device has open, or null. The caller must see to it that no other thread removes it.
   Qp* any_of(const Context& context);
 

@@ -43,8 +43,19 @@ bool any_ended(const char* verb, ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 bool any_ended(const char* verb, ibv_context*, ibv_qp_init_attr_ex* attr) {
   const bool has_domain = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0;
+  const bool has_xrcd = (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0;
+  if (attr->qp_type == IBV_QPT_XRC_RECV) return has_xrcd && has_ended(attr->xrcd, verb);
   return (has_domain && has_ended(attr->pd, verb)) || has_ended(attr->send_cq, verb) ||
          has_ended(attr->recv_cq, verb) || has_ended(attr->srq, verb);
+}
+bool any_ended(const char* verb, ibv_context*, ibv_srq_init_attr_ex* attr) {
+  const auto has = [attr](uint32_t member) { return (attr->comp_mask & member) != 0; };
+  return (has(IBV_SRQ_INIT_ATTR_PD) && has_ended(attr->pd, verb)) ||
+         (has(IBV_SRQ_INIT_ATTR_XRCD) && has_ended(attr->xrcd, verb)) ||
+         (has(IBV_SRQ_INIT_ATTR_CQ) && has_ended(attr->cq, verb));
+}
+bool any_ended(const char* verb, ibv_context*, ibv_qp_open_attr* attr) {
+  return (attr->comp_mask & IBV_QP_OPEN_ATTR_XRCD) != 0 && has_ended(attr->xrcd, verb);
 }
 bool any_ended(const char* verb, ibv_context*, ibv_parent_domain_init_attr* attr) {
   return has_ended(attr->pd, verb) || has_ended(attr->td, verb);
@@ -184,6 +195,7 @@ const Operations& guarded_operations(const Operations& operations) {
 #define DAPPLE_ENDED(name, how)                                \
   static constexpr char title_##name[] = how " by ibv_" #name; \
   made.name = Guarded<&Operations::name>::end<k_##name, title_##name>;
+    DAPPLE_ENDED(close_xrcd, "closed")
     DAPPLE_ENDED(dealloc_mw, "deallocated")
     DAPPLE_ENDED(dealloc_pd, "deallocated")
     DAPPLE_ENDED(dealloc_td, "deallocated")

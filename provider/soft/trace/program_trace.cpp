@@ -83,12 +83,16 @@ void trace_open(const char* device, int error) {
   append_call(line.error(error));
 }
 
-void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request, uint64_t bytes) {
+void trace_post(const char* call, const ibv_qp& qp, const roce::SendRequest& request, uint64_t bytes) {
   TraceLine line;
-  line.text("call", call).hex("qp", qpn).number("wr_id", request.id).text("opcode", opcode_name(request.opcode));
+  line.text("call", call).hex("qp", qp.qp_num).number("wr_id", request.id).text("opcode", opcode_name(request.opcode));
   line.number("bytes", bytes);
   if (request.rkey != 0) line.hex("remote_address", request.remote_address).hex("rkey", request.rkey);
-  if (request.remote_qpn != 0) line.hex("remote_qp", request.remote_qpn);
+  if (qp.qp_type == IBV_QPT_XRC_SEND) {
+    line.hex("remote_srq", request.remote_srq);
+  } else if (request.remote_qpn != 0) {
+    line.hex("remote_qp", request.remote_qpn);
+  }
   if ((request.flags & roce::kSignaled) != 0) line.number("signaled", 1);
   if ((request.flags & roce::kFence) != 0) line.number("fence", 1);
   if ((request.flags & roce::kInline) != 0) line.number("inline", 1);

@@ -31,7 +31,7 @@ void trace_poll(const char* call, const ibv_cq* cq, uint32_t found);
 void trace_notification(const ibv_cq* cq);
 
 // `call`: the verb that posts. `bytes`: of the request's segments, which it need not have.
-void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request, uint64_t bytes);
+void trace_post(const char* call, const ibv_qp& qp, const roce::SendRequest& request, uint64_t bytes);
 void trace_refusal(const char* call, uint32_t qpn, uint64_t request_id, int error);
 
 // `element`: an ibv_cq*, ibv_qp* or ibv_srq*, as the type requires, or null.

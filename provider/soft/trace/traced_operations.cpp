@@ -38,6 +38,9 @@ void describe(TraceLine& line, ibv_cq_ex* cq) {
 void describe(TraceLine& line, ibv_srq* srq) {
   if (srq != nullptr) line.hex("srq", reinterpret_cast<uintptr_t>(srq));
 }
+void describe(TraceLine& line, ibv_xrcd* xrcd) {
+  if (xrcd != nullptr) line.hex("xrcd", reinterpret_cast<uintptr_t>(xrcd));
+}
 void describe(TraceLine& line, ibv_qp* qp) {
   if (qp != nullptr) line.hex("qp", qp->qp_num);
 }
@@ -112,8 +115,9 @@ int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
     request.opcode = static_cast<roce::SendOpcode>(wr->opcode);
     request.flags = static_cast<uint8_t>(wr->send_flags);
     if (qp->qp_type == IBV_QPT_UD) request.remote_qpn = wr->wr.ud.remote_qpn;
+    if (qp->qp_type == IBV_QPT_XRC_SEND) request.remote_srq = wr->qp_type.xrc.remote_srqn;
     set_remote_memory(request, *wr);
-    trace_post(kCall, qp->qp_num, request, bytes_of(wr->sg_list, wr->num_sge));
+    trace_post(kCall, *qp, request, bytes_of(wr->sg_list, wr->num_sge));
   }
   const int error = inner->post_send(qp, requests, bad);
   if (error != 0) trace_refusal(kCall, qp->qp_num, (*bad)->wr_id, error);

@@ -143,8 +143,8 @@ int destroy_cq(ibv_cq* ibv) {
   Cq* cq = ours<Cq>(ibv);
   if (const uint32_t users = cq->users.load(); users != 0) {
     return refuse(EBUSY,
-                  "queue pairs use the completion queue, as send_cq or recv_cq, in %u places.\n"
-                  "Destroy these queue pairs first.",
+                  "queue pairs use the completion queue, as send_cq or recv_cq, or shared receive queues of XRC, in %u "
+                  "places.\nDestroy these objects first.",
                   users);
   }
   Context& context = *cq->context;

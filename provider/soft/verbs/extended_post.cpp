@@ -36,6 +36,21 @@ constexpr uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_SEND_WITH_INV 
                                    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
                                    IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush;
 
+uint64_t type_operations(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_RC:
+      return kRcOperations;
+    case IBV_QPT_UC:
+      return kUcOperations;
+    case IBV_QPT_UD:
+      return kDatagramOperations;
+    case IBV_QPT_XRC_SEND:
+      return kRcOperations & ~uint64_t{IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush};
+    default:
+      return 0;
+  }
+}
+
 // Without the operations that the device lacks.
 uint64_t device_operations(const DeviceAttributes& attributes) {
   uint64_t operations = kRcOperations;
@@ -185,6 +200,10 @@ void wr_set_ud_addr(ibv_qp_ex* ibv, ibv_ah* ah, uint32_t remote_qpn, uint32_t re
   if (Request* request = last(ibv)) set_destination(qp_of(ibv), request->send, *ah, remote_qpn, remote_qkey);
 }
 
+void wr_set_xrc_srqn(ibv_qp_ex* ibv, uint32_t remote_srqn) {
+  if (Request* request = last(ibv)) request->send.remote_srq = remote_srqn;
+}
+
 void wr_set_sge_list(ibv_qp_ex* ibv, size_t count, const ibv_sge* list) {
   Request* request = last(ibv);
   if (request == nullptr) return;
@@ -277,7 +296,7 @@ int traced_wr_complete(ibv_qp_ex* ibv) {
   uint64_t first = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const roce::SendRequest& request = post.requests[i]->send;
-    trace_post(kCall, qpn, request, roce::length_of(request.segments));
+    trace_post(kCall, ibv->qp_base, request, roce::length_of(request.segments));
     if (i == 0) first = request.id;
   }
   const int error = wr_complete<kSanitized, kLocks>(ibv);
@@ -311,10 +330,8 @@ void publish_turns(ibv_qp_ex& ex, bool locks) {
 }  // namespace
 
 int publish_qp_ex(Qp& qp, uint64_t send_operations) {
-  const uint64_t possible = qp.init.qp_type == IBV_QPT_RC   ? kRcOperations
-                            : qp.init.qp_type == IBV_QPT_UC ? kUcOperations
-                                                            : kDatagramOperations;
-  const uint64_t lacking = send_operations & ~(possible & device_operations(qp.context->attributes()));
+  const uint64_t possible = type_operations(qp.init.qp_type) & device_operations(qp.context->attributes());
+  const uint64_t lacking = send_operations & ~possible;
   if (lacking != 0 || ((send_operations & kWithFlush) != 0 && !qp.context->has_wr_flush)) {
     return refuse(EOPNOTSUPP,
                   "send_ops_flags has 0x%llx, operations that the queue pair's type, the device's identity "
@@ -343,6 +360,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   ex.wr_set_inline_data_list = wr_set_inline_data_list;
   ex.wr_set_sge = wr_set_sge;
   ex.wr_set_sge_list = wr_set_sge_list;
+  ex.wr_set_xrc_srqn = wr_set_xrc_srqn;
   const bool locks = !qp.pd->is_single_threaded();
   if (Sanitizer::of_program() != nullptr) {
     publish_turns<true>(ex, locks);

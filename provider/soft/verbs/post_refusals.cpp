@@ -65,6 +65,12 @@ int refuse_send(Qp& qp, const roce::SendRequest& request, roce::PostError error)
   const int result = error_of(error);
   if (!explains_refusals()) return result;
   const uint32_t asked = static_cast<uint32_t>(request.segments.size());
+  if (qp.init.qp_type == IBV_QPT_XRC_RECV) {
+    return refuse(result,
+                  "the queue pair has the type XRC_RECV, which only receives.\n"
+                  "Post requests to a queue pair of the type IBV_QPT_XRC_SEND, which is connected to the peer's "
+                  "IBV_QPT_XRC_RECV.");
+  }
   switch (error) {
     case roce::PostError::kNone:
       break;
@@ -88,7 +94,7 @@ int refuse_send(Qp& qp, const roce::SendRequest& request, roce::PostError error)
                     asked, qp.init.cap.max_send_sge);
     case roce::PostError::kOpcode:
       return refuse(result,
-                    "the opcode is %u (IBV_WR_%s), which the device or its identity (--as) lacks.\n"
+                    "the opcode is %u (IBV_WR_%s), which the device, its identity (--as) or XRC lacks.\n"
                     "Initialize opcode, and look at the device's attributes first.",
                     static_cast<unsigned>(request.opcode), name_of(request.opcode));
     case roce::PostError::kLength:
@@ -117,6 +123,12 @@ int refuse_receive(const ReceiveQueue& queue, size_t segments, int error) {
 }
 
 int refuse_receives(const Qp& qp) {
+  if (!takes_receives(qp)) {
+    return refuse(EINVAL,
+                  "the queue pair has the type %s, which has no receives of its own.\n"
+                  "Post receives by ibv_post_srq_recv() to a shared receive queue of the type IBV_SRQT_XRC.",
+                  type_name(qp.init.qp_type));
+  }
   if (qp.srq != nullptr) {
     return refuse(EINVAL,
                   "the queue pair takes its receives from a shared receive queue.\nPost receives by "

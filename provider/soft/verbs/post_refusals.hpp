@@ -16,6 +16,10 @@ int refuse_send(Qp& qp, const roce::SendRequest& request, roce::PostError error)
 int refuse_segments(int count);
 // ReceiveQueue::post() has answered `error`.
 int refuse_receive(const ReceiveQueue& queue, size_t segments, int error);
+// False for the ends of XRC: shared receive queues have the receives.
+inline bool takes_receives(const Qp& qp) {
+  return qp.init.qp_type != IBV_QPT_XRC_SEND && qp.init.qp_type != IBV_QPT_XRC_RECV;
+}
 // The queue pair takes no receives.
 int refuse_receives(const Qp& qp);
 // IBV_WR_BIND_MW of a window that is not of type 2 and of this device, or on datagrams.

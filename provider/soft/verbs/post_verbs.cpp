@@ -73,6 +73,8 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
     for (const roce::Segment& segment : request.segments)
       watch_inline(qp, reinterpret_cast<const void*>(segment.address), segment.length);
   }
+  if (qp.init.qp_type == IBV_QPT_XRC_SEND) [[unlikely]]
+    request.remote_srq = wr.qp_type.xrc.remote_srqn;
   switch (static_cast<int>(wr.opcode)) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
@@ -261,7 +263,8 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
     const EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kTell);
     qp.engine->receives_posted();
   }
-  return error == 0 ? 0 : refused(error);
+  if (error == 0) return 0;
+  return refused(takes_receives(qp) ? error : refuse_receives(qp));
 }
 template int post_recv<false>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
 template int post_recv<true>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);

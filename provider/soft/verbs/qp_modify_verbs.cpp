@@ -20,6 +20,7 @@
 #include "provider/soft/transport/qp_publication.hpp"
 #include "provider/soft/transport/shown_qp.hpp"
 #include "provider/soft/verbs/modify_refusals.hpp"
+#include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -148,6 +149,18 @@ void start_again(Qp& qp) {
   if (qp.announced_receives != nullptr) qp.announced_receives->end();
 }
 
+// The kernel leaves out what the other end of XRC has, and programs rely on it (perftest).
+uint32_t mask_of_half(ibv_qp_type type, uint32_t mask) {
+  switch (type) {
+    case IBV_QPT_XRC_SEND:
+      return mask & ~uint32_t{roce::kMaxDestRdAtomic | roce::kMinRnrTimer};
+    case IBV_QPT_XRC_RECV:
+      return mask & ~uint32_t{roce::kMaxRdAtomic | roce::kRetryCount | roce::kRnrRetry};
+    default:
+      return mask;
+  }
+}
+
 // False if the engine refuses. The queue pair takes `path` together with an address. If `transport` has a row, or after
 // a reset, the queue pair takes `transport`, and `transport` becomes the one that the queue pair no longer uses:
 // packets on two transports would overtake each other.
@@ -184,8 +197,8 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   if (!usable(ibv->context)) return refuse_child();
   const CancelGuard whole;
-  Qp& qp = *ours<Qp>(ibv);
-  const auto mask = static_cast<uint32_t>(attr_mask);
+  Qp& qp = meant_by(*ours<Qp>(ibv));
+  const uint32_t mask = mask_of_half(qp.init.qp_type, static_cast<uint32_t>(attr_mask));
   if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) {
     return refuse(EINVAL, "qp_state is %d, which is no state.\nSet qp_state to a constant of enum ibv_qp_state.",
                   attr->qp_state);
@@ -211,7 +224,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
 
 int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   if (!usable(ibv->context)) return refuse_child();
-  Qp& qp = *ours<Qp>(ibv);
+  Qp& qp = meant_by(*ours<Qp>(ibv));
   const BiasedLock lock(qp.mutex);
   const roce::QpAttributes now = qp.engine->attributes();
   *attr = {};

@@ -52,9 +52,9 @@ static_assert(kServed.max_mcast_grp == kMaxAttachments);
 
 uint64_t flags_of(const DeviceAttributes& attributes) {
   uint64_t flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-                   IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_MGT_EXTENSIONS | kWindowFlags | kFlushFlags;
+                   IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS | kWindowFlags | kFlushFlags;
   if (!coherence::machine_persistence().possible) flags &= ~kFlushPersistent;
-  if ((attributes.features & kFeatureSrq) == 0) flags &= ~uint64_t{IBV_DEVICE_SRQ_RESIZE};
+  if ((attributes.features & kFeatureSrq) == 0) flags &= ~uint64_t{IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC};
   if ((attributes.features & kFeatureMemoryWindows) == 0) flags &= ~kWindowFlags;
   if ((attributes.features & kFeatureFlush) == 0) flags &= ~kFlushFlags;
   return flags & attributes.device_cap_flags;
@@ -111,6 +111,14 @@ ibv_odp_caps odp_caps_of(const DeviceAttributes& attributes) {
           .per_transport_caps = {.rc_odp_caps = reliable, .uc_odp_caps = kUnreliable, .ud_odp_caps = kDatagrams}};
 }
 
+// As those of a reliable connection, whose newer operations XRC lacks.
+uint32_t xrc_odp_caps_of(const DeviceAttributes& attributes) {
+  if ((flags_of(attributes) & IBV_DEVICE_XRC) == 0) return 0;
+  constexpr uint32_t kAll = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV |
+                            IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+  return kAll & odp_caps_of(attributes).per_transport_caps.rc_odp_caps;
+}
+
 }  // namespace
 
 // Fills in a member of the attributes, if the program's structure has it.
@@ -139,6 +147,7 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
     DAPPLE_TELL(hca_core_clock, kDeviceClockKhz);
   }
   if ((attributes.features & kFeatureOnDemand) != 0) DAPPLE_TELL(odp_caps, odp_caps_of(attributes));
+  if ((attributes.features & kFeatureOnDemand) != 0) DAPPLE_TELL(xrc_odp_caps, xrc_odp_caps_of(attributes));
   if ((attributes.features & kFeatureDeviceMemory) != 0) DAPPLE_TELL(max_dm_size, kMaxDeviceMemory);
   return 0;
 }

@@ -14,9 +14,13 @@
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
+#include "provider/soft/verbs/qp_checks.hpp"
+#include "provider/soft/verbs/qp_engine.hpp"
+#include "provider/soft/xrc/xrc_table.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -120,9 +124,15 @@ int destroy_srq(ibv_srq* ibv) {
   if (const uint32_t users = srq->users.load(); users != 0) {
     return refuse(EBUSY, "%u queue pairs take their receives from the queue.\nDestroy these queue pairs first.", users);
   }
+  const XrcQueue& xrc = srq->xrc;
+  if (xrc.domain != nullptr) srq->context->runtime.xrc().remove(*srq);
   srq->context->withdraw(&srq->abi, srq->events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, srq->events);
   assert(srq->users.load() == 0);
+  if (xrc.domain != nullptr) {
+    leave(xrc.cq->users);
+    leave(xrc.xrcd->users);
+  }
   Pd* pd = srq->pd;
   delete srq;  // a parent domain's functions free its memory
   leave(pd->users);
@@ -142,9 +152,89 @@ int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 template int post_srq_recv<false>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
 template int post_srq_recv<true>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
 
-// Only XRC names shared receive queues by number.
-int get_srq_num(ibv_srq*, uint32_t*) {
-  return refuse(EOPNOTSUPP, "the device has no XRC.\nUse a shared receive queue of the type IBV_SRQT_BASIC.");
+namespace {
+
+int check_parts(const ibv_context* context, const ibv_srq_init_attr_ex& attr) {
+  constexpr uint32_t kNeeded =
+      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  const bool has_type = (attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+  if (!has_type || attr.srq_type != IBV_SRQT_XRC) {
+    return refuse(EOPNOTSUPP,
+                  "srq_type is %d, or comp_mask (0x%x) has bits that the type does not need.\n"
+                  "Use IBV_SRQT_BASIC with IBV_SRQ_INIT_ATTR_PD alone, or IBV_SRQT_XRC. The device matches no tags.",
+                  has_type ? static_cast<int>(attr.srq_type) : static_cast<int>(IBV_SRQT_BASIC), attr.comp_mask);
+  }
+  if (const int error = check_xrc(context); error != 0) return error;
+  if (attr.comp_mask != kNeeded) {
+    return refuse(EINVAL,
+                  "comp_mask is 0x%x, and a queue of the type IBV_SRQT_XRC has srq_type, pd, xrcd and cq.\n"
+                  "Set these members, and the bits IBV_SRQ_INIT_ATTR_TYPE, _PD, _XRCD and _CQ.",
+                  attr.comp_mask);
+  }
+  // librdmacm's rdma_create_srq() may pass no protection domain.
+  const char* null = attr.pd == nullptr ? "pd" : attr.xrcd == nullptr ? "xrcd" : attr.cq == nullptr ? "cq" : nullptr;
+  if (null != nullptr)
+    return refuse(EINVAL, "%s is null.\nSet pd, xrcd and cq to objects of the same ibv_context.", null);
+  const char* foreign = attr.pd->context != context     ? "pd"
+                        : attr.xrcd->context != context ? "xrcd"
+                        : attr.cq->context != context   ? "cq"
+                                                        : nullptr;
+  if (foreign == nullptr) return 0;
+  return refuse(EINVAL, "%s belongs to another open device.\nMake all objects of the queue with one ibv_context.",
+                foreign);
+}
+
+// False: no memory, or no number.
+bool join_domain(Srq& srq, const ibv_srq_init_attr_ex& attr) {
+  srq.xrc.xrcd = ours<Xrcd>(attr.xrcd);
+  srq.xrc.cq = ours<Cq>(attr.cq);
+  srq.xrc.completions = traced_way(*srq.xrc.cq, srq.xrc.traced);
+  if (srq.xrc.completions == nullptr) return false;
+  srq.xrc.memory = &srq.context->seen_memory();
+  srq.xrc.domain = srq.xrc.xrcd->domain;
+  if (!srq.context->runtime.xrc().add(srq)) {
+    srq.xrc.domain = nullptr;
+    return false;
+  }
+  srq.xrc.xrcd->users.fetch_add(1);
+  srq.xrc.cq->users.fetch_add(1);
+  return true;
+}
+
+}  // namespace
+
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
+  if (!usable(context)) return failed(refuse_child());
+  if (const int error = check_parts(context, *attr); error != 0) return failed(error);
+  ibv_srq_init_attr plain = {.srq_context = attr->srq_context, .attr = attr->attr};
+  ibv_srq* made = create_srq(attr->pd, &plain);
+  if (made == nullptr) return nullptr;
+  Srq& srq = *ours<Srq>(made);
+  // libibverbs does this for ibv_create_srq().
+  made->srq_context = attr->srq_context;
+  pthread_mutex_init(&made->mutex, nullptr);
+  pthread_cond_init(&made->cond, nullptr);
+  if (!join_domain(srq, *attr)) {
+    destroy_srq(made);
+    return failed(refuse_memory("shared receive queues of XRC domains, or their numbers are all taken"));
+  }
+  attr->attr = plain.attr;
+  srq.abi.srq_type = IBV_SRQT_XRC;
+  srq.abi.xrcd = attr->xrcd;
+  srq.abi.cq = attr->cq;
+  srq.abi.srq_num = srq.xrc.number;
+  return made;
+}
+
+int get_srq_num(ibv_srq* ibv, uint32_t* number) {
+  const XrcQueue& xrc = ours<Srq>(ibv)->xrc;
+  if (xrc.domain == nullptr) {  // EOPNOTSUPP as Mellanox' devices
+    return refuse(EOPNOTSUPP,
+                  "the shared receive queue has the type IBV_SRQT_BASIC, and only those of XRC have numbers.\n"
+                  "Make the queue by ibv_create_srq_ex() with IBV_SRQT_XRC.");
+  }
+  *number = xrc.number;
+  return 0;
 }
 
 }  // namespace dapple::soft::verbs

@@ -46,6 +46,9 @@ void stored(ibv_cq_ex* cq) {
 void stored(ibv_srq* srq) {
   stored(ours<Srq>(srq));
 }
+void stored(ibv_xrcd* xrcd) {
+  stored(ours<Xrcd>(xrcd));
+}
 void stored(ibv_qp* qp) {
   stored(ours<Qp>(qp));
 }
@@ -61,6 +64,9 @@ void fill_in(bool good, ibv_pd*, ibv_qp_init_attr* attr) {
 }
 void fill_in(bool good, ibv_context*, ibv_qp_init_attr_ex* attr) {
   if (good) stored(&attr->cap);
+}
+void fill_in(bool good, ibv_context*, ibv_srq_init_attr_ex* attr) {
+  if (good) stored(&attr->attr);
 }
 void fill_in(bool good, ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex* attr, size_t size) {
   if (good) Sanitizer::of_program()->stored(attr, size);

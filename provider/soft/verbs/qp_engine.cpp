@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/verbs/qp_engine.hpp"
+
+#include <new>
+#include <utility>
+
+#include "provider/member/port_mtu.hpp"
+#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/explain/explained_qp.hpp"
+#include "provider/soft/planned/planned_completions.hpp"
+#include "provider/soft/trace/program_trace.hpp"
+#include "provider/soft/trace/traced_completions.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/xrc/xrc_qp.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+static_assert(static_cast<int>(roce::QpType::kRc) == IBV_QPT_RC);
+static_assert(static_cast<int>(roce::QpType::kUc) == IBV_QPT_UC);
+static_assert(static_cast<int>(roce::QpType::kUd) == IBV_QPT_UD);
+static_assert(static_cast<int>(roce::QpType::kXrcSend) == IBV_QPT_XRC_SEND);
+static_assert(static_cast<int>(roce::QpType::kXrcReceive) == IBV_QPT_XRC_RECV);
+
+// The way of completions from the engine to a queue, through a trace or a plan of faults if the environment asks for
+// one. Null: no memory.
+roce::CompletionSink* completion_sink(Qp& qp, Cq& cq, size_t number) {
+  // The shared receive queues of XRC have traces of their own.
+  roce::CompletionSink* next =
+      number == 1 && qp.xrc != nullptr ? &qp.xrc->receives : traced_way(cq, qp.traced_completions[number]);
+  if (FaultPlan* plan = fault_plan(); next != nullptr && plan != nullptr && plan->plans_completions()) {
+    qp.planned_completions[number].reset(new (std::nothrow) PlannedCompletions(*plan, *next, qp.events));
+    next = qp.planned_completions[number].get();
+  }
+  return next;
+}
+
+roce::ReceiveSource& receives_of(Qp& qp) {
+  if (qp.xrc != nullptr) return qp.xrc->receives;
+  return qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
+}
+
+}  // namespace
+
+roce::CompletionSink* traced_way(Cq& cq, std::unique_ptr<roce::CompletionSink>& traced) {
+  roce::CompletionSink* next = cq.stamped != nullptr ? static_cast<roce::CompletionSink*>(cq.stamped.get()) : &cq.queue;
+  if (Trace* trace = program_trace(); trace != nullptr) {
+    traced.reset(new (std::nothrow) TracedCompletions(*trace, cq, *next));
+    next = traced.get();
+  }
+  return next;
+}
+
+bool make_engine(Qp& qp, uint32_t netdev_mtu) {
+  const ibv_qp_cap& cap = qp.init.cap;
+  const DeviceAttributes& limits = qp.context->attributes();
+  const roce::QpConfig config = {
+      .qpn = qp.qpn,
+      .type = static_cast<roce::QpType>(qp.init.qp_type),
+      .domain = qp.pd->number,
+      .receive_domain = qp.srq == nullptr ? qp.pd->number : qp.srq->pd->number,
+      .send_depth = cap.max_send_wr,
+      .max_send_segments = cap.max_send_sge,
+      .max_inline = cap.max_inline_data,
+      .signal_all = qp.init.sq_sig_all != 0,
+      .shared_receives = qp.srq != nullptr || qp.xrc != nullptr,
+      .datagram_mtu = roce_mtu_bytes(netdev_mtu),
+      .max_message = limits.max_msg_sz,
+      .refuses_too_long = limits.too_long == kTooLongRefused,
+      .has_atomics = limits.atomics != kAtomicsNone,
+      .has_flush = (limits.features & kFeatureFlush) != 0,
+  };
+  roce::ReceiveSource& receives = receives_of(qp);
+  roce::CompletionSink* sent = completion_sink(qp, *qp.send_cq, 0);
+  roce::CompletionSink* received = completion_sink(qp, *qp.recv_cq, 1);
+  if (sent != nullptr && received != nullptr) {
+    roce::Memory* memory = qp.xrc != nullptr ? &qp.xrc->memory : &qp.context->seen_memory();
+    roce::EventSink* events = &qp.events;
+    qp.events.shows_in(qp.shown, roce::is_reliable(config.type) ? IBV_QPS_ERR : IBV_QPS_SQE);
+    explain::explain_qp(qp);
+    if (check::Checker* checker = check::Checker::get(); checker != nullptr) {
+      qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received, *events);
+      memory = &qp.checked->memory;
+      sent = &qp.checked->sent;
+      received = &qp.checked->received;
+      events = &qp.checked->events;
+    }
+    qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, *events);
+    const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
+    if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
+    if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
+  }
+  return qp.engine != nullptr;
+}
+
+}  // namespace dapple::soft::verbs

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Receiving queue pairs of XRC, which may have several handles.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "provider/soft/objects/objects.hpp"
+#include "provider/soft/xrc/xrc_memory.hpp"
+#include "provider/soft/xrc/xrc_receives.hpp"
+#include "provider/soft/xrc/xrc_table.hpp"
+
+namespace dapple::soft {
+
+// The parts of a receiving queue pair, or of another handle of one.
+struct XrcQp {
+  XrcQp(XrcTable& process, XrcDomain& of, Xrcd& opened, roce::Memory& own_memory, QpEvents& events)
+      : table(process), domain(of), xrcd(opened), receives(process, of, own_memory, events), memory(receives) {}
+
+  XrcTable& table;
+  XrcDomain& domain;
+  Xrcd& xrcd;
+  XrcReceives receives;
+  XrcMemory memory;
+
+  // Guarded by the table's lock.
+  Qp* handles = nullptr;   // of a queue pair: the other ones
+  Qp* next = nullptr;      // in the list of queue pairs, or of handles
+  bool is_closed = false;  // of a queue pair: the program has destroyed the first handle, which has its address
+  bool has_ended = false;  // of a queue pair
+  // Of another handle: the queue pair. Null: it has ended, or this is the queue pair itself.
+  std::atomic<Qp*> target{nullptr};
+  bool is_handle = false;
+};
+
+// The queue pair that a program means by one of its handles.
+inline Qp& meant_by(Qp& qp) {
+  if (qp.xrc == nullptr) return qp;
+  Qp* target = qp.xrc->target.load(std::memory_order_acquire);
+  return target == nullptr ? qp : *target;
+}
+
+// The queue of the queue pair's receives: of XRC, the one that was used last.
+inline const ReceiveQueue* receive_queue_of(const Qp& qp) {
+  if (qp.xrc != nullptr) return qp.xrc->receives.taken_from();
+  return qp.srq == nullptr ? &qp.own_receives : &qp.srq->queue;
+}
+// The number of the protection domain in which peers reach memory.
+inline uint32_t peers_domain_of(const Qp& qp) {
+  return qp.xrc != nullptr ? qp.xrc->receives.selected_pd() : qp.pd->number;
+}
+
+template <typename Tell>
+void XrcTable::tell_handles(Qp& qp, Tell tell_of) {
+  const std::lock_guard lock(mutex_);
+  if (!qp.xrc->is_closed) tell_of(qp);
+  for (Qp* handle = qp.xrc->handles; handle != nullptr; handle = handle->xrc->next) tell_of(*handle);
+}
+
+}  // namespace dapple::soft
