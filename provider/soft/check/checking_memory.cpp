@@ -69,13 +69,20 @@ class CheckingMemory::Withhold final : public MemoryTable::Borrower {
   Withhold(WithheldBytes& withheld, uint32_t qpn, const std::byte* from)
       : withheld_(withheld), qpn_(qpn), from_(from) {}
   bool use(std::byte* memory, size_t done, size_t size) override {
-    return withheld_.store(qpn_, memory, from_ + done, size);
+    if (!withheld_.store(qpn_, memory, from_ + done, size)) return false;
+    stored_.emplace_back(memory, size);
+    return true;
+  }
+  // All of the packet's bytes go into the memory, because some of them have to, such as those for a null region.
+  void give_up() {
+    for (const std::span<std::byte> piece : stored_) withheld_.yield(piece.data(), piece.size());
   }
 
  private:
   WithheldBytes& withheld_;
   const uint32_t qpn_;
   const std::byte* const from_;
+  std::vector<std::span<std::byte>> stored_;
 };
 
 // Finds the place of a peer's range.
@@ -319,7 +326,9 @@ bool CheckingMemory::withholds(Accessor who, std::span<const Segment> segments, 
                                size_t size) {
   if (!checker_.withholds || size == 0) return false;
   Withhold withhold(checker_.withheld, qp_.qpn, from);
-  return qp_.context->memory.lend(who, segments, offset, size, true, withhold) == Fault::kNone;
+  if (qp_.context->memory.lend(who, segments, offset, size, true, withhold) == Fault::kNone) return true;
+  withhold.give_up();
+  return false;
 }
 
 // The memory of a shared receive queue's receives has the protection domain of that queue.
