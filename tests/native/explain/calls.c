@@ -179,7 +179,10 @@ static int send_bytes(enum ibv_wr_opcode opcode, uint32_t bytes, uint32_t lkey, 
     struct ibv_ah_attr to = address();
     request.wr.ud.ah = ibv_create_ah(pd, &to);
     MUST(request.wr.ud.ah != NULL);
-    request.wr.ud.remote_qpn = IS("number") ? b.qp->qp_num ^ 1 : b.qp->qp_num;
+    request.wr.ud.remote_qpn = b.qp->qp_num;
+    /* A number that neither end has. */
+    while (IS("number") && (request.wr.ud.remote_qpn == a.qp->qp_num || request.wr.ud.remote_qpn == b.qp->qp_num))
+      request.wr.ud.remote_qpn ^= request.wr.ud.remote_qpn == b.qp->qp_num ? 1 : 2;
     request.wr.ud.remote_qkey = IS("qkey") ? 0x2222 : 0x1111;
   }
   struct ibv_send_wr* bad = NULL;
