@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Under dapple-run --explain and --check, the provider's table has functions that print a line for each error that they
-// return: its name, what it means there, and the verb below it that has failed. Without these options, the table has
-// the functions themselves.
+// return: the error's name, and its meaning or the reason of the verb that has failed below it. Without these options,
+// the table has the functions themselves.
 #pragma once
 
 #include <infiniband/dappledv_refusal.h>

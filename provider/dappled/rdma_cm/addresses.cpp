@@ -42,12 +42,12 @@ int Service::bind(CmId& id, const Address& address) {
           error,
           "no network device of this host has the address %s.\nBind to one of the addresses that `ip address` "
           "shows in this network namespace, or to the wildcard address.",
-          Text(address).c_str());
+          text_of(address).c_str());
     }
     return refuse(ENODEV,
                   "the address %s belongs to a network device without an RDMA device that this program sees.\n"
                   "Take an address that `ibv_devinfo -v` shows among the GIDs.",
-                  Text(address).c_str());
+                  text_of(address).c_str());
   }
   id.source = address;
   if (!id.one_family_set) id.one_family = address.family == AF_INET;
@@ -93,7 +93,7 @@ int Service::resolve_ip(Call& call) {
     return refuse(EINVAL,
                   "the id is bound to an IPv%d address, and the destination %s is of the other family.\n"
                   "Bind to an address of the destination's family, or to none.",
-                  id->source.family == AF_INET ? 4 : 6, Text(destination).c_str());
+                  id->source.family == AF_INET ? 4 : 6, text_of(destination).c_str());
   }
   id->destination = destination;
   return resolve(call.now, *id, command.timeout_ms);

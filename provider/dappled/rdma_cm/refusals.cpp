@@ -65,7 +65,7 @@ int Service::refuse_route(int error, const CmId& id) {
   return refuse(error,
                 "this host has no route from %s to %s.\nCompare the addresses with `ip route get` in this network "
                 "namespace.",
-                id.source.is_any() ? "any address" : Text(id.source).c_str(), Text(id.destination).c_str());
+                id.source.is_any() ? "any address" : text_of(id.source).c_str(), text_of(id.destination).c_str());
 }
 
 int Service::refuse_unread() {

@@ -22,9 +22,9 @@ extern "C" {
 #endif
 
 /*
- * The reason for which a verb, or a function of librdmacm, has failed in this thread, the most recent one:
- * "ibv_reg_mr() for a memory region of dapple0 fails with EINVAL: the length is 0." It is valid until the thread's next
- * such failure.
+ * The reason of the most recent failure in this thread: of a verb, of a function of librdmacm, or of a connection that
+ * librdmacm has reported by an event. For example: "ibv_dereg_mr() for a memory region of dapple0 fails with EBUSY: a
+ * memory window is bound to it." It is valid until the thread's next such failure.
  *
  * count: if it is not NULL, it becomes the number of this thread's failures so far. A library that asks for it before
  * and after its own calls knows whether the reason belongs to one of them.

@@ -16,7 +16,7 @@ void explain_cm(const soft::CmVoice& voice);
 void explain_refusal(const RdmaCmCommand& command, int error, const char* reason);
 // A command fails with `error` because DAPPLE_FAULTS says so.
 void explain_planned(const RdmaCmCommand& command, int error);
-// The program gets the event in `reply`.
+// The program gets the event in `reply`. A failure is reported with the id's addresses.
 void explain_event(const soft::CmChannelName& channel, const soft::CmCommandReply& reply);
 
 }  // namespace dapple::doors

@@ -26,7 +26,7 @@ std::string name_of(const Loan& loan) {
   return std::string(loan.has_result ? "Read or atomic" : "send request") + " of " + loan.owner.name();
 }
 
-// What is there from now on is not the memory of these requests.
+// From now on, other things may be there than the bytes of these requests.
 void forget_memory(Checker& checker, const void* memory, size_t size) {
   checker.lent.forget_memory(memory, size);
   checker.withheld.forget_memory(memory, size);

@@ -5,17 +5,19 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>
+#include <string.h>
 
 #include <string>
-#include <string_view>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
+#include "provider/member/address_text.hpp"
 #include "provider/member/cm_voice.hpp"
 #include "provider/member/doors.hpp"
-#include "provider/member/errno_names.hpp"
+#include "provider/member/gid.hpp"
 #include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
+#include "provider/soft/explain/refused_calls.hpp"
 #include "roce/cm/mad.hpp"
 
 namespace dapple::soft::explain {
@@ -33,14 +35,16 @@ struct Cause {
 };
 
 std::string words_of(const sockaddr_in6& address) {
-  char host[INET6_ADDRSTRLEN] = "";
-  const bool is_ipv4 = address.sin6_family == AF_INET;
-  if (!is_ipv4 && address.sin6_family != AF_INET6) return "an unknown address";
-  const void* bytes = is_ipv4 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(address).sin_addr)
-                              : static_cast<const void*>(&address.sin6_addr);
-  inet_ntop(address.sin6_family, bytes, host, sizeof host);
-  const std::string port = std::to_string(ntohs(address.sin6_port));  // in both families at the same place
-  return is_ipv4 ? std::string(host) + ":" + port : "[" + std::string(host) + "]:" + port;
+  uint8_t gid[16];
+  if (address.sin6_family == AF_INET) {
+    ipv4_gid(&reinterpret_cast<const sockaddr_in&>(address).sin_addr, gid);
+  } else if (address.sin6_family == AF_INET6) {
+    memcpy(gid, &address.sin6_addr, sizeof gid);
+  } else {
+    return "an unknown address";
+  }
+  // Both families have the port at the same place.
+  return AddressText(gid, ntohs(address.sin6_port)).c_str();
 }
 
 Cause cause_of_rejection(int status, const std::string& peer) {
@@ -100,11 +104,9 @@ Cause cause_of_address(int status, const std::string& peer) {
               "See by ping whether the host is there, or give rdma_resolve_addr() more milliseconds."};
     case EINVAL:
       return {"the peer at " + peer + " has another Q_Key than this id.", "Give both ends the same Q_Key."};
-    default: {
-      const std::string_view name = errno_name(-status);
-      return {"the kernel finds no way to " + peer + (name.empty() ? "." : " (" + std::string(name) + ")."),
+    default:
+      return {"the kernel finds no way to " + peer + " (" + error_words(-status) + ").",
               "Compare the address with `ip route get`, in this network namespace."};
-    }
   }
 }
 
@@ -151,27 +153,15 @@ bool is_failure(uint32_t event) {
 }
 
 // A status is an errno below 0, or a number of the IBTA.
-std::string number_or_name(int status) {
-  const std::string_view name = status < 0 ? errno_name(-status) : std::string_view();
-  return name.empty() ? std::to_string(status) : "-" + std::string(name);
+std::string status_words(int status) {
+  return status < 0 ? "-" + error_words(-status) : std::to_string(status);
 }
 
 void report_refused(const char* function, int error, const char* reason, bool is_planned) {
   const ErrnoGuard keep;
-  check::Reporter* reporter = process_reporter();
-  if (reporter == nullptr) return;
-  const std::string_view whole = reason;
-  const size_t end = whole.find('\n');
-  const std::string_view name = errno_name(error);
-  const std::string text = std::string(function) + "() fails with " +
-                           (name.empty() ? "the error " + std::to_string(error) : std::string(name)) + ": " +
-                           std::string(whole.substr(0, end));
-  remember_refusal(text);
-  reporter->show({.level = is_planned ? Level::kNote : Level::kError,
-                  .kind = "refused-call",
-                  .text = text,
-                  .remedy = std::string(end == whole.npos ? "See rdma_cm(7)." : whole.substr(end + 1)),
-                  .places = {{"called", check::Stack::here()}}});
+  if (process_reporter() == nullptr) return;
+  report_failed_call(is_planned ? Level::kNote : Level::kError, std::string(function) + "()", error,
+                     explanation_of(reason, "See rdma_cm(7)."), {{"called", check::Stack::here()}});
 }
 
 void report_failed(const CmFailure& failure) {
@@ -180,7 +170,7 @@ void report_failed(const CmFailure& failure) {
   if (reporter == nullptr) return;
   const Cause cause = cause_of(failure);
   const std::string text =
-      std::string(name_of_failure(failure.event)) + " (status " + number_or_name(failure.status) + "): " + cause.clause;
+      std::string(name_of_failure(failure.event)) + " (status " + status_words(failure.status) + "): " + cause.clause;
   remember_refusal(text);
   reporter->show({.level = cause.level,
                   .kind = "failed-connection",

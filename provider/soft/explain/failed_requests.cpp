@@ -6,6 +6,7 @@
 #include <string>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/member/address_text.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/explain/object_names.hpp"
@@ -31,7 +32,7 @@ struct Text {
 
 // "queue pair 0x11 at 10.0.0.1".
 std::string peer_of(const Failure& failure) {
-  return format("queue pair 0x%x at %s", failure.attributes.destination_qpn, gid_text(failure.peer).c_str());
+  return format("queue pair 0x%x at %s", failure.attributes.destination_qpn, AddressText(failure.peer).c_str());
 }
 
 // The difference between the two ends of a connection, if the peer is a program of this host. Empty if there is none,

@@ -4,9 +4,6 @@
 
 #include <errno.h>
 
-#include <string_view>
-#include <vector>
-
 #include "provider/common/host_guards.hpp"
 #include "provider/member/errno_names.hpp"
 #include "provider/soft/explain/holders.hpp"
@@ -30,42 +27,44 @@ Level level_of(std::string_view verb, int error, bool is_planned) {
   return Level::kError;
 }
 
-std::string number_or_name(int error) {
+}  // namespace
+
+Explanation explanation_of(std::string_view text, const char* remedy) {
+  const size_t end = text.find('\n');
+  return {std::string(text.substr(0, end)), std::string(end == text.npos ? remedy : text.substr(end + 1))};
+}
+
+std::string error_words(int error) {
   const std::string_view name = errno_name(error);
   return name.empty() ? "the error " + std::to_string(error) : std::string(name);
 }
 
-}  // namespace
+void report_failed_call(Level level, const std::string& call, int error, const Explanation& explanation,
+                        const std::vector<check::Place>& places) {
+  const std::string text = call + " fails with " + error_words(error) + ": " + explanation.reason;
+  remember_refusal(text);
+  process_reporter()->show(
+      {.level = level, .kind = "refused-call", .text = text, .remedy = explanation.remedy, .places = places});
+}
 
 void report_refused_call(const char* verb, const std::string& name, int error, const void* object) {
   const ErrnoGuard keep;
   const Refusal& kept = refusal();
-  std::string reason = "the device has kept no reason.", remedy = "Report this as a defect of dapple.";
-  if (kept.error == error) {
-    const std::string_view text = kept.text;
-    const size_t end = text.find('\n');
-    reason = text.substr(0, end);
-    if (end != text.npos) remedy = text.substr(end + 1);
-  }
+  constexpr const char* kNoReason = "the device has kept no reason.\nReport this as a defect of dapple.";
+  Explanation explanation = explanation_of(kept.error == error ? kept.text : kNoReason, "");
   std::vector<check::Place> places = {{"called", check::Stack::here()}};
   if (error == EBUSY) {
     size_t all = 0;
     const std::vector<Holders::Holder> holders = Holders::get().of(object, all);
     for (size_t i = 0; i < holders.size(); i++) {
-      reason += (i == 0 ? " It is used by " : ", ") + holders[i].name;
+      explanation.reason += (i == 0 ? " It is used by " : ", ") + holders[i].name;
       places.push_back(holders[i].made);
     }
-    if (all > holders.size()) reason += ", and " + std::to_string(all - holders.size()) + " others";
-    if (all != 0) reason += ".";
+    if (all > holders.size()) explanation.reason += ", and " + std::to_string(all - holders.size()) + " others";
+    if (all != 0) explanation.reason += ".";
   }
-  const std::string text =
-      std::string(verb) + "() for " + name + " fails with " + number_or_name(error) + ": " + reason;
-  remember_refusal(text);
-  process_reporter()->show({.level = level_of(verb, error, kept.is_planned),
-                            .kind = "refused-call",
-                            .text = text,
-                            .remedy = remedy,
-                            .places = places});
+  report_failed_call(level_of(verb, error, kept.is_planned), std::string(verb) + "() for " + name, error, explanation,
+                     places);
 }
 
 }  // namespace dapple::soft::explain

@@ -3,10 +3,27 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "provider/soft/check/report.hpp"
 
 namespace dapple::soft::explain {
 
-// Reports that a call returns `error` to the program, with this thread's refusal and the place of the call. `verb`:
+// Two sentences.
+struct Explanation {
+  std::string reason;
+  std::string remedy;
+};
+// Of a text as Refusal has it; `remedy` if the text has none.
+Explanation explanation_of(std::string_view text, const char* remedy);
+// "EINVAL", or "the error 1234".
+std::string error_words(int error);
+// Reports that `call`, with its object, fails with `error`, and remembers the line for dappledv_refusal().
+void report_failed_call(check::Level level, const std::string& call, int error, const Explanation& explanation,
+                        const std::vector<check::Place>& places);
+
+// Reports that a verb returns `error` to the program, with this thread's refusal and the place of the call. `verb`:
 // "ibv_modify_qp"; `name`: name_of() its object. EBUSY: the report has those that use the object. errno stays.
 void report_refused_call(const char* verb, const std::string& name, int error, const void* object);
 

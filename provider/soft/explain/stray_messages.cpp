@@ -2,12 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/explain/stray_messages.hpp"
 
-#include <arpa/inet.h>
-#include <string.h>
-
 #include <atomic>
 #include <string>
 
+#include "provider/member/address_text.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/transport/stray_packets.hpp"
 
@@ -27,24 +25,13 @@ bool mark(uint32_t qpn) {
   return (marks[place / 64].fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
 }
 
-std::string words_of(const uint8_t* gid) {
-  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  char text[INET6_ADDRSTRLEN] = "?";
-  if (memcmp(gid, kMapped, sizeof kMapped) == 0) {
-    inet_ntop(AF_INET, gid + sizeof kMapped, text, sizeof text);
-  } else {
-    inet_ntop(AF_INET6, gid, text, sizeof text);
-  }
-  return text;
-}
-
 void report_stray(const StrayPacket& packet) {
   if (!mark(packet.qpn) || reports.fetch_add(1) >= kMaxReports) return;
   std::string text = "A message for queue pair " + check::format("0x%x", packet.qpn) +
                      " is dropped, and nobody is told: "
                      "this process has no queue pair of that number. It comes from ";
   if (packet.source_qpn != 0) text += check::format("queue pair 0x%x at ", packet.source_qpn);
-  text += words_of(packet.source) + ".";
+  text += std::string(AddressText(packet.source).c_str()) + ".";
   process_reporter()->show({.level = check::Level::kWarning,
                             .kind = "dropped-message",
                             .text = text,

@@ -2,13 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/refusals/attribute_names.hpp"
 
-#include <arpa/inet.h>
-
 #include <bit>
 #include <cstdarg>
 #include <cstdio>
-
-#include "provider/member/gid.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -134,18 +130,6 @@ const char* mtu_name(int mtu) {
   static constexpr const char* kNames[] = {"IBV_MTU_256", "IBV_MTU_512", "IBV_MTU_1024", "IBV_MTU_2048",
                                            "IBV_MTU_4096"};
   return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? kNames[mtu - IBV_MTU_256] : "no MTU";
-}
-
-ShortText gid_text(const uint8_t gid[16]) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (is_ipv4(gid)) {
-    inet_ntop(AF_INET, gid + sizeof kMappedPrefix, text, sizeof text);
-  } else {
-    inet_ntop(AF_INET6, gid, text, sizeof text);
-  }
-  ShortText shown;
-  shown.add("%s", text);
-  return shown;
 }
 
 }  // namespace dapple::soft

@@ -40,7 +40,5 @@ const char* state_name(int state);
 const char* type_name(ibv_qp_type type);
 // "IBV_MTU_1024".
 const char* mtu_name(int mtu);
-// "fe80::1", or "10.0.0.1" for an address of IPv4.
-ShortText gid_text(const uint8_t gid[16]);
 
 }  // namespace dapple::soft

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/member/address_text.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
@@ -107,7 +108,7 @@ ShortText Context::gids_for(const uint8_t* like) {
       list.add(", and others");
       break;
     }
-    list.add("%s%u (%s)", list.empty() ? "" : ", ", i, gid_text(entry.gid).c_str());
+    list.add("%s%u (%s)", list.empty() ? "" : ", ", i, AddressText(entry.gid).c_str());
   }
   if (list.empty()) list.add("none");
   return list;
@@ -148,7 +149,7 @@ int Context::hold_gid(uint32_t index, uint8_t gid[16], GidHold& hold) {
       return refuse(EINVAL,
                     "grh.sgid_index is %u, and the GID there (%s) is of RoCE v1, which the software device does not "
                     "send.\nUse a GID of the type RoCE v2, as ibv_query_gid_ex() tells it; the device has: %s.",
-                    index, gid_text(entry.gid).c_str(), gids_for(nullptr).c_str());
+                    index, AddressText(entry.gid).c_str(), gids_for(nullptr).c_str());
     }
     memcpy(gid, entry.gid, 16);
     if (entry.base_index == base_index) return 0;
@@ -197,8 +198,8 @@ int Context::check_address(const ibv_ah_attr& attr, Peer peer, roce::AddressVect
     return refuse(EINVAL,
                   "grh.sgid_index is %u, whose address %s is of IPv%c, and grh.dgid is %s, of IPv%c.\n"
                   "Use the index of an address of the peer's family; the device has: %s.",
-                  attr.grh.sgid_index, gid_text(source).c_str(), is_ipv4(source) ? '4' : '6',
-                  gid_text(attr.grh.dgid.raw).c_str(), is_ipv4(source) ? '6' : '4',
+                  attr.grh.sgid_index, AddressText(source).c_str(), is_ipv4(source) ? '4' : '6',
+                  AddressText(attr.grh.dgid.raw).c_str(), is_ipv4(source) ? '6' : '4',
                   gids_for(attr.grh.dgid.raw).c_str());
   }
   // The kernel has no route for the default GID then, as for rxe. Shared memory needs none.
@@ -207,7 +208,7 @@ int Context::check_address(const ibv_ah_attr& attr, Peer peer, roce::AddressVect
     return refuse(ENETUNREACH,
                   "grh.sgid_index is %u, whose GID %s is no address of the network interface, so the kernel has no "
                   "route from there.\nGive the interface this address, or use another GID; the device has: %s.",
-                  attr.grh.sgid_index, gid_text(source).c_str(), gids_for(attr.grh.dgid.raw).c_str());
+                  attr.grh.sgid_index, AddressText(source).c_str(), gids_for(attr.grh.dgid.raw).c_str());
   }
   memcpy(address.destination_gid, attr.grh.dgid.raw, 16);
   address.flow_label = attr.grh.flow_label & 0xFFFFF;

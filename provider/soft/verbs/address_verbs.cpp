@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/member/address_text.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -28,12 +29,12 @@ int refuse_type(ibv_qp_type type) {
 int refuse_group(const ibv_gid& group, int error) {
   if (error == EINVAL) {
     return refuse(error, "%s is no multicast address.\nUse the GID of a group, of ff00::/8 or ::ffff:224.0.0.0/100.",
-                  gid_text(group.raw).c_str());
+                  AddressText(group.raw).c_str());
   }
   return refuse(error,
                 "the device cannot join the group %s: %s.\n"
                 "Attach to fewer groups, and see whether the network interface has multicast.",
-                gid_text(group.raw).c_str(), strerror(error));
+                AddressText(group.raw).c_str(), strerror(error));
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ int detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
   if (error == 0) return 0;
   return refuse(error,
                 "the queue pair is not attached to the group %s.\nDetach from the groups that it is attached to.",
-                gid_text(gid->raw).c_str());
+                AddressText(gid->raw).c_str());
 }
 
 }  // namespace dapple::soft::verbs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a queue pair is made of, and whether it can be made.
+// The parts of a new queue pair, and the checks of them.
 #pragma once
 
 #include "provider/soft/objects/objects.hpp"

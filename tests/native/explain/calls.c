@@ -13,17 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/native/explain/mistake.h"
+
 #define ALL_RIGHTS \
   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-#define MUST(condition)                                  \
-  do {                                                   \
-    if (!(condition)) {                                  \
-      printf("line %d: %s: %m\n", __LINE__, #condition); \
-      exit(1);                                           \
-    }                                                    \
-  } while (0)
-#define IS(name) (strcmp(mistake, name) == 0)
-
 enum { kBytes = 8192, kDepth = 16, kPsn = 0x123 };
 
 struct end {
@@ -31,7 +24,6 @@ struct end {
   struct ibv_qp* qp;
 };
 
-static const char* mistake;
 static struct ibv_context* device;
 static struct ibv_pd* pd;
 static union ibv_gid gid;

@@ -11,18 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(condition)                                  \
-  do {                                                   \
-    if (!(condition)) {                                  \
-      printf("line %d: %s: %m\n", __LINE__, #condition); \
-      exit(1);                                           \
-    }                                                    \
-  } while (0)
-#define IS(name) (strcmp(mistake, name) == 0)
+#include "tests/native/explain/mistake.h"
 
 enum { kPort = 7174, kTimeout = 2000 };
 
-static const char* mistake;
 static struct rdma_event_channel* channel;
 
 static struct sockaddr_in address(const char* host, uint16_t port) {
@@ -158,6 +150,24 @@ static void connect_in_vain(void) {
   end(id);
 }
 
+/* A resolution of a port at which nobody listens for datagrams. */
+static void send_datagrams_in_vain(void) {
+  struct rdma_conn_param parameters = {0};
+  struct rdma_cm_id* id = NULL;
+  MUST(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP) == 0);
+  MUST(resolve(id, "127.0.0.1", kTimeout) == 0 && await(RDMA_CM_EVENT_ADDR_RESOLVED, NULL) == 0);
+  MUST(rdma_resolve_route(id, kTimeout) == 0 && await(RDMA_CM_EVENT_ROUTE_RESOLVED, NULL) == 0);
+  MUST(rdma_connect(id, &parameters) == 0 && await(RDMA_CM_EVENT_UNREACHABLE, NULL) == 1);
+  end(id);
+}
+
+static void lose_device(void) {
+  struct rdma_cm_id* id = make_id();
+  MUST(bind_to(id, "10.99.0.1", 0) == 0 && system("ip link delete va") == 0);
+  MUST(await(RDMA_CM_EVENT_DEVICE_REMOVAL, NULL) == 0);
+  end(id);
+}
+
 /* A synchronous id: librdmacm reads the events itself. */
 static void connect_synchronously(void) {
   struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP};
@@ -184,6 +194,10 @@ int main(int argc, char** argv) {
     end(with_queue_pair());
   } else if (IS("nobody-listens") || IS("rejected") || IS("no-neighbour")) {
     connect_in_vain();
+  } else if (IS("datagrams")) {
+    send_datagrams_in_vain();
+  } else if (IS("removal")) {
+    lose_device();
   } else {
     call_in_vain();
   }

@@ -12,18 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MUST(condition)                                  \
-  do {                                                   \
-    if (!(condition)) {                                  \
-      printf("line %d: %s: %m\n", __LINE__, #condition); \
-      exit(1);                                           \
-    }                                                    \
-  } while (0)
-#define IS(name) (strcmp(mistake, name) == 0)
+#include "tests/native/explain/mistake.h"
 
 enum { kBytes = 8192 };
 
-static const char* mistake;
 static DAT_IA_HANDLE ia;
 static DAT_PZ_HANDLE pz;
 static DAT_EVD_HANDLE evd;

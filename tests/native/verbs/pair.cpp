@@ -116,8 +116,9 @@ bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout) {
 }
 
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const ibv_gid& destination) {
-  const bool rc = qp->qp_type == IBV_QPT_RC;
   const bool ud = qp->qp_type == IBV_QPT_UD;
+  const bool requests = qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND;
+  const bool responds = qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV;
   ibv_qp_attr attr = {};
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
@@ -140,7 +141,7 @@ bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const
   attr.ah_attr.grh.dgid = destination;
   int mask = IBV_QP_STATE;
   if (!ud) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  if (rc) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (responds) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   if (ibv_modify_qp(qp, &attr, mask) != 0) return false;
   attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = 0xFFFFFE;
@@ -149,7 +150,8 @@ bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const
   attr.rnr_retry = 7;
   attr.max_rd_atomic = 4;
   mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (rc) mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  if (requests || responds) mask |= IBV_QP_TIMEOUT;
+  if (requests) mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return ibv_modify_qp(qp, &attr, mask) == 0;
 }
 

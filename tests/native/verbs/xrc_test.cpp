@@ -76,40 +76,8 @@ ibv_qp* make_sender(ibv_pd* pd, ibv_cq* cq, bool extended) {
   return ibv_create_qp_ex(pd->context, &attr);
 }
 
-bool connect_end(ibv_qp* qp, uint32_t remote) {
-  const bool sends = qp->qp_type == IBV_QPT_XRC_SEND;
-  ibv_qp_attr attr = {};
-  attr.qp_state = IBV_QPS_INIT;
-  attr.port_num = 1;
-  attr.qp_access_flags = kPeerRights;
-  if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0) return false;
-  attr.qp_state = IBV_QPS_RTR;
-  attr.path_mtu = IBV_MTU_1024;
-  attr.dest_qp_num = remote;
-  attr.rq_psn = 0xFFFFFE;
-  attr.max_dest_rd_atomic = 4;
-  attr.min_rnr_timer = 1;
-  attr.ah_attr.is_global = 1;
-  attr.ah_attr.port_num = 1;
-  attr.ah_attr.grh.hop_limit = 64;
-  attr.ah_attr.grh.sgid_index = index_of_loopback(qp->context);
-  if (ibv_query_gid(qp->context, 1, attr.ah_attr.grh.sgid_index, &attr.ah_attr.grh.dgid) != 0) return false;
-  int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  if (!sends) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  if (ibv_modify_qp(qp, &attr, mask) != 0) return false;
-  attr.qp_state = IBV_QPS_RTS;
-  attr.sq_psn = 0xFFFFFE;
-  attr.timeout = 10;
-  attr.retry_cnt = 7;
-  attr.rnr_retry = 7;
-  attr.max_rd_atomic = 4;
-  mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT;
-  if (sends) mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  return ibv_modify_qp(qp, &attr, mask) == 0;
-}
-
 bool connect_ends() {
-  return connect_end(xrc.receiver, xrc.sender->qp_num) && connect_end(xrc.sender, xrc.receiver->qp_num);
+  return connect(xrc.receiver, xrc.sender->qp_num) && connect(xrc.sender, xrc.receiver->qp_num);
 }
 
 bool begin_xrc(bool extended = false) {

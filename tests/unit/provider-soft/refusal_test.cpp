@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "provider/member/address_text.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "roce/transitions.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -71,11 +72,13 @@ void names__values_beyond_the_constants__are_no_names(void**) {
                       "IBV_ACCESS_REMOTE_WRITE and IBV_ACCESS_REMOTE_ATOMIC");
 }
 
-void gid_text__both_families__are_addresses(void**) {
+void address_text__both_families__are_addresses(void**) {
   const uint8_t ipv4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1};
   const uint8_t ipv6[16] = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  assert_string_equal(gid_text(ipv4).c_str(), "10.0.0.1");
-  assert_string_equal(gid_text(ipv6).c_str(), "fe80::1");
+  assert_string_equal(AddressText(ipv4).c_str(), "10.0.0.1");
+  assert_string_equal(AddressText(ipv6).c_str(), "fe80::1");
+  assert_string_equal(AddressText(ipv4, 4420).c_str(), "10.0.0.1:4420");
+  assert_string_equal(AddressText(ipv6, 4420).c_str(), "[fe80::1]:4420");
 }
 
 void transition_masks__each_transition__agrees_with_what_is_allowed(void**) {
@@ -108,7 +111,7 @@ int main() {
       cmocka_unit_test(attribute_names__bits__are_a_list),
       cmocka_unit_test(attribute_names__all_bits__fit),
       cmocka_unit_test(names__values_beyond_the_constants__are_no_names),
-      cmocka_unit_test(gid_text__both_families__are_addresses),
+      cmocka_unit_test(address_text__both_families__are_addresses),
       cmocka_unit_test(transition_masks__each_transition__agrees_with_what_is_allowed),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
