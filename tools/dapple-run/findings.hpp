@@ -15,7 +15,7 @@ struct Findings {
   bool complete = true;   // no process is missing from the emulation
   int exit_code = 0;      // for errors, by the options of the processes
   int status = 0;         // the program's exit code, or 128 plus the number of the signal that has ended it
-  // As provider/soft/check/printed.hpp describes them.
+  // As provider/soft/check/reports/printed.hpp describes them.
   std::vector<nlohmann::json> reports;
 
   bool has_errors() const;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 
 namespace dapple::soft::check {

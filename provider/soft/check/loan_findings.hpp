@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/check/freed_marks.hpp"
+#include "provider/soft/check/lent/freed_marks.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "roce/request.hpp"

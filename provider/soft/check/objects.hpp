@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/check/reporter.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/reporter.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
 

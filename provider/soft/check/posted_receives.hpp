@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/check/lent_memory.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/lent/lent_memory.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 #include "roce/queue_pair.hpp"
 #include "roce/request.hpp"
 

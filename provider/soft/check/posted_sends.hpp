@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/check/buffer_copy.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/lent/buffer_copy.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft::check {

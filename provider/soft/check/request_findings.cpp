@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/check/symbols.hpp"
+#include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "roce/send_queue.hpp"

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/watched_heap.hpp"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/loan_findings.hpp"
+#include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/locks/own_code.hpp"
 #include "provider/soft/memory/mappings.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
@@ -101,22 +101,15 @@ void kept(const void* memory, size_t size) {
   if (has_memory()) marks->unmark(memory, size);
 }
 
-const Heap* heap() {
-  static const Heap* const found = [] {
-    const auto* candidate = static_cast<const Heap*>(dlsym(RTLD_DEFAULT, kHeapSymbol));
-    return candidate != nullptr && candidate->version == kHeapVersion ? candidate : nullptr;
-  }();
-  return found;
-}
-
 }  // namespace
 
 FreedMarks* watch_heap(MappedMemory& mapped) {
-  if (heap() == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
+  const Heap* heap = loaded_heap();
+  if (heap == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
   static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   moving,         moved,
                                       taken,        unmapped, dropped, protected_anew, kept};
-  marks = new FreedMarks(*heap()->interest);
-  if (heap()->watch(watcher)) mapped.remember();
+  marks = new FreedMarks(*heap->interest);
+  if (heap->watch(watcher)) mapped.remember();
   return marks;
 }
 
@@ -140,10 +133,6 @@ void mark_used(const void* memory, size_t size) {
   const bool paused = pause_heap(true);
   taken(memory, size);
   pause_heap(paused);
-}
-
-bool pause_heap(bool paused) {
-  return heap() != nullptr && heap()->pause(paused);
 }
 
 }  // namespace dapple::soft::check

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "provider/soft/check/freed_marks.hpp"
-#include "provider/soft/check/mapped_memory.hpp"
+#include "provider/soft/check/lent/freed_marks.hpp"
+#include "provider/soft/check/lent/mapped_memory.hpp"
 
 namespace dapple::soft::check {
 
@@ -18,8 +18,5 @@ FreedMarks* watch_heap(MappedMemory& mapped);
 // heap is not watched.
 void mark_free(const void* memory, size_t size);
 void mark_used(const void* memory, size_t size);
-
-// While true, this thread's calls mark nothing, and do not need the marks' lock. Returns the value of before.
-bool pause_heap(bool paused);
 
 }  // namespace dapple::soft::check

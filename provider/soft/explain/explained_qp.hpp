@@ -5,7 +5,7 @@
 // and of each message that is dropped.
 #pragma once
 
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "roce/ports.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/explain/object_names.hpp"
 
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/report.hpp"
 
 namespace dapple::soft::explain {
 namespace {

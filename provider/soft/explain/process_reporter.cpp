@@ -6,7 +6,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/check/symbols.hpp"
+#include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/explain/holders.hpp"
 #include "provider/soft/refusals/refusal.hpp"

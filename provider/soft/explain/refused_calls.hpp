@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/report.hpp"
 
 namespace dapple::soft::explain {
 

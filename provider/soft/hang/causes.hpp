@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/hang/view.hpp"
 #include "provider/soft/hang/waits.hpp"
 

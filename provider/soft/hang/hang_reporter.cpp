@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "provider/common/settings.hpp"
-#include "provider/soft/check/symbols.hpp"
+#include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/hang/notes.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "provider/soft/check/reporter.hpp"
+#include "provider/soft/check/reports/reporter.hpp"
 
 namespace dapple::soft::hang {
 

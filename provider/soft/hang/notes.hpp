@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft::hang {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/hang/view.hpp"
 #include "provider/soft/hang/waits.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/tombs/ended_contexts.hpp"
 
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/tombs/tombs.hpp"
 
 namespace dapple::soft::tombs {

@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/tombs/ended_ids.hpp"
 
-#include <dlfcn.h>
 #include <string.h>
 
-#include "provider/member/heap.hpp"
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/loaded_heap.hpp"
+#include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/tombs/tombs.hpp"
 
 namespace dapple::soft::tombs {
@@ -31,8 +30,8 @@ void given_back(const void* id) {
 }  // namespace
 
 void watch_ids() {
-  const auto* heap = static_cast<const Heap*>(dlsym(RTLD_DEFAULT, kHeapSymbol));
-  if (heap == nullptr || heap->version != kHeapVersion) return;
+  const Heap* heap = check::loaded_heap();
+  if (heap == nullptr) return;
   static constexpr IdWatcher kWatcher = {ended, given_back, has_ended};
   heap->watch_ids(kWatcher);
 }

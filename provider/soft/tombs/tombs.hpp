@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::tombs {
 

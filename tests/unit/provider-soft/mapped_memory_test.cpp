@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/mapped_memory.hpp"
+#include "provider/soft/check/lent/mapped_memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/reports/report.hpp"
 
 namespace dapple::soft::check {
 

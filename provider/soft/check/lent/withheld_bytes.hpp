@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/check/buffer_copy.hpp"
-#include "provider/soft/check/lent_memory.hpp"
-#include "provider/soft/check/mapped_memory.hpp"
-#include "provider/soft/check/owner.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/lent/buffer_copy.hpp"
+#include "provider/soft/check/lent/lent_memory.hpp"
+#include "provider/soft/check/lent/mapped_memory.hpp"
+#include "provider/soft/check/reports/owner.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
 

@@ -16,7 +16,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/member/heap.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/reporter.hpp"
+#include "provider/soft/check/reports/reporter.hpp"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/member/owned_fd.hpp"
-#include "provider/soft/check/kinds.hpp"
-#include "provider/soft/check/printed.hpp"
+#include "provider/soft/check/reports/kinds.hpp"
+#include "provider/soft/check/reports/printed.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "provider/soft/check/report.hpp"
-#include "provider/soft/check/symbols.hpp"
+#include "provider/soft/check/reports/report.hpp"
+#include "provider/soft/check/reports/symbols.hpp"
 
 namespace dapple::soft::check {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/check/printed.hpp"
+#include "provider/soft/check/reports/printed.hpp"
 
 namespace dapple::soft::check {
 

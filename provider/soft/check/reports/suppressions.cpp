@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/suppressions.hpp"
+#include "provider/soft/check/reports/suppressions.hpp"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -11,7 +11,7 @@
 #include <memory>
 #include <string_view>
 
-#include "provider/soft/check/kinds.hpp"
+#include "provider/soft/check/reports/kinds.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
 

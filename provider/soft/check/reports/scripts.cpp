@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/scripts.hpp"
+#include "provider/soft/check/reports/scripts.hpp"
 
 #include <dlfcn.h>
 
 #include <cassert>
 
-#include "provider/soft/check/cached_stack.hpp"
-#include "provider/soft/check/stack.hpp"
+#include "provider/soft/check/reports/cached_stack.hpp"
+#include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
 namespace {

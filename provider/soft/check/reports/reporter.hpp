@@ -11,8 +11,8 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/member/check_options.hpp"
-#include "provider/soft/check/report.hpp"
-#include "provider/soft/check/suppressions.hpp"
+#include "provider/soft/check/reports/report.hpp"
+#include "provider/soft/check/reports/suppressions.hpp"
 
 namespace dapple::soft::check {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/printed.hpp"
+#include "provider/soft/check/reports/printed.hpp"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "provider/member/own_thread.hpp"
-#include "provider/soft/check/watched_heap.hpp"
+#include "provider/soft/check/reports/loaded_heap.hpp"
 
 namespace dapple::soft::check {
 namespace {

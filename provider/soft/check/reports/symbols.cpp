@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/symbols.hpp"
+#include "provider/soft/check/reports/symbols.hpp"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string_view>
 
-#include "provider/soft/check/scripts.hpp"
+#include "provider/soft/check/reports/scripts.hpp"
 #include "provider/source_lines/debug_information.hpp"
 #include "provider/source_lines/libdw.hpp"
 
