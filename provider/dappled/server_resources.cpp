@@ -75,6 +75,7 @@ void Server::answer_resources(Connection& connection, const soft::ResourcesReque
   message.slot = owner->slot;
   message.process = static_cast<uint32_t>(owner->process);
   const uint32_t end = soft::end_of_rows(resources);
+  message.lacks_rows = end == soft::kMaxResourceRows ? 1 : 0;
   for (uint32_t i = owner->slot == request.slot ? request.first : 0; i < end; i++) {
     if (message.count == soft::ResourcesReply::kRows) {
       message.next = i;

@@ -24,7 +24,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 21;
+inline constexpr uint16_t kProtocolVersion = 22;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;   // QPN 0xFFFFFF is for multicast: slot 255 is never handed out

@@ -52,6 +52,8 @@ struct ResourcesReply {
   uint32_t process = 0;  // its number where dappled runs; 0 if it is not visible there
   uint32_t next = 0;     // the place to continue at; 0: these are the last rows
   uint32_t count = 0;
+  uint32_t lacks_rows = 0;  // not 0: the program has, or had, more objects than rows
+  uint32_t reserved = 0;
   ShownResource rows[kRows];
 };
 

@@ -19,21 +19,23 @@ inline constexpr size_t kResourceKinds = 9;
 
 struct ResourceRow {
   ResourceKind kind = ResourceKind::kNone;
-  uint8_t type = 0;  // of a QP: enum ibv_qp_type
-  uint8_t port = 0;  // of a QP; 0: none yet
-  uint8_t reserved = 0;
-  uint32_t device = 0;   // DeviceInfo::index
-  uint32_t number = 0;   // of a QP: its QPN; of a region: its key; of a CQ: its depth
-  uint32_t context = 0;  // the place of its row, and so on; 0: it has none
+  uint8_t type = 0;                // of a QP: enum ibv_qp_type
+  uint8_t port = 0;                // of a QP; 0: none yet
+  uint8_t max_dest_rd_atomic = 0;  // of a QP
+  uint32_t device = 0;             // DeviceInfo::index
+  uint32_t number = 0;             // of a QP: its QPN; of a region: its key; of a CQ: its depth
+  uint32_t context = 0;            // the place of its row, and so on; 0: it has none
   uint32_t pd = 0;
   uint32_t send_cq = 0;
   uint32_t receive_cq = 0;
   uint32_t srq = 0;
   uint32_t remote_qpn = 0;
-  uint32_t receive_psn = 0;  // where the connection began
-  uint32_t send_psn = 0;
-  uint32_t state = 0;   // of a QP: enum ibv_qp_state
-  uint64_t length = 0;  // of a region
+  uint32_t receive_psn : 24 = 0;  // where the connection began
+  uint32_t path_mtu : 8 = 0;      // of a QP, in units of 256 bytes
+  uint32_t send_psn : 24 = 0;
+  uint32_t peers_access : 8 = 0;  // of a QP: the first bits of enum ibv_access_flags that its peer has
+  uint32_t state = 0;             // of a QP: enum ibv_qp_state
+  uint64_t length = 0;            // of a region
 
   bool is_used() const { return kind != ResourceKind::kNone; }
 };

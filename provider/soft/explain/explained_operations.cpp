@@ -10,6 +10,7 @@
 #include "provider/soft/explain/noted_objects.hpp"
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/explain/refused_calls.hpp"
+#include "provider/soft/explain/stray_messages.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -107,7 +108,27 @@ PostsBelow& below(ibv_qp_ex* qp) {
   return ours<Qp>(&qp->qp_base)->extended->below_explain;
 }
 
+template <const char* kVerb>
+int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
+  const int error = Explained<&Operations::post_send>::call<kVerb>(qp, requests, bad);
+  if (qp->qp_type == IBV_QPT_UD) {
+    for (const ibv_send_wr* wr = requests; wr != nullptr && !(error != 0 && wr == *bad); wr = wr->next)
+      explain_datagram(*ours<Qp>(qp), ours<Ah>(wr->wr.ud.ah)->address, wr->wr.ud.remote_qpn);
+  }
+  return error;
+}
+
+void explain_datagrams(const Qp& qp, const ExtendedPost& post) {
+  if (qp.init.qp_type != IBV_QPT_UD || post.error != 0) return;
+  for (uint32_t i = 0; i < post.count; i++) {
+    const roce::SendRequest& request = post.requests[i]->send;
+    explain_datagram(qp, request.address, request.remote_qpn);
+  }
+}
+
 int wr_complete(ibv_qp_ex* qp) {
+  // Between wr_start() and wr_complete() only this thread uses the requests.
+  explain_datagrams(*ours<Qp>(&qp->qp_base), *ours<Qp>(&qp->qp_base)->extended);
   const int error = below(qp).wr_complete(qp);
   if (error != 0) [[unlikely]]
     report_refused_call("ibv_wr_complete", name_of(&qp->qp_base), error, qp);
@@ -197,6 +218,7 @@ const Operations& explained_operations(const Operations& operations) {
     made.create_cq_ex = create_cq_ex<k_create_cq_ex>;
     made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
     made.poll_cq = poll_cq<k_poll_cq>;
+    made.post_send = post_send<k_post_send>;
     return made;
   }();
   return table;

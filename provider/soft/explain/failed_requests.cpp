@@ -10,6 +10,7 @@
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/explain/object_names.hpp"
+#include "provider/soft/explain/peers_end.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
@@ -25,48 +26,9 @@ unsigned long long number(uint64_t value) {
   return value;
 }
 
-struct Text {
-  std::string reason;
-  std::string remedy;
-};
-
 // "queue pair 0x11 at 10.0.0.1".
 std::string peer_of(const Failure& failure) {
   return format("queue pair 0x%x at %s", failure.attributes.destination_qpn, AddressText(failure.peer).c_str());
-}
-
-// The difference between the two ends of a connection, if the peer is a program of this host. Empty if there is none,
-// or if nobody knows.
-Text compare_ends(const Failure& failure) {
-  if (!failure.same_host && !failure.context->has_gid(failure.peer)) return {};
-  const uint32_t peers_qpn = failure.attributes.destination_qpn;
-  ResourceRow own, peer;
-  if (!failure.context->find_qp(peers_qpn, peer)) {
-    return {
-        format("no program of this host has a queue pair 0x%x on this device: it never existed, or is destroyed",
-               peers_qpn),
-        "Compare dest_qp_num with the peer's qp_num and its byte order, and keep the peer's queue pair until all is "
-        "sent."};
-  }
-  if (peer.state < IBV_QPS_RTR || peer.state == IBV_QPS_ERR) {
-    return {format("the peer's queue pair is in %s", state_name(static_cast<int>(peer.state))),
-            peer.state == IBV_QPS_ERR ? "Find out why the peer's queue pair is in an error: look at its completions."
-                                      : "Change the peer's queue pair to IBV_QPS_RTR before this one sends."};
-  }
-  if (peer.remote_qpn != failure.qpn) {
-    return {format("the peer's dest_qp_num is 0x%x, and this is queue pair 0x%x", peer.remote_qpn, failure.qpn),
-            "Let both ends exchange their qp_num, and set dest_qp_num to the other's."};
-  }
-  if (!failure.context->find_qp(failure.qpn, own)) return {};
-  if (own.send_psn != peer.receive_psn) {
-    return {format("this queue pair's sq_psn is 0x%x, and the peer's rq_psn is 0x%x", own.send_psn, peer.receive_psn),
-            "Set rq_psn of each end to sq_psn of the other; PSNs have 24 bits."};
-  }
-  if (own.receive_psn != peer.send_psn) {
-    return {format("this queue pair's rq_psn is 0x%x, and the peer's sq_psn is 0x%x", own.receive_psn, peer.send_psn),
-            "Set rq_psn of each end to sq_psn of the other; PSNs have 24 bits."};
-  }
-  return {};
 }
 
 // 4.096 us * 2^timeout.
@@ -75,21 +37,20 @@ std::string time_of(uint8_t timeout) {
   return milliseconds < 1000 ? format("%.3g ms", milliseconds) : format("%.3g s", milliseconds / 1000);
 }
 
-Text of_retries(const Failure& failure) {
-  const Text difference = compare_ends(failure);
-  std::string reason =
-      peer_of(failure) + format(" has not answered %u retries (retry_cnt) of %s each (timeout %u)",
-                                failure.attributes.retry_count, time_of(failure.attributes.timeout).c_str(),
-                                failure.attributes.timeout);
-  if (!difference.reason.empty()) return {reason + "; " + difference.reason, difference.remedy};
+Reason of_retries(const Failure& failure) {
+  const Reason difference = why_peer_is_silent(failure);
+  std::string text = peer_of(failure) + format(" has not answered %u retries (retry_cnt) of %s each (timeout %u)",
+                                               failure.attributes.retry_count,
+                                               time_of(failure.attributes.timeout).c_str(), failure.attributes.timeout);
+  if (!difference.text.empty()) return {text + "; " + difference.text, difference.remedy};
   return {
-      reason,
+      text,
       "Compare qp_num, PSNs, GIDs and path_mtu of both ends, and see whether the peer lives, its port is active, and "
       "UDP port 4791 is open: dapple-info --ping."};
 }
 
 // The peer's NAK has no reason.
-Text of_invalid_request(const Failure& failure) {
+Reason of_invalid_request(const Failure& failure) {
   const std::string refused = peer_of(failure) + " has refused the request: ";
   const bool is_atomic =
       failure.opcode == roce::SendOpcode::kCompareSwap || failure.opcode == roce::SendOpcode::kFetchAdd;
@@ -97,6 +58,7 @@ Text of_invalid_request(const Failure& failure) {
     return {refused + format("the address of the atomic, 0x%llx, is no multiple of 8", number(failure.remote_address)),
             "Use addresses that are aligned to 8 bytes for atomics."};
   }
+  if (Reason known = why_peer_refuses(failure); !known.text.empty()) return {refused + known.text, known.remedy};
   if (roce::kWithResponse.has(failure.opcode)) {
     return {
         refused + format("its qp_access_flags lack the right, or its max_dest_rd_atomic is less than max_rd_atomic "
@@ -123,7 +85,7 @@ Text of_invalid_request(const Failure& failure) {
           "Post receives that are as long as the longest message, and set the same path_mtu at both ends."};
 }
 
-Text text_of(const Failure& failure, bool is_receive) {
+Reason reason_of(const Failure& failure, bool is_receive) {
   switch (failure.status) {
     case CompletionStatus::kRetryExceeded:
       return of_retries(failure);
@@ -204,14 +166,14 @@ void report_failed_request(const ibv_cq* cq, uint32_t qpn, bool is_receive, uint
   const std::optional<Failure> failure = Failures::get().take(qpn, is_receive, id, engines);
   // A completion that a plan of faults lets fail, for example.
   if (!failure || check_reports(*failure, is_receive)) return;
-  Text text = text_of(*failure, is_receive);
+  const Reason reason = reason_of(*failure, is_receive);
   const std::string what = is_receive ? "A receive" : "The request IBV_WR_" + std::string(opcode_name(failure->opcode));
   process_reporter()->show({.level = tells_of_peer(engines) ? check::Level::kWarning : check::Level::kError,
                             .kind = "failed-request",
                             .text = what + format(" (wr_id 0x%llx) of queue pair 0x%x of ", number(id), qpn) +
                                     name_of(cq->context) + " completes with IBV_WC_" +
-                                    std::string(status_name(engines)) + ": " + text.reason + ".",
-                            .remedy = text.remedy,
+                                    std::string(status_name(engines)) + ": " + reason.text + ".",
+                            .remedy = reason.remedy,
                             .places = {{"polled", check::Stack::here()}}});
 }
 

@@ -227,19 +227,19 @@ bool Context::has_gid(const uint8_t gid[16]) {
   return false;
 }
 
-bool Context::find_qp(uint32_t qpn, ResourceRow& row) {
+Context::Found Context::find_qp(uint32_t qpn, ResourceRow& row) {
   // The slots of a program's numbers.
   const uint32_t slot = qpn >> 16;
   ResourcesReply reply;
   Problem problem;
   for (uint32_t first = 0;; first = reply.next) {
-    if (!ports_.link.resources(device_index, ResourceKind::kQp, slot, first, reply, problem)) return false;
-    if (reply.slot != slot) return false;
+    if (!ports_.link.resources(device_index, ResourceKind::kQp, slot, first, reply, problem)) return Found::kMaybe;
+    if (reply.slot != slot) return Found::kNo;
     for (uint32_t i = 0; i < reply.count && i < ResourcesReply::kRows; i++) {
       row = reply.rows[i].row;
-      if (row.number == qpn) return true;
+      if (row.number == qpn) return Found::kYes;
     }
-    if (reply.next <= first) return false;
+    if (reply.next <= first) return reply.lacks_rows != 0 ? Found::kMaybe : Found::kNo;
   }
 }
 

@@ -84,9 +84,10 @@ class Context {
 
   // Tells whether the device has this GID, as of the last refresh.
   bool has_gid(const uint8_t gid[16]);
-  // The queue pair of a program of this host with this number, as dappled sees it. Asks dappled. False if there is
-  // none.
-  bool find_qp(uint32_t qpn, ResourceRow& row);
+  // Looks for the queue pair of a program of this host with this number. Asks dappled, which does not see all objects
+  // of a program that has very many.
+  enum class Found { kYes, kNo, kMaybe };
+  Found find_qp(uint32_t qpn, ResourceRow& row);
 
   // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
   // background thread.

@@ -17,8 +17,11 @@ ResourceRow row_of(const Qp& qp) {
   row.receive_cq = qp.recv_cq->shown.place();
   row.srq = qp.srq == nullptr ? 0 : qp.srq->shown.place();
   row.remote_qpn = now.destination_qpn;
-  row.receive_psn = now.receive_psn;
-  row.send_psn = now.send_psn;
+  row.receive_psn = now.receive_psn & 0xFFFFFF;
+  row.send_psn = now.send_psn & 0xFFFFFF;
+  row.path_mtu = now.path_mtu / 256;
+  row.peers_access = now.access & 0xFF;
+  row.max_dest_rd_atomic = now.max_dest_rd_atomic;
   row.state = static_cast<uint32_t>(qp.engine->state());
   return row;
 }

@@ -91,6 +91,7 @@ static void make_end(struct end* made) {
 static int to_init(struct end* of) {
   struct ibv_qp_attr attr = {
       .qp_state = IBV_QPS_INIT, .port_num = IS("port") ? 2 : 1, .qkey = 0x1111, .qp_access_flags = ALL_RIGHTS};
+  if (IS("peers-rights") && of == &b) attr.qp_access_flags &= ~IBV_ACCESS_REMOTE_WRITE;
   return ibv_modify_qp(
       of->qp, &attr,
       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
@@ -110,9 +111,10 @@ static struct ibv_ah_attr address(void) {
 static int to_rtr(struct end* of, uint32_t peer) {
   struct ibv_qp_attr attr = {
       .qp_state = IBV_QPS_RTR,
-      .path_mtu = IS("mtu-bytes") ? 1024
-                  : IS("mtu")     ? IBV_MTU_4096
-                                  : IBV_MTU_1024,
+      .path_mtu = IS("mtu-bytes")               ? 1024
+                  : IS("mtu")                   ? IBV_MTU_4096
+                  : IS("peers-mtu") && of == &b ? IBV_MTU_512
+                                                : IBV_MTU_1024,
       .dest_qp_num = peer,
       .rq_psn = IS("psn") && of == &b ? kPsn + 5 : kPsn,
       .max_dest_rd_atomic = IS("depth") ? 250 : 4,
@@ -175,6 +177,8 @@ static int send_bytes(enum ibv_wr_opcode opcode, uint32_t bytes, uint32_t lkey, 
     /* A number that neither end has. */
     while (IS("number") && (request.wr.ud.remote_qpn == a.qp->qp_num || request.wr.ud.remote_qpn == b.qp->qp_num))
       request.wr.ud.remote_qpn ^= request.wr.ud.remote_qpn == b.qp->qp_num ? 1 : 2;
+    /* A number of another program, which does not run. */
+    if (IS("nobody")) request.wr.ud.remote_qpn ^= 1 << 22;
     request.wr.ud.remote_qkey = IS("qkey") ? 0x2222 : 0x1111;
   }
   struct ibv_send_wr* bad = NULL;
@@ -326,6 +330,12 @@ static void completions(void) {
     MUST(poll_status(&a, 5000) == IBV_WC_LOC_PROT_ERR);
   } else if (IS("unaligned")) {
     MUST(send_bytes(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, region->lkey, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_REM_INV_REQ_ERR);
+  } else if (IS("peers-rights")) {
+    MUST(send_bytes(IBV_WR_RDMA_WRITE, 64, region->lkey, IBV_SEND_SIGNALED) == 0);
+    MUST(poll_status(&a, 5000) == IBV_WC_REM_INV_REQ_ERR);
+  } else if (IS("peers-mtu")) {
+    MUST(send_bytes(IBV_WR_RDMA_WRITE, 2048, region->lkey, IBV_SEND_SIGNALED) == 0);
     MUST(poll_status(&a, 5000) == IBV_WC_REM_INV_REQ_ERR);
   } else if (IS("no-receive")) {
     MUST(send_bytes(IBV_WR_SEND, 64, region->lkey, IBV_SEND_SIGNALED) == 0);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The two ends of a connection between programs of one host are compared: each shows its queue pairs to dappled.
+#pragma once
+
+#include <string>
+
+#include "provider/soft/explain/failures.hpp"
+
+namespace dapple::soft::explain {
+
+struct Reason {
+  std::string text;
+  std::string remedy;
+};
+
+// The texts are empty if there is no difference that matters, or if nobody knows, because the peer is on another host.
+
+// Why the peer does not answer.
+Reason why_peer_is_silent(const Failure& failure);
+// Why the peer's queue pair takes the request for an invalid one.
+Reason why_peer_refuses(const Failure& failure);
+
+}  // namespace dapple::soft::explain
