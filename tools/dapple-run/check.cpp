@@ -9,10 +9,10 @@
 #include "tools/dapple-run/checked_run.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
-#include "tools/dapple-run/findings.hpp"
+#include "tools/dapple-run/findings/findings.hpp"
+#include "tools/dapple-run/findings/notes_file.hpp"
+#include "tools/dapple-run/findings/report_files.hpp"
 #include "tools/dapple-run/hang.hpp"
-#include "tools/dapple-run/notes_file.hpp"
-#include "tools/dapple-run/report_files.hpp"
 
 namespace dapple::run {
 namespace {

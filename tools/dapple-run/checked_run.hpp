@@ -4,7 +4,7 @@
 // Runs a program with the emulator as a child, and checks its result.
 #pragma once
 
-#include "tools/dapple-run/notes_file.hpp"
+#include "tools/dapple-run/findings/notes_file.hpp"
 
 namespace dapple::run {
 

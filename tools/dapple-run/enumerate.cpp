@@ -23,10 +23,10 @@
 #include "provider/soft/faults/fault_points.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
-#include "tools/dapple-run/findings.hpp"
+#include "tools/dapple-run/findings/findings.hpp"
+#include "tools/dapple-run/findings/notes_file.hpp"
 #include "tools/dapple-run/hang.hpp"
 #include "tools/dapple-run/memory_file.hpp"
-#include "tools/dapple-run/notes_file.hpp"
 
 namespace dapple::run {
 namespace {

@@ -20,12 +20,12 @@
 #include "tools/dapple-run/enumerate.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
-#include "tools/dapple-run/mounts.hpp"
-#include "tools/dapple-run/namespaces.hpp"
 #include "tools/dapple-run/options.hpp"
 #include "tools/dapple-run/planned_faults.hpp"
 #include "tools/dapple-run/program.hpp"
 #include "tools/dapple-run/shell.hpp"
+#include "tools/dapple-run/world/mounts.hpp"
+#include "tools/dapple-run/world/namespaces.hpp"
 #include "tools/report/out_of_memory.hpp"
 
 namespace dapple::run {

@@ -24,8 +24,8 @@
 #include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/first_help.hpp"
-#include "tools/dapple-run/netdevs.hpp"
 #include "tools/dapple-run/planned_faults.hpp"
+#include "tools/dapple-run/world/netdevs.hpp"
 
 namespace dapple::run {
 namespace {

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "provider/source_lines/system_headers.hpp"
-#include "tools/dapple-run/findings.hpp"
+#include "tools/dapple-run/findings/findings.hpp"
 
 namespace dapple::run {
 namespace {

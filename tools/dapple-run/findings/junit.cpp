@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The XML of JUnit, which CI systems read.
-#include "tools/dapple-run/findings.hpp"
+#include "tools/dapple-run/findings/findings.hpp"
 
 namespace dapple::run {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/mounts.hpp"
+#include "tools/dapple-run/world/mounts.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include <memory>
 
 #include "provider/member/daemon_link.hpp"
-#include "tools/dapple-run/covered_folder.hpp"
-#include "tools/dapple-run/namespaces.hpp"
+#include "tools/dapple-run/world/covered_folder.hpp"
+#include "tools/dapple-run/world/namespaces.hpp"
 
 namespace dapple::run {
 namespace {

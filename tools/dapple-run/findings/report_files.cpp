@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/report_files.hpp"
+#include "tools/dapple-run/findings/report_files.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/covered_folder.hpp"
+#include "tools/dapple-run/world/covered_folder.hpp"
 
 #include <dirent.h>
 #include <errno.h>
