@@ -20,11 +20,8 @@ namespace dapple::soft::explain {
 namespace {
 
 using check::format;
+using check::number;
 using roce::CompletionStatus;
-
-unsigned long long number(uint64_t value) {
-  return value;
-}
 
 // The first segment that the memory table refuses.
 std::string bad_segment(const Qp& qp, uint32_t domain, std::span<const roce::Segment> segments, uint32_t rights) {

@@ -20,11 +20,8 @@ namespace dapple::soft::explain {
 namespace {
 
 using check::format;
+using check::number;
 using roce::CompletionStatus;
-
-unsigned long long number(uint64_t value) {
-  return value;
-}
 
 // "queue pair 0x11 at 10.0.0.1".
 std::string peer_of(const Failure& failure) {

@@ -10,6 +10,7 @@ namespace dapple::soft::explain {
 namespace {
 
 using check::format;
+using check::number;
 
 bool is_of_this_host(const Failure& failure) {
   return failure.same_host || failure.context->has_gid(failure.peer);
@@ -91,7 +92,7 @@ Reason why_peer_refuses(const Failure& failure) {
             "Set the same path_mtu at both ends: the smaller active_mtu of their ports."};
   }
   if (roce::kSends.has(failure.opcode) && failure.type == IBV_QPT_RC) {
-    return {format("its receive is shorter than %llu bytes", static_cast<unsigned long long>(failure.length)),
+    return {format("its receive is shorter than %llu bytes", number(failure.length)),
             "Post receives that are as long as the longest message."};
   }
   return {};

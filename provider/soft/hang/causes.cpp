@@ -15,12 +15,9 @@ namespace {
 
 using check::format;
 using check::Level;
+using check::number;
 using check::Report;
 using Armed = CompletionQueue::Armed;
-
-unsigned long long number(uint64_t value) {
-  return value;
-}
 
 std::string completions(uint32_t count) {
   return count == 1 ? "1 completion" : format("%u completions", count);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,9 @@ struct Report {
 };
 
 __attribute__((format(printf, 1, 2))) std::string format(const char* format, ...);
+// An argument for %llu and %llx.
+constexpr unsigned long long number(uint64_t value) {
+  return value;
+}
 
 }  // namespace dapple::soft::check
