@@ -7,11 +7,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -113,6 +115,9 @@ static void writes(void) {
   CHECK(fails(symlinkat("/", folder, "mine"), EPERM));
   CHECK(fails(fchmodat(folder, "node_guid", 0666, 0), EPERM));
   CHECK(fails(utimensat(folder, "node_guid", NULL, 0), EPERM));
+  CHECK(fails(fchmod(folder, 0777), EPERM));
+  CHECK(fails(fchown(folder, getuid(), getgid()), EPERM));
+  CHECK(fails(futimens(folder, NULL), EPERM));
   CHECK(chdir(CLASS "/dapple0") == 0);
   CHECK(fails(open("node_guid", O_WRONLY | O_TRUNC), EACCES));
   CHECK(fails(unlink("node_guid"), EPERM));
@@ -130,6 +135,7 @@ static void seen_as_sysfs(void) {
   struct stat opened;
   struct statx extended;
   struct statfs system;
+  struct statvfs same_system;
   const int fd = open(CLASS "/dapple0/node_guid", O_RDONLY);
   CHECK(stat(CLASS "/dapple0/node_guid", &named) == 0 && fstat(fd, &opened) == 0);
   CHECK(named.st_ino == opened.st_ino && named.st_size == 4096 && opened.st_size == 4096);
@@ -137,6 +143,9 @@ static void seen_as_sysfs(void) {
   CHECK(statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended) == 0 && extended.stx_size == 4096);
   CHECK(statx(AT_FDCWD, CLASS "/dapple0/node_guid", 0, STATX_BASIC_STATS, &extended) == 0 && extended.stx_uid == 0);
   CHECK(lstat(CLASS "/dapple0", &named) == 0 && S_ISLNK(named.st_mode));
+  CHECK(fstatfs(fd, &system) == 0 && system.f_type == SYSFS_MAGIC);
+  CHECK(fstatvfs(fd, &same_system) == 0 && same_system.f_bsize == (unsigned long)system.f_bsize);
+  CHECK(pathconf(CLASS, _PC_NAME_MAX) == NAME_MAX);
   CHECK(statfs(CLASS, &system) == 0);
   CHECK(fails((int)getxattr(CLASS "/dapple0/node_guid", "user.x", NULL, 0), ENOTSUP));
   CHECK(listxattr(CLASS "/dapple0/node_guid", NULL, 0) == 0);

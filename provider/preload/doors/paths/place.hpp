@@ -88,6 +88,11 @@ inline bool has_no_link(const char* path, bool follow_last) {
 // Keeps errno.
 bool leads_to_tree_after_all(int folder, const char* path);
 
+// An open file lies in the tree; then `path` is its path as the program knows it. Keeps errno if it does.
+inline bool lies_in_tree(int fd, char (&path)[kPathSize]) {
+  return fd >= 0 && (is_tree_in_use() || detail::began_in_tree(fd)) && shown_path_of(fd, path);
+}
+
 namespace detail {
 inline bool is_failure(long result) {
   return result < 0;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The functions that change the file system, which the tree refuses as sysfs does, also by a path relative to a folder
-// in it: the real files belong to the program's user. And those that ask about extended attributes and file systems.
+// in it: the real files belong to the program's user. And those that ask about extended attributes.
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -32,6 +32,11 @@ int refusal(int folder, const char* path, int error, bool follow = false) {
   return refuse(error);
 }
 
+int refusal(int fd) {
+  char path[kPathSize];
+  return lies_in_tree(fd, path) ? refuse(EPERM) : 1;
+}
+
 template <class Kernel>
 int refuse_by_path(int folder, const char* path, int error, bool follow, Kernel kernel) {
   return refusal(folder, path, error, follow) < 0 ? -1 : kernel();
@@ -51,12 +56,6 @@ ssize_t attributes_by_path(const char* path, bool follow, ssize_t in_tree, Kerne
     if (in_tree < 0) errno = ENOTSUP;
     return in_tree;
   });
-}
-
-// The tree says that it is on the file system of the kernel's.
-const char* file_system(const Place& place) {
-  if (place.where == Place::Where::kKernel) return place.walked.path;
-  return place.walked.path[1] == 'd' ? "/dev" : "/sys";
 }
 
 }  // namespace
@@ -106,6 +105,17 @@ DAPPLE_REFUSAL_AT(fchownat, EPERM, (flags & AT_SYMLINK_NOFOLLOW) == 0,
 DAPPLE_REFUSAL_AT(utimensat, EPERM, (flags & AT_SYMLINK_NOFOLLOW) == 0,
                   (int folder, const char* path, const timespec times[2], int flags), (folder, path, times, flags))
 
+// An open file.
+DAPPLE_WRAPPER(fchmod, int wrapped_fchmod(int fd, mode_t mode)) {
+  return refusal(fd) < 0 ? -1 : NEXT(fchmod)(fd, mode);
+}
+DAPPLE_WRAPPER(fchown, int wrapped_fchown(int fd, uid_t user, gid_t group)) {
+  return refusal(fd) < 0 ? -1 : NEXT(fchown)(fd, user, group);
+}
+DAPPLE_WRAPPER(futimens, int wrapped_futimens(int fd, const timespec times[2])) {
+  return refusal(fd) < 0 ? -1 : NEXT(futimens)(fd, times);
+}
+
 DAPPLE_WRAPPER_ALIAS(truncate64, truncate, int wrapped_truncate64(const char* path, off_t size));
 
 DAPPLE_WRAPPER(rename, int wrapped_rename(const char* from, const char* to)) {
@@ -147,20 +157,3 @@ DAPPLE_WRAPPER(listxattr, ssize_t wrapped_listxattr(const char* path, char* name
 DAPPLE_WRAPPER(llistxattr, ssize_t wrapped_llistxattr(const char* path, char* names, size_t size)) {
   return attributes_by_path(path, false, 0, [&] { return NEXT(llistxattr)(path, names, size); });
 }
-
-DAPPLE_WRAPPER(statfs, int wrapped_statfs(const char* path, struct statfs* status)) {
-  return call_by_path(
-      AT_FDCWD, path, true, [&] { return NEXT(statfs)(path, status); },
-      [&](const Place& place) {
-        return place.where == Place::Where::kFailed ? -1 : NEXT(statfs)(file_system(place), status);
-      });
-}
-DAPPLE_WRAPPER(statvfs, int wrapped_statvfs(const char* path, struct statvfs* status)) {
-  return call_by_path(
-      AT_FDCWD, path, true, [&] { return NEXT(statvfs)(path, status); },
-      [&](const Place& place) {
-        return place.where == Place::Where::kFailed ? -1 : NEXT(statvfs)(file_system(place), status);
-      });
-}
-DAPPLE_WRAPPER_ALIAS(statfs64, statfs, int wrapped_statfs64(const char* path, struct statfs* status));
-DAPPLE_WRAPPER_ALIAS(statvfs64, statvfs, int wrapped_statvfs64(const char* path, struct statvfs* status));
