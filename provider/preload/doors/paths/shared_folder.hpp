@@ -30,9 +30,9 @@ inline bool may_be_shared(const char* path) {
 // The kernel has opened the folder by this path. Keeps errno.
 void note_shared_folder(int fd, const char* path);
 
-// The same for the result of an open().
+// The same for the result of an open(). Python opens a folder without O_DIRECTORY.
 inline int opened_folder(int fd, const char* path, int flags) {
-  if ((flags & O_DIRECTORY) != 0 && (flags & O_PATH) == 0) note_shared_folder(fd, path);
+  if ((flags & O_ACCMODE) == O_RDONLY && (flags & O_PATH) == 0) note_shared_folder(fd, path);
   return fd;
 }
 
