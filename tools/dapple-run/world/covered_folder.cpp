@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,6 +59,15 @@ bool show(int folder, const std::string& name, Kind kind, const std::string& to)
   return made && mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
 }
 
+// As sysfs refuses changes. In a user namespace the mount must keep its other options.
+bool protect(const std::string& place) {
+  struct statvfs present;
+  if (statvfs(place.c_str(), &present) != 0) return false;
+  const unsigned long kept = (present.f_flag & ST_NOSUID ? MS_NOSUID : 0) | (present.f_flag & ST_NODEV ? MS_NODEV : 0) |
+                             (present.f_flag & ST_NOEXEC ? MS_NOEXEC : 0);
+  return mount(nullptr, place.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | kept, nullptr) == 0;
+}
+
 // The folder has the kernel's devices already.
 bool is_whole(const std::string& place) {
   return place.starts_with("/sys/class/infiniband");
@@ -88,11 +98,13 @@ bool cover(const std::string& place, const std::string& tree) {
   }
   for (const auto& [name, kind] : wanted) {
     const std::string to = place + '/' + name;
-    const bool good =
-        is_part(present, place, name, kind) ? cover(to, tree + '/' + name) : show(added.get(), name, kind, to);
+    const bool good = is_part(present, place, name, kind)
+                          ? cover(to, tree + '/' + name)
+                          : show(added.get(), name, kind, to) && (kind == Kind::kLink || protect(to));
     if (!good) return false;
   }
-  return true;
+  // Programs make files of their own in /dev.
+  return !is_new || place.starts_with("/dev") || protect(place);
 }
 
 }  // namespace dapple::run
