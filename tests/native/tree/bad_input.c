@@ -93,6 +93,8 @@ static void odd_paths(const char* folder) {
 static void writes(void) {
   const int folder = open(CLASS "/dapple0", O_RDONLY | O_DIRECTORY);
   struct stat status;
+  char path[64];
+  int fd;
   CHECK(fails(open(CLASS "/dapple0/node_guid", O_WRONLY), EACCES));
   CHECK(fails(open(CLASS "/dapple0/node_guid", O_RDWR | O_TRUNC), EACCES));
   CHECK(fails(open(CLASS "/dapple0/node_guid", O_RDONLY | O_TRUNC), EACCES));
@@ -116,6 +118,16 @@ static void writes(void) {
   CHECK(fails(fchmodat(folder, "node_guid", 0666, 0), EPERM));
   CHECK(fails(utimensat(folder, "node_guid", NULL, 0), EPERM));
   CHECK(fails(fchmod(folder, 0777), EPERM));
+  snprintf(path, sizeof path, "/proc/self/fd/%d/node_guid", folder);
+  CHECK(fails(open(path, O_WRONLY), EACCES));
+  CHECK(fails(unlink(path), EPERM));
+  fd = open(path, O_RDONLY);
+  snprintf(path, sizeof path, "/dev/fd/%d", fd);
+  CHECK(fails(open(path, O_RDWR), EACCES));
+  CHECK(opens(path) && is_guid(fd));
+  snprintf(path, sizeof path, "/proc/%d/fd/%d/mine", (int)getpid(), folder);
+  CHECK(fails(open(path, O_WRONLY | O_CREAT, 0644), EACCES));
+  CHECK(fails(mkdir(path, 0755), EPERM));
   CHECK(fails(fchown(folder, getuid(), getgid()), EPERM));
   CHECK(fails(futimens(folder, NULL), EPERM));
   CHECK(chdir(CLASS "/dapple0") == 0);
@@ -123,6 +135,7 @@ static void writes(void) {
   CHECK(fails(unlink("node_guid"), EPERM));
   CHECK(fails(rename("node_guid", "other"), EPERM));
   CHECK(fails(mkdir("mine", 0755), EPERM));
+  CHECK(fails(unlink("/proc/self/cwd/node_guid"), EPERM));
   CHECK(opens("node_guid"));
   CHECK(chdir("/") == 0);
   CHECK(stat(CLASS "/dapple0/mine", &status) == -1 && errno == ENOENT);

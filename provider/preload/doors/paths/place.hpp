@@ -46,6 +46,14 @@ inline bool may_be_below_sys(const char* path) {
   return may_be_of_function && provider::settings().as != nullptr;
 }
 
+// By a link of /proc, such as "/proc/self/fd/3/name". It leads to the file itself, so a path that does not end in the
+// tree goes on unchanged.
+inline bool leads_through_descriptor(const char* path) {
+  if (!doors::is_tree_in_use()) return false;
+  if (strncmp(path, "/proc/", 6) == 0) return strstr(path, "/fd/") != nullptr || strstr(path, "/cwd/") != nullptr;
+  return strncmp(path, "/dev/fd/", 8) == 0;
+}
+
 }  // namespace detail
 
 // The first test of each function with a path: true if the path may lead into the tree.
@@ -56,12 +64,14 @@ inline bool may_lead_to_tree(int folder, const char* path) {
     case 's':
       return strncmp(path + 2, "ys/", 3) == 0 && detail::may_be_below_sys(path + 5);
     case 'd':
-      return strncmp(path + 2, "ev/infiniband", 13) == 0 && !names_kernel_device(path);
+      if (strncmp(path + 2, "ev/infiniband", 13) == 0) return !names_kernel_device(path);
+      return detail::leads_through_descriptor(path);
     case '/':
     case '.':
       return strstr(path, "infiniband") != nullptr;
     case 'p':
-      return strncmp(path + 2, "roc/", 4) == 0 && strstr(path + 6, "/sys/") != nullptr;
+      if (strncmp(path + 2, "roc/", 4) != 0) return false;
+      return strstr(path + 6, "/sys/") != nullptr || detail::leads_through_descriptor(path);
     default:
       return false;
   }
