@@ -16,6 +16,10 @@ constexpr Time kLongestInterval = 1000 * kMicrosecond;
 constexpr Time kLooksInAnInterval = 16;
 constexpr Time kStuckLook = 2000 * kMicrosecond;
 constexpr Time kLongestAside = 2000 * kMicrosecond;
+// A program that has asked for an event polls once more before it waits: its queue of receives, and that of its Sends.
+constexpr uint32_t kPollsBeforeWait = 2;
+// The most polls while a thread looks at both marks.
+constexpr uint32_t kPollsMeanwhile = 1 << 16;
 constexpr Time kAsideGrowth = 8;  // each sleep is an eighth longer, so it lasts an eighth of the polling so far
 
 }  // namespace
@@ -57,7 +61,7 @@ Standby::Step Standby::marked(const Marks& marks, Time now) {
   assert(act_ == Act::kMarkAside);
   if (naps_) return enter(Act::kStayAside, now + poll_interval_);
   // A program that is about to wait sees that this thread steps aside, or this thread sees its mark.
-  if (marks.last_poll == marks.polls) return end_of_rivalry(has_slept_);
+  if (awaits_event(marks)) return end_of_rivalry(has_slept_);
   polls_ = marks.polls;
   began_ = now;
   return enter(Act::kStayAside, now + aside_);
@@ -108,8 +112,13 @@ void Standby::learn(Time took) {
   poll_interval_ = std::clamp(kLooksInAnInterval * look_in_vain_, kShortestInterval, kLongestInterval);
 }
 
+// The program may have asked for an event after this thread looked at the polls.
+bool Standby::awaits_event(const Marks& marks) {
+  return marks.polls - marks.last_poll + kPollsMeanwhile <= kPollsBeforeWait + kPollsMeanwhile;
+}
+
 bool Standby::expects_polls(const Marks& marks) const {
-  return marks.polls != marks.last_poll && marks.polls != ended_at_;
+  return !awaits_event(marks) && marks.polls != ended_at_;
 }
 
 // Tells whether threads of the program have polled often in the time since there were `polls`, and may poll again. A

@@ -85,6 +85,7 @@ class Standby {
   Step end_of_looks(bool met_poller);
   void learn(Time took);
   bool has_polled(const Marks& marks, uint32_t polls, Time time) const;
+  static bool awaits_event(const Marks& marks);
   bool expects_polls(const Marks& marks) const;
 
   Act act_ = Act::kSleep;

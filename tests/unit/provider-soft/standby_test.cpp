@@ -20,7 +20,7 @@ constexpr bool kPackets = true, kNoPackets = false;
 // A background thread, and a program whose polls are counted.
 struct Rig {
   Standby standby;
-  Standby::Marks marks;
+  Standby::Marks marks = {.polls = 1000};
   Time now = 1'000'000'000;
   Standby::Step step;
 
@@ -131,6 +131,18 @@ void slept__program_waits_for_an_event__takes_over(void**) {
   rig.expect(Act::kTakeOver);
 }
 
+// As each program must, so that it misses no completion.
+void stayed_aside__program_polls_once_more_and_waits__takes_over(void**) {
+  Rig rig;
+  rig.step_aside();
+  rig.now = rig.step.until;
+  rig.marks.polls += 100;
+  rig.marks.last_poll = rig.marks.polls;
+  rig.marks.polls += 2;
+  rig.step = rig.standby.stayed_aside(rig.marks, rig.now);
+  rig.expect(Act::kTakeOver);
+}
+
 // The program has said that it waits, before this thread told the program that it steps aside.
 void marked__program_waits_meanwhile__takes_over(void**) {
   Rig rig;
@@ -139,6 +151,18 @@ void marked__program_waits_meanwhile__takes_over(void**) {
   rig.sleep(kPackets);
   rig.expect(Act::kMarkAside);
   rig.marks.last_poll = rig.marks.polls;
+  rig.step = rig.standby.marked(rig.marks, rig.now);
+  rig.expect(Act::kTakeOver);
+}
+
+// It has polled since this thread looked at the polls, so it has no reason to look at this thread again.
+void marked__program_polls_and_waits_meanwhile__takes_over(void**) {
+  Rig rig;
+  rig.meet_a_rival();
+  rig.marks.poller_works = true;
+  rig.sleep(kPackets);
+  rig.expect(Act::kMarkAside);
+  rig.marks.last_poll = rig.marks.polls + 3;
   rig.step = rig.standby.marked(rig.marks, rig.now);
   rig.expect(Act::kTakeOver);
 }
@@ -161,7 +185,7 @@ void looked__shut_out__naps_once(void**) {
 
 void looked__poller_met_while_fetching__becomes_a_rival(void**) {
   Rig rig;
-  rig.marks.polls = 1;
+  rig.marks.polls++;
   rig.sleep(kPackets);
   rig.look(Found::kWork, true);
   rig.expect(Act::kSleep);
@@ -205,9 +229,11 @@ int main() {
       cmocka_unit_test(slept__packets_of_its_own__looks_until_there_is_nothing),
       cmocka_unit_test(slept__a_rival_polls__steps_aside_longer_each_time),
       cmocka_unit_test(stayed_aside__few_polls__takes_over),
+      cmocka_unit_test(stayed_aside__program_polls_once_more_and_waits__takes_over),
       cmocka_unit_test(watched__nobody_polls__takes_over_and_does_not_watch_again),
       cmocka_unit_test(slept__program_waits_for_an_event__takes_over),
       cmocka_unit_test(marked__program_waits_meanwhile__takes_over),
+      cmocka_unit_test(marked__program_polls_and_waits_meanwhile__takes_over),
       cmocka_unit_test(looked__shut_out__naps_once),
       cmocka_unit_test(looked__poller_met_while_fetching__becomes_a_rival),
       cmocka_unit_test(looked__slow_machine__waits_longer_for_polls),
