@@ -52,7 +52,7 @@ class Kernel {
   virtual void yield() = 0;
   virtual uint64_t now() = 0;
   virtual void random(void* to, size_t size) = 0;
-  virtual void membarrier() = 0;
+  virtual int membarrier(int command) = 0;
   virtual void copy(void* to, const void* from, size_t size) = 0;  // between processes
   virtual int process() = 0;
 
@@ -91,8 +91,10 @@ class Host {
   virtual void forbid(const void* begin, size_t size, bool forbidden) = 0;
   // The calling thread has done something that the world waits for.
   virtual void progress() = 0;
-  // No other program takes a thread's CPU, so times have a meaning.
-  virtual void never_preempt() = 0;
+  // No other program takes a thread's CPU for longer, in nanoseconds, so times have a meaning. 0: never.
+  virtual void limit_pauses(uint64_t longest) = 0;
+  // The kernel has membarrier(). Otherwise some kernels lack it, and some refuse it later.
+  virtual void have_membarrier() = 0;
   virtual void set_limit(uint64_t steps) = 0;
 
  protected:

@@ -35,7 +35,7 @@ template <typename T>
 T atomic_load(const volatile T* object, int order, Site site) {
   Machine* machine = Machine::current();
   if (machine == nullptr) return __atomic_load_n(object, __ATOMIC_SEQ_CST);
-  machine->point();
+  machine->point_before(site);
   const Order effective = machine->effective(static_cast<Order>(order), site);
   const void* at = const_cast<const T*>(object);
   const auto loaded = machine->memory.load(machine->self(), at, sizeof(T), effective, site);
@@ -47,7 +47,7 @@ template <typename T>
 void atomic_store(volatile T* object, T value, int order, Site site) {
   Machine* machine = Machine::current();
   if (machine == nullptr) return __atomic_store_n(object, value, __ATOMIC_SEQ_CST);
-  machine->point();
+  machine->point_before(site);
   const Order effective = machine->effective(static_cast<Order>(order), site);
   void* at = const_cast<T*>(object);
   machine->memory.store(machine->self(), at, sizeof(T), value, effective, site);
@@ -57,7 +57,7 @@ void atomic_store(volatile T* object, T value, int order, Site site) {
 template <typename T>
 T atomic_modify(volatile T* object, Machine* machine, dapple::sim::MemoryModel::Change change, T operand, T expected,
                 int order, int failure, Site site) {
-  machine->point();
+  machine->point_before(site);
   const Order effective = machine->effective(static_cast<Order>(order), site);
   void* at = const_cast<T*>(object);
   const uint64_t old = machine->memory.modify(machine->self(), at, sizeof(T), change, operand, expected, effective,
@@ -71,7 +71,7 @@ T atomic_modify(volatile T* object, Machine* machine, dapple::sim::MemoryModel::
 void fence(int order, Site site) {
   Machine* machine = Machine::current();
   if (machine == nullptr) return;
-  machine->point();
+  machine->point_before(site);
   const Order effective = machine->effective(static_cast<Order>(order), site);
   machine->memory.fence(machine->self(), effective);
   machine->trace_operation("fence", nullptr, effective, 0, 0, site);
@@ -204,5 +204,5 @@ SIM_EXPORT void __tsan_atomic_thread_fence(int order) {
 
 // A compiler's barrier orders nothing between processors, but another thread may run here.
 SIM_EXPORT void __tsan_atomic_signal_fence(int) {
-  if (Machine* machine = Machine::current()) machine->point();
+  if (Machine* machine = Machine::current()) machine->point_before(SITE);
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -22,6 +23,9 @@ namespace {
 constexpr size_t kMaxQueued = 64;   // messages in a socket
 constexpr uint64_t kSpins = 20000;  // steps of a thread without progress or sleep
 constexpr uint64_t kPollsInVain = 100;
+constexpr uint64_t kRarity = 4;  // of slow calls
+// One kernel in that many has no membarrier(), and one in that many refuses it later. One event in that many is over.
+constexpr uint64_t kWithoutBarriers = 4, kRefusals = 8, kOverEvents = 8;
 
 int refuse(int error) {
   errno = error;
@@ -187,7 +191,10 @@ struct SimulatedKernel::Epoll final : File {
   }
 };
 
-SimulatedKernel::SimulatedKernel(Machine& machine) : machine_(machine) {}
+SimulatedKernel::SimulatedKernel(Machine& machine) : machine_(machine) {
+  has_membarrier_ = machine.random.below(kWithoutBarriers) != 0;
+  refuses_barriers_ = machine.random.below(kRefusals) == 0;
+}
 
 int SimulatedKernel::add(std::shared_ptr<File> file) {
   size_t place = 0;
@@ -207,8 +214,8 @@ int SimulatedKernel::process() {
 }
 
 // A call takes some time, and others run meanwhile.
-void SimulatedKernel::enter() {
-  machine_.point();
+void SimulatedKernel::enter(int line) {
+  machine_.point(static_cast<uint64_t>(line), kRarity);
   watch_for_spinning();
 }
 
@@ -420,13 +427,17 @@ int SimulatedKernel::epoll_ctl(int fd, int operation, int watched, epoll_event* 
   return 0;
 }
 
+// A thread may look at an event when it is over: in the meantime another descriptor may have taken the place of the one
+// that had it.
 int SimulatedKernel::epoll_wait(int fd, epoll_event* events, int count) {
   enter();
   auto& epoll = static_cast<Epoll&>(*find(fd));
   int found = 0;
   for (const Epoll::Watched& entry : epoll.watched) {
     if (found == count) break;
-    if (const uint32_t ready = Epoll::ready(entry); ready != 0) {
+    uint32_t ready = Epoll::ready(entry);
+    if (ready == 0 && machine_.random.below(kOverEvents) == 0) ready = POLLIN & entry.event.events;
+    if (ready != 0) {
       events[found] = entry.event;
       events[found++].events = ready;
     }
@@ -484,8 +495,11 @@ void SimulatedKernel::random(void* to, size_t size) {
 }
 
 // Each thread of the process executes a full fence: the kernel interrupts those that run, and the others have stopped.
-void SimulatedKernel::membarrier() {
+int SimulatedKernel::membarrier(int command) {
   enter();
+  const bool executes = command == MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+  if (!has_membarrier_ || (executes && refuses_barriers_)) return refuse(EPERM);
+  if (!executes) return 0;
   std::vector<uint32_t> threads;
   for (uint32_t i = 0; i < machine_.scheduler.count(); i++) {
     const Scheduler::Thread& thread = machine_.scheduler.thread(i);
@@ -493,6 +507,7 @@ void SimulatedKernel::membarrier() {
   }
   machine_.memory.fence_all(threads);
   machine_.note("makes all threads of its process execute a fence");
+  return 0;
 }
 
 void SimulatedKernel::forbid(const void* begin, size_t size, bool forbidden) {

@@ -24,6 +24,12 @@ class SimulatedKernel final : public Kernel {
 
   // Something has moved on: no thread spins in vain.
   void progress();
+  // The kernel does not begin to refuse membarrier(), after which a thread waits for milliseconds instead.
+  void keep_membarrier() { refuses_barriers_ = false; }
+  void have_membarrier() {
+    has_membarrier_ = true;
+    refuses_barriers_ = false;
+  }
   // A process that copies to or from this memory breaks a rule.
   void forbid(const void* begin, size_t size, bool forbidden);
 
@@ -57,7 +63,7 @@ class SimulatedKernel final : public Kernel {
   void yield() override;
   uint64_t now() override;
   void random(void* to, size_t size) override;
-  void membarrier() override;
+  int membarrier(int command) override;
   void copy(void* to, const void* from, size_t size) override;
   int process() override;
   void lock(void* mutex) override;
@@ -81,12 +87,15 @@ class SimulatedKernel final : public Kernel {
 
   int add(std::shared_ptr<File> file);
   std::shared_ptr<File> find(int fd);
-  void enter();
+  // The line of the call identifies it.
+  void enter(int line = __builtin_LINE());
   void check_copy(const void* begin, size_t size);
   void watch_for_spinning(bool polls_in_vain = false);
   void has_slept();
 
   Machine& machine_;
+  bool has_membarrier_ = true;
+  bool refuses_barriers_ = false;  // by a filter that the program has installed since
   std::vector<std::shared_ptr<File>> files_;
   std::map<void*, Lock> locks_;
   std::map<void*, size_t> shared_;  // mappings of files

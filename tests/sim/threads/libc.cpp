@@ -5,7 +5,6 @@
 // ones, so the simulated kernel answers the product's unchanged calls.
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -39,6 +38,10 @@ namespace {
 
 Kernel& kernel() {
   return *dapple::sim::sim_kernel();
+}
+
+pid_t number_of(int process) {
+  return 100 + process;
 }
 
 bool simulated(int fd) {
@@ -180,7 +183,7 @@ int shutdown(int fd, int how) noexcept {
 }
 int getsockopt(int fd, int, int, void* value, socklen_t*) noexcept {
   auto& who = *static_cast<ucred*>(value);
-  who = {kernel().peer(fd), geteuid(), getegid()};
+  who = {number_of(kernel().peer(fd)), geteuid(), getegid()};
   return 0;
 }
 ssize_t send(int fd, const void* from, size_t size, int) {
@@ -235,8 +238,7 @@ long syscall(long number, ...) noexcept {
   va_end(list);
   switch (number) {
     case SYS_membarrier:
-      if (argument[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED) kernel().membarrier();
-      return 0;
+      return kernel().membarrier(static_cast<int>(argument[0]));
     case SYS_process_vm_writev:
       return copy_between(reinterpret_cast<const iovec*>(argument[3]), static_cast<size_t>(argument[4]),
                           reinterpret_cast<const iovec*>(argument[1]), static_cast<size_t>(argument[2]));
@@ -268,7 +270,7 @@ int prctl(int, ...) noexcept {
   return 0;
 }
 pid_t getpid() noexcept {
-  return 100 + kernel().process();
+  return number_of(kernel().process());
 }
 // The environment of the person who runs the simulator has no influence.
 char* secure_getenv(const char*) noexcept {

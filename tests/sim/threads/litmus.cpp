@@ -3,6 +3,8 @@
 //
 // Tests of the memory model itself: small programs of some threads, whose outcome is possible or impossible on a
 // machine that C++20 describes.
+#include <linux/membarrier.h>
+
 #include <atomic>
 #include <iterator>
 
@@ -28,7 +30,7 @@ struct Shared {
 Shared* shared;
 
 void heavy_fence() {
-  sim_kernel()->membarrier();
+  sim_kernel()->membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 // The threads of a test, and the outcome that it is about.
@@ -311,6 +313,7 @@ const Race kRaces[] = {
 
 void run_threads(void (*const* threads)(Shared&), size_t count) {
   shared = new Shared;
+  sim_host()->have_membarrier();
   for (size_t i = 0; i < count && threads[i] != nullptr; i++) {
     sim_host()->spawn(
         "thread", 0, [](void* function) { reinterpret_cast<void (*)(Shared&)>(function)(*shared); },

@@ -68,8 +68,8 @@ uint32_t Machine::spawn(std::string text, uint32_t process, Scheduler::Body body
   return number;
 }
 
-void Machine::point() {
-  scheduler.point();
+void Machine::point(uint64_t place, uint64_t rarity) {
+  scheduler.point(place, rarity);
   memory.now = scheduler.now();
   if (scheduler.steps() > limit_) fail("the run does not end");
 }

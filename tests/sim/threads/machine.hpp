@@ -68,8 +68,10 @@ class Machine {
   void name(const void* begin, size_t size, std::string text);
   void set_limit(uint64_t steps) { limit_ = steps; }
 
-  // Before an operation: another thread may run.
-  void point();
+  // Before an operation: another thread may run. `place`: as for Scheduler.
+  void point(uint64_t place = 0, uint64_t rarity = 1);
+  // The same, before an access to memory.
+  void point_before(Site site) { point(site_in_module(site), kRarity); }
   Order effective(Order order, Site site);
   uint64_t site_in_module(Site site) const;
   bool is_own_stack(const void* address);
@@ -83,6 +85,8 @@ class Machine {
   MemoryModel memory;
 
  private:
+  static constexpr uint64_t kRarity = 64;
+
   static inline Machine* current_ = nullptr;
 
   std::string name_of(const void* address) const;

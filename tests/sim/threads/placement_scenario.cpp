@@ -60,6 +60,7 @@ struct World {
   PeerMemory peer;
   alignas(64) std::byte memory[kLongest] = {};
   uint32_t rounds = 0;
+  uint32_t key = 0;  // the ticket of the only one
 };
 World* world;
 
@@ -189,11 +190,49 @@ void run_placement(size_t keys) {
   sim_host()->await_all();
 }
 
+// --- The end of a peer
+
+// The peer is killed during a copy. One thread of the owner waits for the end of the copy, and sees the end of the
+// peer. Another one, which read the peer's packets, drops the peer. The last of them deletes it.
+void run_peer_end(size_t) {
+  world = new World;
+  World& w = *world;
+  connect(w);
+  w.key = w.publication.publish({.key = key_of(0),
+                                 .domain = kDomain,
+                                 .access = roce::kRemoteRead,
+                                 .address = reinterpret_cast<uintptr_t>(w.memory),
+                                 .length = kLongest});
+  w.publication.publish(queue_pair(0, roce::kRemoteRead));
+  const auto* grant = new PeerMemory::Grant(w.peer, queue_pair(0, roce::kRemoteRead),
+                                            {key_of(0), reinterpret_cast<uintptr_t>(w.memory), kLongest});
+  if (!*grant) sim_host()->fail("the peer may not copy");
+  sim_host()->spawn(
+      "peer", 1,
+      [](void* w_) {
+        static_cast<World*>(w_)->socket.reset();
+        sim_host()->set(kOver, 1);
+      },
+      &w);
+  sim_host()->spawn(
+      "owner", 0, [](void* w_) { static_cast<World*>(w_)->publication.revoke_key(static_cast<World*>(w_)->key); }, &w);
+  sim_host()->spawn(
+      "reader", 0,
+      [](void* w_) {
+        sim_host()->await(kOver, 1);
+        static_cast<World*>(w_)->publication.forget(*static_cast<World*>(w_)->placer);
+        static_cast<World*>(w_)->placer->let_go();
+      },
+      &w);
+  sim_host()->await_all();
+}
+
 }  // namespace
 
 std::vector<Scenario> placement_scenarios() {
   return {{"placement-keys", Scenario::Kind::kRules, run_placement, 1},
-          {"placement-queue-pairs", Scenario::Kind::kRules, run_placement, 0}};
+          {"placement-queue-pairs", Scenario::Kind::kRules, run_placement, 0},
+          {"placement-peer-end", Scenario::Kind::kRules, run_peer_end, 0}};
 }
 
 }  // namespace dapple::sim

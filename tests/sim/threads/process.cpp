@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,6 +23,11 @@
 // --- dappled, and the network, where nothing ever happens
 
 namespace dapple::soft {
+namespace {
+
+SlotPages* own_pages;
+
+}  // namespace
 
 std::unique_ptr<DaemonLink> DaemonLink::open(Problem&, Start start) {
   std::unique_ptr<DaemonLink> made(new DaemonLink(start));
@@ -37,7 +43,7 @@ bool DaemonLink::slot(Slot& slot, Problem&) {
   sockaddr_un address;
   const socklen_t size = abstract_address(name, address);
   bind(slot.lease, reinterpret_cast<const sockaddr*>(&address), size);
-  auto* pages = new SlotPages();
+  auto* pages = own_pages = new SlotPages();
   slot.counters = &pages->counters;
   slot.devices = &pages->devices;
   slot.transports = &pages->transports;
@@ -145,7 +151,21 @@ ibv_context* device() {
   return &made->ibv;
 }
 
-Endpoint::Endpoint(size_t message) : size_(message) {
+const char* refused_right() {
+  const SlotTransports& transports = own_pages->transports;
+  for (uint32_t i = 0; i < end_of_rows(transports); i++) {
+    TransportRow row;
+    if (transports.rows[i].read(row) && row.right > Right::kGranted) return name_of(row.right).key;
+  }
+  return nullptr;
+}
+
+void rest(uint64_t nanoseconds) {
+  const timespec time = {0, static_cast<long>(nanoseconds)};
+  nanosleep(&time, nullptr);
+}
+
+Endpoint::Endpoint(const Options& options) : size_(options.message), type_(options.type), receives_(options.receives) {
   ibv_context* const context = device();
   int ends[2];
   sim_kernel()->pipe(ends);
@@ -158,12 +178,13 @@ Endpoint::Endpoint(size_t message) : size_(message) {
   pthread_mutex_init(&cq_->mutex, nullptr);
   ibv_qp_init_attr attr = {};
   attr.send_cq = attr.recv_cq = cq_;
-  attr.qp_type = IBV_QPT_RC;
-  attr.sq_sig_all = 1;
+  attr.qp_type = type_;
   attr.cap = {kDepth, kDepth, 1, 1, 0};
   qp_ = verbs::create_qp(pd_, &attr);
-  memory_ = new (std::align_val_t{64}) std::byte[2 * kDepth * size_]();
-  mr_ = verbs::reg_mr(pd_, memory_, 2 * kDepth * size_, reinterpret_cast<uintptr_t>(memory_), IBV_ACCESS_LOCAL_WRITE);
+  const size_t bytes = 2 * kDepth * size_ + 2 * kWrites * kLongestWrite;
+  memory_ = new (std::align_val_t{64}) std::byte[bytes]();
+  mr_ = verbs::reg_mr(pd_, memory_, bytes, reinterpret_cast<uintptr_t>(memory_),
+                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
   if (qp_ == nullptr || mr_ == nullptr) sim_host()->fail("no queue pair");
 }
 
@@ -171,36 +192,40 @@ void Endpoint::connect(uint32_t peer) {
   ibv_qp_attr attr = {};
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
+  attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
   int error = verbs::modify_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-  for (uint32_t i = 0; i < kDepth; i++) post_receive(i);
+  for (uint32_t i = 0; i < receives_; i++) post_receive(i);
   attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = IBV_MTU_1024;
   attr.dest_qp_num = peer;
   attr.rq_psn = attr.sq_psn = 100;
+  attr.min_rnr_timer = 1;  // 10 microseconds
   attr.max_dest_rd_atomic = attr.max_rd_atomic = 1;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   constexpr uint8_t kLocal[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
   memcpy(attr.ah_attr.grh.dgid.raw, kLocal, sizeof kLocal);
+  const bool is_reliable = type_ == IBV_QPT_RC;
   error |= verbs::modify_qp(qp_, &attr,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+                                (is_reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
   attr.qp_state = IBV_QPS_RTS;
   // Without a time-out, nothing repairs a packet that waits.
   attr.timeout = 0;
   attr.retry_cnt = attr.rnr_retry = 7;
   error |= verbs::modify_qp(
       qp_, &attr,
-      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+      IBV_QP_STATE | IBV_QP_SQ_PSN |
+          (is_reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
   if (error != 0) sim_host()->fail("the queue pair cannot be connected");
 }
 
-ibv_sge Endpoint::piece(uint32_t slot, bool receive) const {
-  return {reinterpret_cast<uintptr_t>(room(slot, receive)), static_cast<uint32_t>(size_), mr_->lkey};
+ibv_sge Endpoint::piece(const std::byte* at, size_t size) const {
+  return {reinterpret_cast<uintptr_t>(at), static_cast<uint32_t>(size), mr_->lkey};
 }
 
 void Endpoint::post_receive(uint32_t slot) {
-  ibv_sge sge = piece(slot, true);
+  ibv_sge sge = piece(room(slot, true), size_);
   ibv_recv_wr request = {slot | 1u << 31, nullptr, &sge, 1};
   ibv_recv_wr* bad = nullptr;
   if (verbs::post_recv<false>(qp_, &request, &bad) != 0) sim_host()->fail("a receive is refused");
@@ -208,15 +233,29 @@ void Endpoint::post_receive(uint32_t slot) {
 
 void Endpoint::post_send(uint32_t slot, uint64_t number) {
   memcpy(room(slot, false), &number, sizeof number);
-  ibv_sge sge = piece(slot, false);
+  ibv_sge sge = piece(room(slot, false), size_);
   ibv_send_wr request = {};
   request.wr_id = slot;
-  request.sg_list = &sge;
-  request.num_sge = 1;
   request.opcode = IBV_WR_SEND;
   request.send_flags = IBV_SEND_SIGNALED;
+  post(request, sge);
+}
+
+void Endpoint::post_write(const Target& peer, uint32_t place, size_t size, std::byte byte) {
+  std::byte* const bytes = messages_end() + (kWrites + place) * kLongestWrite;
+  memset(bytes, std::to_integer<int>(byte), size);
+  ibv_sge sge = piece(bytes, size);
+  ibv_send_wr request = {};
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.wr.rdma = {peer.address + place * kLongestWrite, peer.key};
+  post(request, sge);
+}
+
+void Endpoint::post(ibv_send_wr& request, ibv_sge& piece) {
+  request.sg_list = &piece;
+  request.num_sge = 1;
   ibv_send_wr* bad = nullptr;
-  if (verbs::post_send<false>(qp_, &request, &bad) != 0) sim_host()->fail("a Send is refused");
+  if (verbs::post_send<false>(qp_, &request, &bad) != 0) sim_host()->fail("a request is refused");
 }
 
 Endpoint::Completion Endpoint::poll() {

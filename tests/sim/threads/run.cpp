@@ -78,7 +78,11 @@ class RealHost final : public Host {
   }
   void forbid(const void* begin, size_t size, bool forbidden) override { the_kernel->forbid(begin, size, forbidden); }
   void progress() override { the_kernel->progress(); }
-  void never_preempt() override { the_machine->scheduler.never_preempt(); }
+  void limit_pauses(uint64_t longest) override {
+    the_machine->scheduler.limit_pauses(longest);
+    the_kernel->keep_membarrier();
+  }
+  void have_membarrier() override { the_kernel->have_membarrier(); }
   void set_limit(uint64_t steps) override { the_machine->set_limit(steps); }
 
  private:

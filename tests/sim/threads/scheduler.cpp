@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cstdlib>
 
@@ -18,6 +19,10 @@ constexpr uint64_t kWeights[] = {1, 4, 4, 16, 16};
 // Other programs take a thread's CPU once in that many of its steps. 0: never.
 constexpr uint64_t kPreemptions[] = {0, 0, 5000, 1000};
 constexpr uint64_t kLongestSlice = 1'000'000;  // nanoseconds
+// A thread stops at a slow place once in that many times. The stops of a run have a distance.
+constexpr uint64_t kTimesToAStop = 2;
+constexpr uint64_t kLongestStop = 50'000;       // nanoseconds
+constexpr uint64_t kLongestDistance = 100'000;  // the same
 
 // A new thread runs before it has the baton, and may not look into the scheduler then.
 struct Start {
@@ -31,6 +36,8 @@ struct Start {
 Scheduler::Scheduler(uint64_t seed, std::function<void()> stuck) : random_(seed), stuck_(std::move(stuck)) {
   switches_ = random_.one_of(kSwitches);
   preemptions_ = random_.one_of(kPreemptions);
+  has_slow_places_ = random_.below(2) == 0;
+  slow_places_ = random_.next();
   auto first = std::make_unique<Thread>();
   first->name = "main";
   threads_.push_back(std::move(first));
@@ -129,13 +136,27 @@ void Scheduler::switch_thread() {
   take_baton(self);
 }
 
-void Scheduler::point() {
+// Another program has the thread's CPU.
+void Scheduler::pause(uint64_t longest) {
+  static const Ready never = [] { return false; };
+  if (longest_pause_ != 0) wait(never, now_ + random_.below(std::min(longest, longest_pause_)), "a CPU");
+  next_stop_ = now_ + random_.below(kLongestDistance);
+}
+
+bool Scheduler::stops_at(uint64_t place, uint64_t rarity) {
+  if (!has_slow_places_ || place == 0 || now_ < next_stop_) return false;
+  if (mixed(slow_places_ + place * kMaxThreads + self()) % rarity != 0) return false;
+  return random_.below(kTimesToAStop) == 0;
+}
+
+void Scheduler::point(uint64_t place, uint64_t rarity) {
   now_ += kStep;
   steps_++;
   threads_[self()]->steps++;
   if (preemptions_ != 0 && random_.below(preemptions_) == 0) {
-    static const Ready never = [] { return false; };
-    wait(never, now_ + random_.below(kLongestSlice), "a CPU");
+    pause(kLongestSlice);
+  } else if (stops_at(place, rarity)) {
+    pause(kLongestStop);
   } else if (random_.below(switches_) == 0) {
     switch_thread();
   }

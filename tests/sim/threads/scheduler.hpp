@@ -5,6 +5,9 @@
 // seed gives one exact interleaving. Time is simulated: it advances with each point, and to the end of the next sleep
 // when no thread can run.
 //
+// In some runs a few places are slow: a thread that comes there sometimes stops for a moment. So a thread may stay for
+// long between two accesses that are neighbours, which happens by chance only once in thousands of runs.
+//
 // The threads are real ones, with stacks and thread-local variables of their own, and pass a baton.
 #pragma once
 
@@ -52,13 +55,14 @@ class Scheduler {
 
   // The new thread's number. It begins when it is first selected.
   uint32_t spawn(std::string name, uint32_t process, Body body);
-  // Another thread may go on.
-  void point();
+  // Another thread may go on. `place`: of the program, or 0; one in `rarity` of them is slow.
+  void point(uint64_t place = 0, uint64_t rarity = 1);
   // Another thread goes on, if one can.
   void yield();
   // Returns when `ready` does, or at the time `until`. True if ready.
   bool wait(const Ready& ready, uint64_t until, const char* what);
-  void never_preempt() { preemptions_ = 0; }
+  // No thread loses its CPU for longer, in nanoseconds. 0: never.
+  void limit_pauses(uint64_t longest) { longest_pause_ = longest; }
   // Returns when all threads but services have ended.
   void await_all();
 
@@ -78,6 +82,8 @@ class Scheduler {
   static void* run(void* thread);
   void end();
   void switch_thread();
+  void pause(uint64_t longest);
+  bool stops_at(uint64_t place, uint64_t rarity);
   uint32_t select();
   bool can_run(Thread& thread);
   static void pass_to(Thread& thread);
@@ -89,6 +95,10 @@ class Scheduler {
   const std::function<void()> stuck_;
   uint64_t switches_;     // one in that many points
   uint64_t preemptions_;  // the same
+  bool has_slow_places_;
+  uint64_t slow_places_;    // selects them
+  uint64_t next_stop_ = 0;  // there, at the earliest
+  uint64_t longest_pause_ = kNever;
   std::vector<std::unique_ptr<Thread>> threads_;
   uint64_t now_ = 1'000'000'000;
   uint64_t steps_ = 0;
