@@ -36,7 +36,7 @@ void LateQueuePair::assert_consistent() const {
   assert(delay_ == 0 || until_ == roce::kNever);
   assert(delay_ == 0 || (kShortest <= delay_ && delay_ < kLongest));
   assert(!waits() || waiting.load() > 0);
-  assert(state_ == engine_->state());
+  assert(state_ == engine().state());
 }
 
 LateQueuePair::~LateQueuePair() {
@@ -49,10 +49,10 @@ void LateQueuePair::let_all_begin() {
 }
 
 roce::PostError LateQueuePair::post_send(const roce::SendRequest& request) {
-  const roce::PostError error = followed([&] { return engine_->post_send(request); });
+  const roce::PostError error = QueuePairLayer::post_send(request);
   if (error != roce::PostError::kNone || waits()) return error;
   if (!random_.happens(posts_++ < kFirst ? kShare : kLaterShare)) return error;
-  const roce::Time longest = std::min(kLongest, roce::ack_time(engine_->attributes().timeout) / kPartOfTimeout);
+  const roce::Time longest = std::min(kLongest, roce::ack_time(attributes().timeout) / kPartOfTimeout);
   if (longest <= kShortest) return error;
   delay_ = kShortest + random_.next() % (longest - kShortest);
   waiting.fetch_add(1);
@@ -71,15 +71,11 @@ bool LateQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
     until_ = roce::kNever;
     waiting.fetch_sub(1);
   }
-  return followed([&] { return engine_->transmit(now, sink); });
+  return QueuePairLayer::transmit(now, sink);
 }
 
 roce::Time LateQueuePair::deadline() const {
-  return std::min(engine_->deadline(), until_);
-}
-
-void LateQueuePair::expire(roce::Now now) {
-  if (now.exact() >= engine_->deadline()) followed([&] { engine_->expire(now); });
+  return std::min(QueuePairLayer::deadline(), until_);
 }
 
 }  // namespace dapple::soft::check

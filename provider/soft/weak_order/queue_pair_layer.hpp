@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "roce/queue_pair.hpp"
+
+namespace dapple::soft {
+
+// Between the host and a queue pair's engine: passes everything on. A layer that changes when something happens
+// overrides its functions.
+class QueuePairLayer : public roce::QueuePair {
+  // Calls the engine, which may change its state.
+  template <typename Call>
+  auto followed(Call call) {
+    struct Follow {
+      QueuePairLayer& layer;
+      ~Follow() { layer.state_ = layer.engine_->state(); }
+    } const follow{*this};
+    return call();
+  }
+
+ public:
+  bool modify(const roce::QpAttributes& attributes, uint32_t mask) override {
+    return followed([&] { return engine_->modify(attributes, mask); });
+  }
+  roce::QpAttributes attributes() const override { return engine_->attributes(); }
+  roce::PostError post_send(const roce::SendRequest& request) override {
+    return followed([&] { return engine_->post_send(request); });
+  }
+  roce::PostError check_send(const roce::SendRequest& request, uint32_t ahead) const override {
+    return engine_->check_send(request, ahead);
+  }
+  void receives_posted() override {
+    followed([&] { engine_->receives_posted(); });
+  }
+  void receive(roce::Now now, const roce::Packet& packet) override {
+    followed([&] { engine_->receive(now, packet); });
+  }
+  bool transmit(roce::Now now, roce::PacketSink& sink) override {
+    return followed([&] { return engine_->transmit(now, sink); });
+  }
+  roce::Owes owes() const override { return engine_->owes(); }
+  roce::Time deadline() const override { return engine_->deadline(); }
+  // A layer with a deadline of its own calls it at that time, too.
+  void expire(roce::Now now) override {
+    if (now.exact() >= engine_->deadline()) followed([&] { engine_->expire(now); });
+  }
+  const roce::QpCounters& counters() const override { return engine_->counters(); }
+  uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
+  const roce::SendRequest* oldest_send() const override { return engine_->oldest_send(); }
+
+ protected:
+  explicit QueuePairLayer(std::unique_ptr<roce::QueuePair> engine) : engine_(std::move(engine)) {}
+
+  const roce::QueuePair& engine() const { return *engine_; }
+
+ private:
+  const std::unique_ptr<roce::QueuePair> engine_;
+};
+
+}  // namespace dapple::soft
