@@ -63,7 +63,7 @@ and needs no PROGRAM.
       --enumerate let the first and the last call of a verb from each place in PROGRAM fail, each in a run of its own, and
                   print how each run ends
       --in NAME   with --faults or --enumerate: planned failures occur only in programs of this name; faults of packets and
-                  order=random occur in all programs
+                  of orders occur in all programs
       --mount     mount the files of the software devices over /sys and /dev, for programs that PROGRAM starts and into which no
                   library can be loaded; without this option only if PROGRAM itself is such a program
       --alone     give PROGRAM a network namespace of its own, with one software device on its lo: programs that run at the

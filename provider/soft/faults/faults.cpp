@@ -16,6 +16,7 @@
 #include "provider/common/settings.hpp"
 #include "provider/member/random.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/faults/weak_order.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -24,6 +25,9 @@ namespace {
 constexpr uint64_t kReorderDelay = 200'000;
 
 constexpr size_t kMaxShownWord = 80;
+
+constexpr std::string_view kOrder = "order=";
+constexpr std::string_view kWeak = "weak";
 
 // strtod() would want a comma where the program's locale has one.
 bool number_of(std::string_view text, double& value, std::string_view& rest) {
@@ -54,7 +58,7 @@ const char* read_one(std::string_view name, std::string_view value, FaultSetting
   }
   if (name == "order") {
     settings.disorders_writes = value == "random";
-    return settings.disorders_writes ? nullptr : "the only order is random";
+    return settings.disorders_writes || value == kWeak ? nullptr : "an order is random or weak";
   }
   if (name == "seed") return parse_seed(value, settings.seed) ? nullptr : "a seed is a number of 64 bits";
   if (name == "missed") {
@@ -124,6 +128,21 @@ const FaultSettings& program_faults() {
     return text != nullptr && parse_faults(text, read, problem) ? read : FaultSettings();
   }();
   return settings;
+}
+
+bool wants_weak_order(std::string_view plan) {
+  const size_t last = plan.rfind(kOrder);
+  return last != plan.npos && plan.substr(last + kOrder.size()).starts_with(kWeak);
+}
+
+bool has_weak_order() {
+  static const bool has = [] {
+    FaultSettings read;
+    Problem problem;
+    const char* text = provider::settings().faults;
+    return text != nullptr && wants_weak_order(text) && parse_faults(text, read, problem);
+  }();
+  return has;
 }
 
 Fate FaultSource::next(size_t packet_size) {

@@ -6,6 +6,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/soft/faults/faults.hpp"
+#include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft {
@@ -17,7 +18,8 @@ inline bool placement_wanted() {
   const char* wish = provider::settings().placement;
   const char* emulation = provider::settings().emulate;
   const bool emulated = emulation != nullptr && strcmp(emulation, "0") != 0;
-  if (emulated || program_faults().disorders_writes || provider::settings().check_records != nullptr) return false;
+  const bool disorders = program_faults().disorders_writes || has_weak_order();
+  if (emulated || disorders || provider::settings().check_records != nullptr) return false;
   return wish == nullptr ? Sanitizer::of_program() == nullptr : strcmp(wish, "off") != 0;
 }
 

@@ -17,6 +17,7 @@
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/verbs/region_checks.hpp"
 #include "provider/soft/verbs/region_refusals.hpp"
+#include "provider/soft/weak_order/waits.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -91,6 +92,7 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   }
   error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
   if (error != 0) return error;
+  kept_bytes.await();
   revoke(*mr);
   const RegionConfig changed = config_of(*pd, address, length, iova, rights);
   error = memory.change_region(ibv->lkey, changed);
@@ -268,6 +270,7 @@ int dereg_mr(ibv_mr* ibv) {
   if (!usable(ibv->context)) return refuse_child();
   Mr* mr = ours<Mr>(ibv);
   MemoryTable& memory = context_of(ibv->context)->memory;
+  kept_bytes.await();
   revoke(*mr);
   const int error = memory.remove_region(ibv->lkey);
   if (error != 0) {

@@ -13,6 +13,7 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
+#include "provider/soft/weak_order/waits.hpp"
 
 namespace dapple::soft::verbs {
 
@@ -54,6 +55,8 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
 // window has changed.
 int bind_mw(ibv_qp* ibv_qp, ibv_mw* mw, ibv_mw_bind* bind) {
   if (!usable(ibv_qp->context)) return refuse_child();
+  // The bind ends the old key, by which other queue pairs may have brought bytes.
+  kept_bytes.await();
   const ibv_mw_bind_info& info = bind->bind_info;
   if (ibv_qp->qp_type == IBV_QPT_UD) {
     return refuse(EINVAL,
@@ -89,6 +92,7 @@ int bind_mw(ibv_qp* ibv_qp, ibv_mw* mw, ibv_mw_bind* bind) {
 
 int dealloc_mw(ibv_mw* ibv) {
   if (!usable(ibv->context)) return refuse_child();
+  kept_bytes.await();
   const int error = context_of(ibv->context)->memory.remove_window(ibv->rkey);
   if (error != 0) {
     return refuse(error,

@@ -2,16 +2,21 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/verbs/qp_engine.hpp"
 
+#include <atomic>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "provider/member/port_mtu.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/explain/explained_qp.hpp"
+#include "provider/soft/faults/faults.hpp"
+#include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/planned/planned_completions.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/trace/traced_completions.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/weak_order/weak_queue_pair.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::verbs {
@@ -34,6 +39,25 @@ roce::CompletionSink* completion_sink(Qp& qp, Cq& cq, size_t number) {
     next = qp.planned_completions[number].get();
   }
   return next;
+}
+
+// Each queue pair of the process has a sequence of its own.
+uint64_t next_weak_seed() {
+  static constinit std::atomic<uint64_t> made{0};
+  return program_faults().seed + (made.fetch_add(1, std::memory_order_relaxed) << 32);
+}
+
+// The engine. Null: no memory.
+std::unique_ptr<roce::QueuePair> create_engine(const roce::QpConfig& config, roce::Memory& memory,
+                                               roce::CompletionSink& sent, roce::CompletionSink& received,
+                                               roce::ReceiveSource& receives, roce::EventSink& events) {
+  if (!has_weak_order()) return roce::QueuePair::create(config, memory, sent, received, receives, events);
+  const uint64_t seed = next_weak_seed();
+  std::unique_ptr<WeakMemory> weak = WeakMemory::create(memory, ~seed);
+  if (weak == nullptr) return nullptr;
+  std::unique_ptr<roce::QueuePair> engine = roce::QueuePair::create(config, *weak, sent, received, receives, events);
+  if (engine == nullptr) return nullptr;
+  return std::unique_ptr<roce::QueuePair>(new (std::nothrow) WeakQueuePair(std::move(engine), std::move(weak), seed));
 }
 
 roce::ReceiveSource& receives_of(Qp& qp) {
@@ -86,7 +110,7 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       received = &qp.checked->received;
       events = &qp.checked->events;
     }
-    qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, *events);
+    qp.engine = create_engine(config, *memory, *sent, *received, receives, *events);
     const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
     if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));

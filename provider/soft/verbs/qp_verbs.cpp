@@ -24,6 +24,7 @@
 #include "provider/soft/verbs/qp_checks.hpp"
 #include "provider/soft/verbs/qp_engine.hpp"
 #include "provider/soft/verbs/xrc_handles.hpp"
+#include "provider/soft/weak_order/waits.hpp"
 #include "provider/soft/xrc/absent_objects.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
@@ -175,6 +176,8 @@ int destroy_qp(ibv_qp* ibv) {
   std::unique_ptr<Qp> qp(ours<Qp>(ibv));
   {
     const CancelGuard whole;
+    // order=weak: a NIC has placed all bytes and sent all acknowledgements by now.
+    await_all_waits();
     // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
     if (has_outstanding_sends(*qp)) qp->runtime->catch_up();
     qp->runtime->remove(*qp);

@@ -12,6 +12,7 @@
 #include "coherence/persistence.hpp"
 #include "provider/common/clock.hpp"
 #include "provider/member/port_mtu.hpp"
+#include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/refusals/refusal.hpp"
@@ -85,7 +86,9 @@ void describe(const Context& context, ibv_device_attr& attr) {
   attr.max_qp_rd_atom = number(from.max_qp_rd_atom);
   attr.max_res_rd_atom = number(from.max_res_rd_atom);
   attr.max_qp_init_rd_atom = number(from.max_qp_init_rd_atom);
-  attr.atomic_cap = static_cast<ibv_atomic_cap>(from.atomics);
+  // order=weak: they are not atomic with the CPU's.
+  const bool is_weaker = has_weak_order() && from.atomics == kAtomicsGlobal;
+  attr.atomic_cap = is_weaker ? IBV_ATOMIC_HCA : static_cast<ibv_atomic_cap>(from.atomics);
   attr.max_mw = number(from.max_mw);
   attr.max_mcast_grp = number(from.max_mcast_grp);
   attr.max_mcast_qp_attach = number(from.max_mcast_qp_attach);

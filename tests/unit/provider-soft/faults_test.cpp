@@ -8,6 +8,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/member/random.hpp"
+#include "provider/soft/faults/weak_order.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;
@@ -27,6 +28,11 @@ void parse__all_settings__are_read(void**) {
   assert_false(settings.disorders_writes);
   assert_true(parse_faults("order=random", settings, problem));
   assert_true(settings.disorders_writes && !settings.disturbs_packets());
+  assert_false(wants_weak_order("order=random"));
+  assert_true(parse_faults("order=random,order=weak", settings, problem));
+  assert_true(!settings.disorders_writes && !settings.disturbs_packets());
+  assert_true(wants_weak_order("order=random,order=weak,drop=0") && wants_weak_order("order=weak"));
+  assert_false(wants_weak_order("order=weak,order=random") || wants_weak_order("drop=0"));
 }
 
 int without_seed(void**) {
@@ -108,7 +114,7 @@ void parse__each_mistake__a_line_of_its_own_with_the_whole_word(void**) {
   } kWrong[] = {
       {"drop=2", "DAPPLE_FAULTS: \"drop=2\": a probability is a number from 0 to 1"},
       {"delay=1", "DAPPLE_FAULTS: \"delay=1\": a delay is a number with ns, us, ms or s, and 10s at most"},
-      {"order=reverse", "DAPPLE_FAULTS: \"order=reverse\": the only order is random"},
+      {"order=reverse", "DAPPLE_FAULTS: \"order=reverse\": an order is random or weak"},
       {"seed=x", "DAPPLE_FAULTS: \"seed=x\": a seed is a number of 64 bits"},
       {"missed=256", "DAPPLE_FAULTS: \"missed=256\": an exit code is a number from 1 to 255"},
       {"arm=20", "DAPPLE_FAULTS: \"arm=20\": \"20\" is no time such as 20ms, with ns, us, ms or s, and 10s at most"},

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/weak_order/weak_memory.hpp"
+
+#include <string.h>
+
+#include <utility>
+#include <vector>
+
+#include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/weak_order/waits.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+using namespace dapple::roce;
+
+namespace {
+
+constexpr Accessor kOwner = {7, 0x10011};
+constexpr uint64_t kIova = 0x700000000000;
+constexpr uint32_t kRights = kLocalWrite | kRemoteWrite | kRemoteAtomic;
+
+struct Rig {
+  alignas(64) std::byte memory[4096] = {};
+  MemoryTable table{1};
+  std::unique_ptr<WeakMemory> weak = WeakMemory::create(table, 3);
+  uint32_t key = 0;
+
+  Rig() { table.add_region({kOwner.domain, memory, sizeof memory, kIova, kRights}, key); }
+  Fault write(uint64_t offset, uint64_t size, std::byte value) {
+    const std::vector<std::byte> bytes(size, value);
+    return weak->write(kOwner, {key, kIova + offset, size}, bytes.data());
+  }
+  bool has(std::byte value, size_t size) const {
+    for (size_t i = 0; i < size; i++) {
+      if (memory[i] != value) return false;
+    }
+    return true;
+  }
+};
+
+int make_rig(void** state) {
+  *state = new Rig;
+  return 0;
+}
+
+int drop_rig(void** state) {
+  delete static_cast<Rig*>(*state);
+  return 0;
+}
+
+Rig& rig_of(void** state) {
+  return *static_cast<Rig*>(*state);
+}
+
+void write__holds__some_words_come_with_place_held(void** state) {
+  Rig& rig = rig_of(state);
+  int held = 0, last_first = 0;
+  for (int i = 1; i <= 100; i++) {
+    const std::byte value{static_cast<uint8_t>(i)};
+    rig.weak->holds(true);
+    assert_true(rig.write(0, 256, value) == Fault::kNone);
+    const bool is_whole = rig.has(value, 256);
+    assert_int_equal(rig.weak->has_held(), !is_whole);
+    assert_int_equal(kept_bytes.any(), !is_whole);
+    held += is_whole ? 0 : 1;
+    last_first += !is_whole && rig.memory[255] == value ? 1 : 0;
+    for (size_t word = 0; word < 256; word += 8) {
+      for (size_t at = 1; at < 8; at++) assert_true(rig.memory[word + at] == rig.memory[word]);
+    }
+    rig.weak->place_held();
+    assert_true(rig.has(value, 256));
+    assert_false(rig.weak->has_held() || kept_bytes.any());
+  }
+  assert_in_range(held, 50, 100);
+  assert_in_range(last_first, 30, 100);
+}
+
+void write__does_not_hold__all_bytes_come_at_once(void** state) {
+  Rig& rig = rig_of(state);
+  for (int i = 1; i <= 100; i++) {
+    const std::byte value{static_cast<uint8_t>(i)};
+    rig.write(0, 256, value);
+    assert_true(rig.has(value, 256) && !rig.weak->has_held());
+  }
+}
+
+void write__more_than_there_is_room_for__nothing_is_lost(void** state) {
+  Rig& rig = rig_of(state);
+  rig.weak->holds(true);
+  for (int i = 1; i <= 100; i++) {
+    for (uint64_t at = 0; at < sizeof rig.memory; at += 1024) rig.write(at, 1024, std::byte{5});
+    if (i % 10 != 0) continue;
+    rig.weak->place_held();
+    assert_true(rig.has(std::byte{5}, sizeof rig.memory));
+  }
+}
+
+void write__beyond_the_region__refused_as_a_whole(void** state) {
+  Rig& rig = rig_of(state);
+  rig.weak->holds(true);
+  assert_true(rig.write(sizeof rig.memory - 63, 64, std::byte{1}) == Fault::kAccess);
+  assert_false(rig.weak->has_held());
+  assert_true(rig.has(std::byte{0}, sizeof rig.memory));
+}
+
+void place_held__the_region_has_gone__touches_nothing(void** state) {
+  Rig& rig = rig_of(state);
+  rig.weak->holds(true);
+  while (!rig.weak->has_held()) rig.write(0, 256, std::byte{1});
+  memset(rig.memory, 0, sizeof rig.memory);
+  assert_int_equal(rig.table.remove_region(rig.key), 0);
+  rig.weak->place_held();
+  assert_true(rig.has(std::byte{0}, sizeof rig.memory));
+  assert_false(kept_bytes.any());
+}
+
+void atomics__nobody_else_changes_the_word__as_ever(void** state) {
+  Rig& rig = rig_of(state);
+  uint64_t original = 0;
+  for (uint64_t i = 0; i < 20; i++) {
+    assert_true(rig.weak->fetch_add(kOwner, rig.key, kIova, 1, original) == Fault::kNone);
+    assert_int_equal(original, i);
+  }
+  for (uint64_t i = 0; i < 20; i++) {
+    assert_true(rig.weak->compare_swap(kOwner, rig.key, kIova, 20 + i, 21 + i, original) == Fault::kNone);
+    assert_int_equal(original, 20 + i);
+    assert_true(rig.weak->compare_swap(kOwner, rig.key, kIova, 1, 0, original) == Fault::kNone);
+    assert_int_equal(original, 21 + i);
+  }
+  assert_true(rig.weak->fetch_add(kOwner, rig.key, kIova + 1, 1, original) == Fault::kUnaligned);
+  assert_true(rig.weak->compare_swap(kOwner, rig.key + 1, kIova, 0, 1, original) == Fault::kAccess);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(write__holds__some_words_come_with_place_held, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(write__does_not_hold__all_bytes_come_at_once, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(write__more_than_there_is_room_for__nothing_is_lost, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(write__beyond_the_region__refused_as_a_whole, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(place_held__the_region_has_gone__touches_nothing, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(atomics__nobody_else_changes_the_word__as_ever, make_rig, drop_rig),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
