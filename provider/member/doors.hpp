@@ -11,7 +11,7 @@ namespace dapple::soft {
 
 struct CmVoice;
 
-inline constexpr uint32_t kDoorsVersion = 3;
+inline constexpr uint32_t kDoorsVersion = 4;
 inline constexpr char kDoorsSymbol[] = "dapple_doors";
 
 struct Doors {
@@ -27,6 +27,9 @@ struct Doors {
   // From now on the function is called whenever a libibverbs is about to list devices, and before it looks for their
   // drivers. It gets an address in that libibverbs, and runs in the thread that asks.
   void (*when_listing)(void (*function)(const void* in_verbs_library));
+  // A program imports a context by this descriptor of a device. libibverbs then asks the descriptor for that of the
+  // context's asynchronous events, and gets `async_fd`. False if too many contexts are being imported.
+  bool (*answer_async_fd)(int cmd_fd, int async_fd);
   // From now on the voice hears of each failure of rdma_cm. It lives until the process ends.
   void (*explain_cm)(const CmVoice& voice);
 };

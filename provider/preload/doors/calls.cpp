@@ -160,7 +160,7 @@ DAPPLE_WRAPPER(ioctl, int wrapped_ioctl(int fd, unsigned long request, ...)) {
   void* argument = va_arg(list, void*);
   va_end(list);
   Door door;
-  if (find(fd, Kind::kUverbs, door)) return uverbs_ioctl(door.device, request, argument);
+  if (find(fd, Kind::kUverbs, door)) return uverbs_ioctl(fd, door.device, request, argument);
   return real.ioctl(fd, request, argument);
 }
 
@@ -207,6 +207,7 @@ const dapple::soft::Doors dapple_doors = {
     .hide = hide,
     .close_hidden = close_hidden,
     .when_listing = when_listing,
+    .answer_async_fd = answer_async_fd,
     .explain_cm = explain_cm,
 };
 }

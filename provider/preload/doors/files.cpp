@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cassert>
 
 #include "provider/member/identity.hpp"
+#include "provider/member/uverbs_file.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
@@ -131,7 +133,9 @@ int open_file(const File& file, int flags) {
       return sealed_file("dapple", file.text, memory_flags);
     case Target::kUverbs: {
       // The file has its own inode; a write() that bypasses the wrappers fails.
-      const int fd = sealed_file("dapple-uverbs", "", memory_flags);
+      char text[soft::UverbsFile::kSize + 1];
+      soft::UverbsFile{file.device, getpid(), soft::network_of_process()}.write(text);
+      const int fd = sealed_file("dapple-uverbs", text, memory_flags);
       if (fd < 0 || track(fd, {.kind = Kind::kUverbs, .device = file.device})) return fd;
       const int error = errno;
       real.close(fd);
@@ -144,6 +148,12 @@ int open_file(const File& file, int flags) {
       errno = ENOENT;
       return -1;
   }
+}
+
+bool adopt_uverbs(int fd) {
+  soft::UverbsFile file;
+  if (!owns_table() || !file.read(fd) || file.device < soft::kFirstDeviceIndex) return false;
+  return track(fd, {.kind = Kind::kUverbs, .device = file.device});
 }
 
 dev_t device_number(uint32_t index) {

@@ -63,6 +63,10 @@ File look_up(const char* path);
 // A descriptor for the file; -1 with errno. `flags` are those of open().
 int open_file(const File& file, int flags);
 
+// A descriptor that the doors have not opened is now a door if it is one of an open device, from this process or
+// another.
+bool adopt_uverbs(int fd);
+
 // The number of a device's character device, and of rdma_cm.
 dev_t device_number(uint32_t index);
 dev_t rdma_cm_number();

@@ -12,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "provider/member/identity.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
@@ -115,6 +117,29 @@ int query_gid_entry(const soft::DeviceInfo& device, const Attributes& attributes
   return attributes.answer(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry) ? 0 : refuse(EINVAL);
 }
 
+// A context that is being imported.
+struct Import {
+  std::atomic<int> cmd_fd{-1};  // -1: a free place
+  std::atomic<int> async_fd{-1};
+};
+constinit Import imports[64];
+
+// The number of a descriptor is one of this process, so the call comes from the thread that imports the context.
+int alloc_async_fd(int cmd_fd, const Attributes& attributes) {
+  ib_uverbs_attr* handle = attributes.find(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
+  if (handle == nullptr) return refuse(EINVAL);
+  for (Import& each : imports) {
+    if (each.cmd_fd.load() != cmd_fd) continue;
+    const int async_fd = each.async_fd.exchange(-1);
+    if (async_fd < 0) continue;
+    handle->data_s64 = async_fd;
+    handle->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+    each.cmd_fd.store(-1);
+    return 0;
+  }
+  return refuse(EOPNOTSUPP);
+}
+
 // A program asks with a driver's number to find out whether that driver has the device.
 int query_port(const Attributes& attributes, uint32_t driver) {
   if (driver != soft::kDriverId) return refuse(EINVAL);
@@ -145,12 +170,25 @@ ssize_t uverbs_write(const void* bytes, size_t size) {
   return static_cast<ssize_t>(size);
 }
 
-int uverbs_ioctl(uint32_t index, unsigned long request, void* argument) {
+bool answer_async_fd(int cmd_fd, int async_fd) {
+  for (Import& each : imports) {
+    int free = -1;
+    // A place of the same descriptor is left from an import that has failed.
+    if (each.cmd_fd.load() != cmd_fd && !each.cmd_fd.compare_exchange_strong(free, cmd_fd)) continue;
+    each.async_fd.store(async_fd);
+    return true;
+  }
+  return false;
+}
+
+int uverbs_ioctl(int fd, uint32_t index, unsigned long request, void* argument) {
   if (request != RDMA_VERBS_IOCTL) return refuse(ENOTTY);
   auto* header = static_cast<ib_uverbs_ioctl_hdr*>(argument);
   if (header == nullptr) return refuse(EFAULT);
   if (header->length != sizeof(*header) + header->num_attrs * sizeof(ib_uverbs_attr)) return refuse(EINVAL);
   const Attributes attributes = {.first = header->attrs, .count = header->num_attrs};
+  if (header->object_id == UVERBS_OBJECT_ASYNC_EVENT && header->method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC)
+    return alloc_async_fd(fd, attributes);
   // libibverbs then uses write(), which only we answer.
   if (header->object_id != UVERBS_OBJECT_DEVICE) return refuse(EPROTONOSUPPORT);
   switch (header->method_id) {

@@ -13,6 +13,9 @@ namespace dapple::doors {
 // write(): one command. libibverbs itself sends only the command that makes a completion channel.
 ssize_t uverbs_write(const void* bytes, size_t size);
 
-int uverbs_ioctl(uint32_t device, unsigned long request, void* argument);
+int uverbs_ioctl(int fd, uint32_t device, unsigned long request, void* argument);
+
+// As in Doors (provider/member/doors.hpp).
+bool answer_async_fd(int cmd_fd, int async_fd);
 
 }  // namespace dapple::doors

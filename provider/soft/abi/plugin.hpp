@@ -37,6 +37,7 @@ struct ContextInit {
   uint32_t device_index;    // the one of NETLINK_RDMA
   int async_writer;         // non-blocking; free_context() closes it
   bool has_wr_flush;        // the context's libibverbs has ibv_wr_flush()
+  bool is_import = false;   // the cmd_fd is a copy of that of another context, perhaps in another process
 };
 
 // Sets num_comp_vectors. Null with errno if the device cannot be opened.
@@ -103,6 +104,9 @@ struct Operations {
   int (*detach_mcast)(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) = nullptr;
   int (*free_dm)(ibv_dm* dm) = nullptr;
   int (*get_srq_num)(ibv_srq* srq, uint32_t* number) = nullptr;
+  ibv_dm* (*import_dm)(ibv_context* context, uint32_t handle) = nullptr;
+  ibv_mr* (*import_mr)(ibv_pd* pd, uint32_t handle) = nullptr;
+  ibv_pd* (*import_pd)(ibv_context* context, uint32_t handle) = nullptr;
   int (*modify_cq)(ibv_cq* cq, ibv_modify_cq_attr* attr) = nullptr;
   provider::ModifyQp modify_qp = nullptr;
   int (*modify_srq)(ibv_srq* srq, ibv_srq_attr* attr, int mask) = nullptr;
@@ -130,6 +134,9 @@ struct Operations {
   provider::ReregMr rereg_mr = nullptr;
   int (*resize_cq)(ibv_cq* cq, int cqe) = nullptr;
   int (*set_ece)(ibv_qp* qp, ibv_ece* ece) = nullptr;
+  void (*unimport_dm)(ibv_dm* dm) = nullptr;
+  void (*unimport_mr)(ibv_mr* mr) = nullptr;
+  void (*unimport_pd)(ibv_pd* pd) = nullptr;
 };
 
 const Operations& operations();

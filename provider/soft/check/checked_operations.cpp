@@ -65,14 +65,41 @@ int free_dm(ibv_dm* dm) {
   return forgotten(dm, [&] { return below().free_dm(dm); });
 }
 
+ibv_pd* import_pd(ibv_context* context, uint32_t handle) {
+  return noted(below().import_pd(context, handle), "imported by ibv_import_pd");
+}
+
+void unimport_pd(ibv_pd* pd) {
+  checker().objects.remove(pd);
+  below().unimport_pd(pd);
+}
+
+ibv_mr* import_mr(ibv_pd* pd, uint32_t handle) {
+  return noted(below().import_mr(pd, handle), "imported by ibv_import_mr");
+}
+
+void unimport_mr(ibv_mr* mr) {
+  checker().objects.remove(mr);
+  below().unimport_mr(mr);
+}
+
+ibv_dm* import_dm(ibv_context* context, uint32_t handle) {
+  return noted(below().import_dm(context, handle), "imported by ibv_import_dm");
+}
+
+void unimport_dm(ibv_dm* dm) {
+  checker().objects.remove(dm);
+  below().unimport_dm(dm);
+}
+
 int dealloc_pd(ibv_pd* pd) {
   return forgotten(pd, [&] { return below().dealloc_pd(pd); });
 }
 
 void note_memory(ibv_mr& mr) {
   RegionConfig config;
-  Context* device = context_of(mr.context);
-  if (checker().freed == nullptr || device->memory.region_config(mr.lkey, config) != 0) return;
+  MemoryTable* device = &context_of(mr.context)->memory;
+  if (checker().freed == nullptr || device->region_config(mr.lkey, config) != 0) return;
   // The program may free memory under on-demand paging. The memory of others is not the program's.
   if (config.kind != RegionKind::kPlain || ours<Mr>(&mr)->dm != nullptr) return;
   checker().freed->add(device, mr.lkey, config.memory, config.length, config.iova);
@@ -82,7 +109,7 @@ ibv_mr* note_region(ibv_mr* mr, const char* verb = "made by ibv_reg_mr") {
   if (mr == nullptr) return nullptr;
   checker().mapped.forget();
   note_memory(*mr);
-  checker().keys.add(context_of(mr->context), mr->lkey,
+  checker().keys.add(&context_of(mr->context)->memory, mr->lkey,
                      {.domain = ours<Mr>(mr)->pd->number,
                       .address = mr->addr,
                       .length = mr->length,
@@ -127,7 +154,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
 }
 
 int dereg_mr(ibv_mr* mr) {
-  const Context* device = context_of(mr->context);
+  const MemoryTable* device = &context_of(mr->context)->memory;
   const uint32_t key = mr->lkey;
   FreedMarks* freed = checker().freed;
   const uint64_t number = freed == nullptr ? 0 : freed->number_of(device, key);
@@ -337,7 +364,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 }
 
 int dealloc_mw(ibv_mw* mw) {
-  const Context* device = context_of(mw->context);
+  const MemoryTable* device = &context_of(mw->context)->memory;
   const uint32_t key = mw->rkey;
   const Place call = {"deallocated by ibv_dealloc_mw", here()};
   const int error = forgotten(mw, [&] { return below().dealloc_mw(mw); });
@@ -381,6 +408,9 @@ const Operations& checked_operations() {
     made.destroy_qp = watched<destroy_qp>();
     made.destroy_srq = watched<destroy_srq>();
     made.free_dm = watched<free_dm>();
+    made.import_dm = watched<import_dm>();
+    made.import_mr = watched<import_mr>();
+    made.import_pd = watched<import_pd>();
     made.modify_qp = watched<modify_qp>();
     made.modify_srq = watched<modify_srq>();
     made.open_qp = watched<open_qp>();
@@ -395,6 +425,9 @@ const Operations& checked_operations() {
     made.reg_mr_ex = watched<reg_mr_ex>();
     made.rereg_mr = watched<rereg_mr>();
     made.resize_cq = watched<resize_cq>();
+    made.unimport_dm = watched<unimport_dm>();
+    made.unimport_mr = watched<unimport_mr>();
+    made.unimport_pd = watched<unimport_pd>();
     return made;
   }();
   return table;

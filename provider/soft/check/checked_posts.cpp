@@ -169,10 +169,10 @@ struct Receives {
 void report_if_freed(Checker& checker, const Receives& receives, const PostedReceive& receive) {
   if (checker.freed == nullptr) return;
   for (const roce::Segment& segment : receive.segments) {
-    const auto mark = checker.freed->find(receives.device, segment.lkey, segment.address, segment.length);
+    const auto mark = checker.freed->find(&receives.device->memory, segment.lkey, segment.address, segment.length);
     if (!mark) continue;
     Access access;
-    access.device = receives.device;
+    access.device = &receives.device->memory;
     access.text = format("A receive of %s is posted with %u bytes", receives.owner.name().c_str(), segment.length);
     access.key = segment.lkey;
     access.posted = Place{"posted", receive.stack};

@@ -99,7 +99,7 @@ class CheckingMemory::Address final : public MemoryTable::Borrower {
 };
 
 Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, uint32_t rights) const {
-  return {.device = qp_.context,
+  return {.device = &qp_.context->memory,
           .domain = peers_domain_of(qp_),
           .text = format("A peer's %s of %llu bytes at 0x%llx reaches queue pair 0x%x of %s", what,
                          static_cast<unsigned long long>(range.length), static_cast<unsigned long long>(range.address),
@@ -114,7 +114,7 @@ Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, 
 }
 
 Access CheckingMemory::own_access(const char* what, uint64_t size, std::optional<Place> posted, uint32_t rights) const {
-  return {.device = qp_.context,
+  return {.device = &qp_.context->memory,
           .domain = qp_.pd->number,
           .text = format("Queue pair 0x%x of %s %s %llu bytes", qp_.qpn, qp_.context->ibv->device->name, what,
                          static_cast<unsigned long long>(size)),
@@ -151,7 +151,7 @@ bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t acce
 
 void CheckingMemory::warn_of_freed(const RemoteRange& range, const char* what) {
   if (checker_.freed == nullptr) return;
-  const auto mark = checker_.freed->find(qp_.context, range.rkey, range.address, range.length);
+  const auto mark = checker_.freed->find(&qp_.context->memory, range.rkey, range.address, range.length);
   if (mark) report_freed(checker_, peers_access(range, what), *mark);
 }
 
@@ -164,7 +164,7 @@ void CheckingMemory::warn_of_freed(std::span<const Segment> segments, uint64_t o
       continue;
     }
     const size_t part = std::min<uint64_t>(segment.length - offset, size);
-    if (const auto mark = checker_.freed->find(qp_.context, segment.lkey, segment.address + offset, part)) {
+    if (const auto mark = checker_.freed->find(&qp_.context->memory, segment.lkey, segment.address + offset, part)) {
       const uint64_t whole = posted ? roce::length_of(segments) : stored_by(segments, part);
       Access access = own_access(what, whole, posted ? Place{"posted", *posted} : poster_of_result(segments));
       access.key = segment.lkey;
@@ -215,7 +215,7 @@ void CheckingMemory::note_write(Accessor who, const RemoteRange& range) {
   for (const void* object : {other->qp, static_cast<const void*>(&qp_)}) {
     if (const std::optional<Place> made = checker_.objects.made(object)) places.push_back(*made);
   }
-  if (const auto registration = checker_.keys.find(qp_.context, range.rkey))
+  if (const auto registration = checker_.keys.find(&qp_.context->memory, range.rkey))
     places.push_back({"registered", registration->registered});
   checker_.reporter.show(
       {.level = Level::kNote,
@@ -343,7 +343,7 @@ Fault CheckingMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
   if (fault != Fault::kNone) {
     report_bind(checker_, qp_, bind, obstacle);
   } else if (bind.window_rkey != bind.new_rkey) {
-    checker_.keys.end_window(qp_.context, bind.window_rkey, {"which a later bind has replaced", std::nullopt});
+    checker_.keys.end_window(&qp_.context->memory, bind.window_rkey, {"which a later bind has replaced", std::nullopt});
   }
   return fault;
 }
@@ -353,7 +353,7 @@ Fault CheckingMemory::invalidate_local(Accessor who, uint32_t rkey) {
   if (fault != Fault::kNone) {
     report_invalidation(checker_, qp_, rkey, false);
   } else {
-    checker_.keys.end_window(qp_.context, rkey, {"which IBV_WR_LOCAL_INV has invalidated", std::nullopt});
+    checker_.keys.end_window(&qp_.context->memory, rkey, {"which IBV_WR_LOCAL_INV has invalidated", std::nullopt});
   }
   return fault;
 }
@@ -363,7 +363,7 @@ Fault CheckingMemory::invalidate_remote(Accessor who, uint32_t rkey) {
   if (fault != Fault::kNone) {
     report_invalidation(checker_, qp_, rkey, true);
   } else {
-    checker_.keys.end_window(qp_.context, rkey,
+    checker_.keys.end_window(&qp_.context->memory, rkey,
                              {"which the peer's IBV_WR_SEND_WITH_INV has invalidated", std::nullopt});
   }
   return fault;

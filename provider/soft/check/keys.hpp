@@ -30,7 +30,7 @@ struct EndedWindow {
   std::optional<Place> by;  // the call, if the program has made it
 };
 
-// Internally locked; the lock is a leaf. `device` tells the keys of open devices apart.
+// Internally locked; the lock is a leaf. `device` is the table of the keys (MemoryTable).
 class Keys {
  public:
   void add(const void* device, uint32_t key, const Registration& registration);

@@ -64,7 +64,7 @@ BindExplanation explain_bind(BindObstacle obstacle, const roce::WindowBind& bind
 void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, BindObstacle obstacle) {
   const BindExplanation explanation = explain_bind(obstacle, bind);
   std::vector<Place> places;
-  if (const auto region = checker.keys.find(qp.context, bind.region_lkey))
+  if (const auto region = checker.keys.find(&qp.context->memory, bind.region_lkey))
     places.push_back({"registered", region->registered});
   add_maker(checker, qp, places);
   checker.reporter.show({.kind = "failed-bind",

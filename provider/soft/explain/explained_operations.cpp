@@ -171,9 +171,7 @@ int memcpy_from_dm(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
   return copied("ibv_memcpy_from_dm", dm, inner_memcpy_from_dm(to, dm, offset, length));
 }
 
-template <const char* kVerb>
-ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
-  ibv_dm* dm = Explained<&Operations::alloc_dm>::call<kVerb>(context, attr);
+ibv_dm* with_copies(ibv_dm* dm) {
   if (dm != nullptr) {
     inner_memcpy_to_dm = dm->memcpy_to_dm;
     inner_memcpy_from_dm = dm->memcpy_from_dm;
@@ -181,6 +179,23 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
     dm->memcpy_from_dm = memcpy_from_dm;
   }
   return dm;
+}
+
+template <const char* kVerb>
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
+  return with_copies(Explained<&Operations::alloc_dm>::call<kVerb>(context, attr));
+}
+
+template <const char* kVerb>
+ibv_dm* import_dm(ibv_context* context, uint32_t handle) {
+  return with_copies(Explained<&Operations::import_dm>::call<kVerb>(context, handle));
+}
+
+// Functions without a result, which cannot be refused.
+template <auto kMember, typename Ibv>
+void unimport(Ibv* object) {
+  (inner->*kMember)(object);
+  note_end(object);
 }
 
 #define DAPPLE_VERB_NAME(name) constexpr char k_##name[] = "ibv_" #name;
@@ -215,6 +230,10 @@ const Operations& explained_operations(const Operations& operations) {
     DAPPLE_ENDED(free_dm)
 #undef DAPPLE_ENDED
     made.alloc_dm = alloc_dm<k_alloc_dm>;
+    made.import_dm = import_dm<k_import_dm>;
+    made.unimport_dm = unimport<&Operations::unimport_dm>;
+    made.unimport_mr = unimport<&Operations::unimport_mr>;
+    made.unimport_pd = unimport<&Operations::unimport_pd>;
     made.create_cq_ex = create_cq_ex<k_create_cq_ex>;
     made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
     made.poll_cq = poll_cq<k_poll_cq>;

@@ -17,7 +17,7 @@ void note_made(ibv_xrcd*) {}
 
 void note_made(ibv_pd* pd) {
   const Pd& made = *ours<Pd>(pd);
-  if (made.below == nullptr) return;
+  if (made.below == nullptr || made.importing.original != nullptr) return;
   const ibv_td* td = made.td == nullptr ? nullptr : &made.td->ibv;
   Holders::get().add(pd, name_of(pd), "made by ibv_alloc_parent_domain", {&made.below->ibv, td});
 }
@@ -29,6 +29,7 @@ void note_made(ibv_cq_ex* cq) {
 }
 
 void note_made(ibv_mr* mr) {
+  if (ours<Mr>(mr)->importing.original != nullptr) return;
   const Dm* dm = ours<Mr>(mr)->dm;
   Holders::get().add(mr, name_of(mr), "made by ibv_reg_mr", {mr->pd, dm == nullptr ? nullptr : &dm->ibv});
 }

@@ -42,6 +42,21 @@ class Runtime;
 // The number of objects that need this one, which cannot be destroyed before them.
 using Users = std::atomic<uint32_t>;
 
+// How an object ends that contexts import: by its own dealloc, or by that of an import, when the program still has the
+// original's structure.
+enum class ObjectEnd : uint8_t { kNone, kByOriginal, kByImport };
+
+// The part of an object that other contexts of its open file may import (provider/soft/imports).
+template <typename Object>
+struct Importing {
+  Object* original = nullptr;  // of an import; null: it is none
+  // Of an original. Guarded by the lock of DeviceFile.
+  Object* next = nullptr;
+  Object* previous = nullptr;
+  uint32_t imports = 0;
+  ObjectEnd end = ObjectEnd::kNone;
+};
+
 // Objects of a thread domain are used by one thread at a time.
 struct Td : KeptMemory {
   ibv_td ibv = {};
@@ -51,10 +66,12 @@ struct Td : KeptMemory {
 // A protection domain, or a parent domain: then it has the number of the protection domain below it.
 struct Pd : KeptMemory {
   ibv_pd ibv = {};
+  Context* context = nullptr;
   uint32_t number = 0;
   Users users{0};
   Pd* below = nullptr;  // null: this is a protection domain
   Td* td = nullptr;     // of a parent domain; null if it has none
+  Importing<Pd> importing;
   QueueAllocator allocator;
 
   // The program uses the objects of this domain in one thread at a time.
@@ -67,18 +84,24 @@ struct Pd : KeptMemory {
 
 // Device memory.
 struct Dm : KeptMemory {
+  Dm() = default;
+  Dm(const Dm&) = delete;
+  Dm& operator=(const Dm&) = delete;
+  ~Dm();
+
   ibv_dm ibv = {};
-  uint32_t handle = 0;  // the end of libibverbs' structure
   Context* context = nullptr;
-  std::byte* memory = nullptr;
+  std::byte* memory = nullptr;  // its own; null in an import
   size_t length = 0;
   Users users{0};
+  Importing<Dm> importing;
 };
 
 struct Mr : KeptMemory {
   abi::Mr abi = {};
   Pd* pd = nullptr;
   Dm* dm = nullptr;  // the region is a part of it
+  Importing<Mr> importing;
   MappedDmabuf dmabuf;
   uint32_t published = 0;  // its ticket in the publication; 0: peers send packets only
   CountedObject place_in_limit;
@@ -321,6 +344,13 @@ struct Qp : KeptMemory {
 template <typename Object, typename Ibv>
 Object* ours(Ibv* ibv) {
   return reinterpret_cast<Object*>(ibv);
+}
+
+// The same; of an import, the object that it stands for.
+template <typename Object, typename Ibv>
+Object* original_of(Ibv* ibv) {
+  Object* object = ours<Object>(ibv);
+  return object->importing.original == nullptr ? object : object->importing.original;
 }
 
 }  // namespace dapple::soft

@@ -55,6 +55,14 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova,
 int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access);
 int dereg_mr(ibv_mr* mr);
 
+// import_verbs.cpp
+ibv_pd* import_pd(ibv_context* context, uint32_t handle);
+void unimport_pd(ibv_pd* pd);
+ibv_mr* import_mr(ibv_pd* pd, uint32_t handle);
+void unimport_mr(ibv_mr* mr);
+ibv_dm* import_dm(ibv_context* context, uint32_t handle);
+void unimport_dm(ibv_dm* dm);
+
 // mw_verbs.cpp
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);

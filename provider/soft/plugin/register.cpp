@@ -121,6 +121,9 @@ provider::Replacements replacements() {
   DAPPLE_SET(detach_mcast);
   DAPPLE_SET(free_dm);
   DAPPLE_SET(get_srq_num);
+  DAPPLE_SET(import_dm);
+  DAPPLE_SET(import_mr);
+  DAPPLE_SET(import_pd);
   DAPPLE_SET(modify_cq);
   DAPPLE_SET(modify_qp);
   DAPPLE_SET(modify_srq);
@@ -146,6 +149,9 @@ provider::Replacements replacements() {
   DAPPLE_SET(rereg_mr);
   DAPPLE_SET(resize_cq);
   DAPPLE_SET(set_ece);
+  DAPPLE_SET(unimport_dm);
+  DAPPLE_SET(unimport_mr);
+  DAPPLE_SET(unimport_pd);
 #undef DAPPLE_SET
   set(provider::Operation::free_context, &close_context);
   return table;
@@ -167,7 +173,7 @@ bool open_async_events(OpenDevice* open) {
   return true;
 }
 
-bool complete(OpenDevice* open, ibv_device* device) {
+bool complete(OpenDevice* open, ibv_device* device, bool is_import) {
   const provider::VerbsLibrary& library = open->copy->library;
   ibv_context* context = ibv_of(open);
   const verbs_context* extended = verbs_get_ctx(context);
@@ -188,12 +194,19 @@ bool complete(OpenDevice* open, ibv_device* device) {
       .device_index = static_cast<uint32_t>(found->ibdev_idx),
       .async_writer = open->async_writer,
       .has_wr_flush = open->copy->has_wr_flush,
+      .is_import = is_import,
   };
   open->context = make_context(init);
-  return open->context != nullptr;
+  if (open->context == nullptr) return false;
+  if (!is_import || doors()->answer_async_fd(context->cmd_fd, context->async_fd)) return true;
+  // Closes the writer.
+  free_context(open->context);
+  open->async_writer = -1;
+  errno = EMFILE;
+  return false;
 }
 
-verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
+verbs_context* open_context(ibv_device* device, int cmd_fd, bool is_import) {
   const VerbsCopy& copy = copy_of(device);
   const size_t offset = sizeof(OpenDevice::front) - copy.library.layout->context_size;
   auto* open = static_cast<OpenDevice*>(copy.functions.init_and_alloc_context(
@@ -201,13 +214,26 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
   if (open == nullptr) return nullptr;
   open->copy = &copy;
   open->async_writer = -1;
-  if (complete(open, device)) return extended_of(open);
+  if (complete(open, device, is_import)) return extended_of(open);
   const int error = errno;
   if (open->async_writer >= 0) close_own(open->async_writer);
   copy.functions.uninit_context(extended_of(open));
   free(open);
   errno = error;
   return nullptr;
+}
+
+verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
+  return open_context(device, cmd_fd, false);
+}
+
+// libibverbs then asks the descriptor for that of asynchronous events.
+verbs_context* import_context(ibv_device* device, int cmd_fd) {
+  if (doors() == nullptr) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  return open_context(device, cmd_fd, true);
 }
 
 Device* alloc_device(SysfsDevice*) {
@@ -234,7 +260,7 @@ const DeviceOperations kDriver = {
     .static_providers = nullptr,
     .match_device = nullptr,
     .alloc_context = alloc_context,
-    .import_context = nullptr,
+    .import_context = import_context,
     .alloc_device = alloc_device,
     .uninit_device = uninit_device,
 };

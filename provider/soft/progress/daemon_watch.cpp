@@ -47,6 +47,16 @@ void DaemonWatch::remove(Context& context) {
   }
 }
 
+DeviceFile* DaemonWatch::join(const FileIdentity& identity) {
+  const std::lock_guard lock(contexts_mutex_);
+  for (Context* context = first_context_; context != nullptr; context = context->next) {
+    if (context->file.identity() != identity) continue;
+    context->file.join();
+    return &context->file;
+  }
+  return nullptr;
+}
+
 void DaemonWatch::look_for_changes() {
   if (link_->changed()) wakeup_.wake();
 }

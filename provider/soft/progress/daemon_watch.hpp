@@ -11,6 +11,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/member/daemon_link.hpp"
+#include "provider/soft/imports/device_file.hpp"
 #include "provider/soft/scheduling/wakeup.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "roce/clock.hpp"
@@ -27,6 +28,8 @@ class DaemonWatch final : public ChangeWatch {
   // From now on until remove(), an open device gets changes of its netdev, and may have objects. False without memory.
   bool add(Context& context);
   void remove(Context& context);
+  // The open file with this identity, which has a context more; null if none is open.
+  DeviceFile* join(const FileIdentity& identity);
 
   // If there are changes, another thread looks at them.
   void look_for_changes() override;

@@ -6,15 +6,18 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/member/doors.hpp"
 #include "provider/member/random.hpp"
+#include "provider/member/uverbs_file.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
@@ -30,6 +33,37 @@ int vectors_of(const DeviceAttributes& attributes) {
   return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
+// The open file of a context. Null with the reason in `problem`.
+DeviceFile* open_file(const ContextInit& init, Runtime& runtime, Problem& problem) {
+  struct stat status = {};
+  if (fstat(init.ibv->cmd_fd, &status) != 0) status = {};
+  const FileIdentity identity = {status.st_dev, status.st_ino};
+  pid_t maker = getpid();
+  if (init.is_import) {
+    if (DeviceFile* file = runtime.daemon_watch().join(identity); file != nullptr) return file;
+    UverbsFile file;
+    if (file.read(init.ibv->cmd_fd)) maker = file.maker;
+    if (file.network != network_of_process()) {
+      problem.set(ENODEV, "the descriptor comes from another network namespace, which has other devices");
+      return nullptr;
+    }
+  }
+  auto* file = new (std::nothrow) DeviceFile(random_number(RandomUse::kKeys), identity, maker);
+  if (file == nullptr) problem.set(ENOMEM, "no memory is left");
+  return file;
+}
+
+// Objects may still refer to a closed context, so it ends with the file.
+void end(Context* context) {
+  DeviceFile& file = context->file;
+  context->next = file.closed.load();
+  while (!file.closed.compare_exchange_weak(context->next, context)) continue;
+  if (!file.leave()) return;
+  if (context->generation != ForkGeneration::now()) file.forget_objects();
+  for (Context* each = file.closed.load(); each != nullptr;) delete std::exchange(each, each->next);
+  delete &file;
+}
+
 }  // namespace
 
 Context* make_context(const ContextInit& init) {
@@ -43,8 +77,16 @@ Context* make_context(const ContextInit& init) {
   if (FaultPlan* plan = fault_plan(); plan != nullptr) {
     if (const int planned = plan->next_call(kOpenDevice); planned != 0) return failed(planned);
   }
-  auto* context = new (std::nothrow) Context(init, *runtime, runtime->context_ports(), random_number(RandomUse::kKeys));
-  if (context == nullptr) return failed(ENOMEM);
+  DeviceFile* file = open_file(init, *runtime, problem);
+  if (file == nullptr) {
+    fprintf(stderr, "dapple: cannot open %s: %s\n", init.device_name, problem.line);
+    return failed(problem.error);
+  }
+  auto* context = new (std::nothrow) Context(init, *runtime, runtime->context_ports(), *file);
+  if (context == nullptr) {
+    if (file->leave()) delete file;
+    return failed(ENOMEM);
+  }
   DeviceInfo info;
   const int error = context->pipes.ready() ? context->refresh(info) : ENOMEM;
   if (program_trace() != nullptr) trace_open(init.device_name, error);
@@ -53,7 +95,7 @@ Context* make_context(const ContextInit& init) {
     init.ibv->num_comp_vectors = vectors_of(info.attributes);
     context->shown = context->resources().add(context->row_of(ResourceKind::kContext));
     if (!runtime->daemon_watch().add(*context)) {
-      delete context;
+      end(context);
       return failed(ENOMEM);
     }
     // A change between the question and this line was reported to other members only.
@@ -61,7 +103,7 @@ Context* make_context(const ContextInit& init) {
     runtime->daemon_watch().look_for_changes();
     return context;
   }
-  delete context;
+  end(context);
   return failed(error);
 }
 
@@ -116,7 +158,7 @@ void free_context(Context* context) {
     close_own(context->async_writer);
   }
   // The queue pairs that the program has left stay in memory, and they use it.
-  if (context->live_queue_pairs.load() == 0) delete context;
+  if (context->live_queue_pairs.load() == 0) end(context);
 }
 
 }  // namespace dapple::soft

@@ -139,6 +139,22 @@ bool is_extended(ibv_cq* cq) {
   return ours<Cq>(cq)->abi.cq_ex.start_poll != nullptr;
 }
 
+// Calls end(), which returns true if the object has ended. Nobody may use the object meanwhile.
+template <const char* kVerb, const char* kTitle, typename Object, typename End>
+void entomb(Object* object, End end) {
+  Tomb tomb = {.name = explain::name_of(object), .verb = kVerb, .places = {{kTitle, check::here()}}};
+  if (const std::optional<check::Place> made = check::Checker::get()->objects.made(object))
+    tomb.places.push_back(*made);
+  const bool extended = is_extended(object);
+  unsigned char before[sizeof shown(object)];
+  memcpy(before, &shown(object), sizeof before);
+  if (!end()) return;
+  // The program and libibverbs may still read what they have seen of the object.
+  memcpy(&shown(object), before, sizeof before);
+  end_calls_of(shown(object), extended);
+  Tombs::get().add(object, std::move(tomb));
+}
+
 template <auto kMember, typename Function = FunctionOf<kMember>>
 struct Guarded;
 
@@ -152,24 +168,32 @@ struct Guarded<kMember, Result (*)(Object*, Arguments...)> {
     }
     return (inner->*kMember)(object, arguments...);
   }
-  // The verb destroys the object. Nobody may use it meanwhile.
+  // The verb destroys the object.
   template <const char* kVerb, const char* kTitle>
   static Result end(Object* object) {
     if (has_ended(object, kVerb)) [[unlikely]]
       return refused<Result>(false);
-    Tomb tomb = {.name = explain::name_of(object), .verb = kVerb, .places = {{kTitle, check::here()}}};
-    if (const std::optional<check::Place> made = check::Checker::get()->objects.made(object))
-      tomb.places.push_back(*made);
-    const bool extended = is_extended(object);
-    unsigned char before[sizeof shown(object)];
-    memcpy(before, &shown(object), sizeof before);
-    const Result result = (inner->*kMember)(object);
-    if (result != 0) return result;
-    // The program and libibverbs may still read what they have seen of the object.
-    memcpy(&shown(object), before, sizeof before);
-    end_calls_of(shown(object), extended);
-    Tombs::get().add(object, std::move(tomb));
+    Result result;
+    entomb<kVerb, kTitle>(object, [&] { return (result = (inner->*kMember)(object)) == 0; });
     return result;
+  }
+};
+
+// The verb ends an import.
+template <auto kMember, typename Function = FunctionOf<kMember>>
+struct Unimported;
+
+template <auto kMember, typename Object>
+struct Unimported<kMember, void (*)(Object*)> {
+  template <typename Ours, const char* kVerb, const char* kTitle>
+  static void end(Object* object) {
+    if (has_ended(object, kVerb)) [[unlikely]]
+      return;
+    entomb<kVerb, kTitle>(object, [&] {
+      const bool is_import = ours<Ours>(object)->importing.original != nullptr;
+      (inner->*kMember)(object);
+      return is_import;
+    });
   }
 };
 
@@ -206,6 +230,14 @@ const Operations& guarded_operations(const Operations& operations) {
     DAPPLE_ENDED(destroy_srq, "destroyed")
     DAPPLE_ENDED(free_dm, "freed")
 #undef DAPPLE_ENDED
+#define DAPPLE_UNIMPORTED(name, Ours)                                \
+  static constexpr char k_##name[] = "ibv_" #name;                   \
+  static constexpr char title_##name[] = "unimported by ibv_" #name; \
+  made.name = Unimported<&Operations::name>::end<Ours, k_##name, title_##name>;
+    DAPPLE_UNIMPORTED(unimport_dm, Dm)
+    DAPPLE_UNIMPORTED(unimport_mr, Mr)
+    DAPPLE_UNIMPORTED(unimport_pd, Pd)
+#undef DAPPLE_UNIMPORTED
     return made;
   }();
   return table;

@@ -16,6 +16,7 @@
 #include "provider/member/messages.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/faults/faults.hpp"
+#include "provider/soft/imports/device_file.hpp"
 #include "provider/soft/memory/disordered_writes.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
@@ -56,7 +57,8 @@ inline constexpr uint64_t kMaxDeviceMemory = 256 * 1024;
 // Internally locked.
 class Context {
  public:
-  Context(const ContextInit& init, Runtime& process, const ContextPorts& ports, uint32_t random)
+  // The context is one of `open`.
+  Context(const ContextInit& init, Runtime& process, const ContextPorts& ports, DeviceFile& open)
       : ibv(init.ibv),
         device_index(init.device_index),
         node_guid(init.node_guid),
@@ -64,7 +66,8 @@ class Context {
         has_wr_flush(init.has_wr_flush),
         traffic(traffic_of(ports.devices, be64toh(init.node_guid))),
         runtime(process),
-        memory(random),
+        file(open),
+        memory(open.memory),
         ports_(ports) {}
 
   // Asks dappled for the present state of the device. 0 or an errno.
@@ -126,7 +129,8 @@ class Context {
   const bool has_wr_flush;   // its libibverbs has ibv_wr_flush()
   DeviceTraffic& traffic;    // of this device, shared with dappled
   Runtime& runtime;
-  MemoryTable memory;
+  DeviceFile& file;     // shared by the contexts that import it
+  MemoryTable& memory;  // of the file
   // For queue pairs: the table, or the layers around it.
   roce::Memory& seen_memory() { return disordered_writes_ ? *disordered_writes_ : checked_memory(); }
   // Tells whether nothing watches or disturbs the accesses of queue pairs.
@@ -139,7 +143,7 @@ class Context {
   std::atomic<uint64_t> device_memory{0};  // bytes that the program has
   std::atomic<uint32_t> live_objects{0};   // PDs and CQs: every other object needs one
   const uint32_t generation = ForkGeneration::now();
-  Context* next = nullptr;  // DaemonWatch's
+  Context* next = nullptr;  // DaemonWatch's; of a closed context its file's
 
  private:
   static std::optional<ShownMemory> check(MemoryTable& table) {

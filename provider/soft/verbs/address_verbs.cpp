@@ -51,7 +51,7 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   ah->place_in_limit = std::move(place);
   ah->address = address;
   ah->source = std::move(hold);
-  ah->pd = ours<Pd>(ibv);
+  ah->pd = original_of<Pd>(ibv);
   ah->pd->users.fetch_add(1);
   ah->domain = &ah->pd->lowest();
   ah->ibv.context = ibv->context;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <new>
 
 #include "provider/soft/memory/ordered_copy.hpp"
@@ -16,6 +17,7 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/imported.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -35,7 +37,7 @@ int check_copy(const Dm& dm, uint64_t offset, size_t length) {
 }
 
 int memcpy_to_dm(ibv_dm* ibv, uint64_t offset, const void* from, size_t length) {
-  Dm* dm = ours<Dm>(ibv);
+  Dm* dm = original_of<Dm>(ibv);
   if (const int error = check_copy(*dm, offset, length); error != 0) return error;
   const TsanIgnore ignore;
   copy_last_word_last(dm->memory + offset, static_cast<const std::byte*>(from), length);
@@ -43,7 +45,7 @@ int memcpy_to_dm(ibv_dm* ibv, uint64_t offset, const void* from, size_t length) 
 }
 
 int memcpy_from_dm(void* to, ibv_dm* ibv, uint64_t offset, size_t length) {
-  Dm* dm = ours<Dm>(ibv);
+  Dm* dm = original_of<Dm>(ibv);
   if (const int error = check_copy(*dm, offset, length); error != 0) return error;
   const TsanIgnore ignore;
   memcpy(to, dm->memory + offset, length);
@@ -59,6 +61,9 @@ bool take_room(Context& context, size_t length) {
   } while (!context.device_memory.compare_exchange_weak(now, now + length, std::memory_order_relaxed));
   return true;
 }
+
+// Numbers for all devices of the process.
+constinit std::atomic<uint32_t> next_handle{1};
 
 }  // namespace
 
@@ -94,22 +99,37 @@ ibv_dm* alloc_dm(ibv_context* ibv, ibv_alloc_dm_attr* attr) {
   dm->length = attr->length;
   dm->context = &context;
   dm->ibv.context = ibv;
-  dm->ibv.memcpy_to_dm = memcpy_to_dm;
-  dm->ibv.memcpy_from_dm = memcpy_from_dm;
+  set_copies(dm->ibv);
+  dm->ibv.handle = next_handle.fetch_add(1);
   context.live_objects.fetch_add(1);
+  context.file.add(*dm);
   return &dm->ibv;
+}
+
+void set_copies(ibv_dm& dm) {
+  dm.memcpy_to_dm = memcpy_to_dm;
+  dm.memcpy_from_dm = memcpy_from_dm;
 }
 
 int free_dm(ibv_dm* ibv) {
   if (!usable(ibv->context)) return refuse_child();
-  Dm* dm = ours<Dm>(ibv);
+  Dm* dm = original_of<Dm>(ibv);
+  if (has_ended(*dm)) return refuse_ended("device memory", "ibv_free_dm()");
   if (const uint32_t users = dm->users.load(); users != 0)
     return refuse(EBUSY, "%u memory regions use the device memory.\nDeregister them first.", users);
-  munmap(dm->memory, dm->length);
   dm->context->device_memory.fetch_sub(dm->length);
   leave(dm->context->live_objects);
-  delete dm;
+  end_object(*context_of(ibv->context), *ours<Dm>(ibv));
   return 0;
 }
 
 }  // namespace dapple::soft::verbs
+
+namespace dapple::soft {
+
+// An import may copy from memory that has ended, so the memory stays as long as the structure.
+Dm::~Dm() {
+  if (memory != nullptr) munmap(memory, length);
+}
+
+}  // namespace dapple::soft

@@ -12,6 +12,7 @@
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/imported.hpp"
 #include "provider/soft/verbs/region_refusals.hpp"
 
 namespace dapple::soft::verbs {
@@ -22,17 +23,20 @@ ibv_pd* alloc_pd(ibv_context* ibv) {
   Pd* pd = place ? new (std::nothrow) Pd : nullptr;
   if (pd == nullptr) return failed(refuse_limit(*context_of(ibv), ObjectKind::kPd));
   pd->place_in_limit = std::move(place);
-  pd->number = context_of(ibv)->next_domain.fetch_add(1);
+  pd->context = context_of(ibv);
+  pd->number = pd->context->next_domain.fetch_add(1);
   pd->ibv.context = ibv;
   pd->ibv.handle = pd->number;
   pd->shown = context_of(ibv)->resources().add(context_of(ibv)->row_of(ResourceKind::kPd));
   context_of(ibv)->live_objects.fetch_add(1);
+  context_of(ibv)->file.add(*pd);
   return &pd->ibv;
 }
 
-// Of both kinds.
+// Of both kinds, and imports.
 int dealloc_pd(ibv_pd* ibv) {
-  Pd* pd = ours<Pd>(ibv);
+  Pd* pd = original_of<Pd>(ibv);
+  if (pd->below == nullptr && has_ended(*pd)) return refuse_ended("protection domain", "ibv_dealloc_pd()");
   if (const uint32_t users = pd->users.load(); users != 0) {
     return refuse(EBUSY,
                   "%u objects of the protection domain are left.\n"
@@ -40,9 +44,15 @@ int dealloc_pd(ibv_pd* ibv) {
                   "its memory first.",
                   users);
   }
-  if (pd->below != nullptr) leave(pd->below->users);
+  leave(pd->context->live_objects);
+  if (pd->below == nullptr) {
+    pd->place_in_limit = {};
+    pd->shown = {};
+    end_object(*context_of(ibv->context), *ours<Pd>(ibv));
+    return 0;
+  }
+  leave(pd->below->users);
   if (pd->td != nullptr) leave(pd->td->users);
-  leave(context_of(ibv->context)->live_objects);
   delete pd;
   return 0;
 }
@@ -83,7 +93,7 @@ ibv_pd* alloc_parent_domain(ibv_context* ibv, ibv_parent_domain_init_attr* attr)
   }
   Pd* pd = new (std::nothrow) Pd;
   if (pd == nullptr) return failed(refuse_memory("parent domains"));
-  Pd* given = ours<Pd>(attr->pd);
+  Pd* given = original_of<Pd>(attr->pd);
   pd->below = given->below == nullptr ? given : given->below;
   pd->below->users.fetch_add(1);
   if (attr->td != nullptr) {
@@ -91,6 +101,7 @@ ibv_pd* alloc_parent_domain(ibv_context* ibv, ibv_parent_domain_init_attr* attr)
     pd->td->users.fetch_add(1);
   }
   pd->number = pd->below->number;
+  pd->context = context_of(ibv);
   pd->ibv.context = ibv;
   pd->ibv.handle = pd->number;
   pd->allocator.pd = &pd->ibv;

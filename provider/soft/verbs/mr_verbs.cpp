@@ -15,6 +15,7 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/imported.hpp"
 #include "provider/soft/verbs/region_checks.hpp"
 #include "provider/soft/verbs/region_refusals.hpp"
 #include "provider/soft/weak_order/waits.hpp"
@@ -43,21 +44,18 @@ ResourceRow row_of(const Mr& mr, size_t length) {
 
 // Lets peers on this host reach the region without this process' help: by the rights that they have, and for the bytes
 // of Sends. A region whose iova is not its address may be the shadow of an emulated device, so packets serve it.
-void publish(Mr& mr, const RegionConfig& config) {
+void publish(Context& context, Mr& mr, const RegionConfig& config) {
   if (config.kind != RegionKind::kPlain || config.iova != reinterpret_cast<uintptr_t>(config.memory)) return;
-  mr.published = context_of(mr.abi.mr.context)
-                     ->runtime.transports()
-                     .publication()
-                     .publish(KeyDescription{.key = mr.abi.mr.rkey,
-                                             .domain = config.domain,
-                                             .access = config.access,
-                                             .address = config.iova,
-                                             .length = config.length});
+  mr.published = context.runtime.transports().publication().publish(KeyDescription{.key = mr.abi.mr.rkey,
+                                                                                   .domain = config.domain,
+                                                                                   .access = config.access,
+                                                                                   .address = config.iova,
+                                                                                   .length = config.length});
 }
 
 // No peer reaches it afterwards, except by packets.
-void revoke(Mr& mr) {
-  context_of(mr.abi.mr.context)->runtime.transports().publication().revoke_key(std::exchange(mr.published, 0));
+void revoke(Context& context, Mr& mr) {
+  context.runtime.transports().publication().revoke_key(std::exchange(mr.published, 0));
 }
 
 // 0, or an errno; then the region is as before.
@@ -80,7 +78,7 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
                   "the region's memory is the device's (ibv_reg_dm_mr()).\n"
                   "Deregister the region, and register the other memory.");
   }
-  Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? ours<Pd>(new_pd) : mr->pd;
+  Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? original_of<Pd>(new_pd) : mr->pd;
   const uint32_t rights =
       (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? static_cast<uint32_t>(access) : static_cast<uint32_t>(mr->abi.access);
   uint64_t iova = config.iova;
@@ -93,10 +91,10 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
   if (error != 0) return error;
   kept_bytes.await();
-  revoke(*mr);
+  revoke(*context_of(ibv->context), *mr);
   const RegionConfig changed = config_of(*pd, address, length, iova, rights);
   error = memory.change_region(ibv->lkey, changed);
-  publish(*mr, error == 0 ? changed : config);
+  publish(*context_of(ibv->context), *mr, error == 0 ? changed : config);
   if (error != 0) return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
   AnnouncedQueue::end_all();
   pd->users.fetch_add(1);
@@ -116,7 +114,7 @@ std::unique_ptr<Mr> add_mr(ibv_pd* ibv, const RegionConfig& config, int access) 
   uint32_t key = 0;
   const int error = context_of(ibv->context)->memory.add_region(config, key);
   if (error != 0) return failed(refuse_region(key, config.memory, config.length, error));
-  mr->pd = ours<Pd>(ibv);
+  mr->pd = original_of<Pd>(ibv);
   mr->pd->users.fetch_add(1);
   mr->abi.type = abi::kMrTypeMr;
   mr->abi.access = access;
@@ -127,7 +125,8 @@ std::unique_ptr<Mr> add_mr(ibv_pd* ibv, const RegionConfig& config, int access) 
   shown.handle = key >> 8;
   shown.lkey = key;
   shown.rkey = key;
-  publish(*mr, config);
+  publish(*context_of(ibv->context), *mr, config);
+  context_of(ibv->context)->file.add(*mr);
   mr->shown = context_of(ibv->context)->resources().add(row_of(*mr, config.length));
   return mr;
 }
@@ -176,8 +175,8 @@ ibv_mr* reg_dm_mr(ibv_pd* ibv, ibv_dm* device_memory, uint64_t offset, size_t le
   if (!usable(ibv->context)) return failed(refuse_child());
   constexpr uint32_t kKnown = roce::kLocalWrite | roce::kRemoteWrite | roce::kRemoteRead | roce::kRemoteAtomic |
                               roce::kZeroBased | IBV_ACCESS_OPTIONAL_RANGE;
-  Dm* dm = ours<Dm>(device_memory);
-  if (dm->context != context_of(ibv->context)) return failed(refuse_other_device("device memory"));
+  Dm* dm = original_of<Dm>(device_memory);
+  if (&dm->context->file != &context_of(ibv->context)->file) return failed(refuse_other_device("device memory"));
   if (const uint32_t unknown = access & ~kKnown; unknown != 0) {
     return failed(refuse_access(unknown, "device memory cannot have it",
                                 "Use the rights of Reads, Writes and atomics, and IBV_ACCESS_ZERO_BASED.", EINVAL));
@@ -268,20 +267,26 @@ int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t lengt
 
 int dereg_mr(ibv_mr* ibv) {
   if (!usable(ibv->context)) return refuse_child();
-  Mr* mr = ours<Mr>(ibv);
-  MemoryTable& memory = context_of(ibv->context)->memory;
+  Mr* mr = original_of<Mr>(ibv);
+  if (has_ended(*mr)) return refuse_ended("memory region", "ibv_dereg_mr()");
+  // That of the original may be closed.
+  Context& context = *context_of(ibv->context);
+  MemoryTable& memory = context.memory;
   kept_bytes.await();
-  revoke(*mr);
+  revoke(context, *mr);
   const int error = memory.remove_region(ibv->lkey);
   if (error != 0) {
     RegionConfig config;
-    if (memory.region_config(ibv->lkey, config) == 0) publish(*mr, config);
+    if (memory.region_config(ibv->lkey, config) == 0) publish(context, *mr, config);
     return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
   }
   AnnouncedQueue::end_all();
   leave(mr->pd->users);
   if (mr->dm != nullptr) leave(mr->dm->users);
-  delete mr;
+  mr->dmabuf = {};
+  mr->place_in_limit = {};
+  mr->shown = {};
+  end_object(context, *ours<Mr>(ibv));
   return 0;
 }
 

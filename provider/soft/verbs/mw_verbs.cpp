@@ -27,7 +27,7 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
     return failed(refuse(EINVAL, "the type is %d.\nPass IBV_MW_TYPE_1 or IBV_MW_TYPE_2.", type));
   }
-  Pd* pd = ours<Pd>(ibv);
+  Pd* pd = original_of<Pd>(ibv);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kWindow);
   Mw* mw = place ? new (std::nothrow) Mw : nullptr;
   if (mw == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kWindow));

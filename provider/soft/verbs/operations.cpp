@@ -49,6 +49,9 @@ const Operations& made_operations() {
       .detach_mcast = verbs::detach_mcast,
       .free_dm = verbs::free_dm,
       .get_srq_num = verbs::get_srq_num,
+      .import_dm = verbs::import_dm,
+      .import_mr = verbs::import_mr,
+      .import_pd = verbs::import_pd,
       .modify_cq = verbs::modify_cq,
       .modify_qp = verbs::modify_qp,
       .modify_srq = verbs::modify_srq,
@@ -73,6 +76,9 @@ const Operations& made_operations() {
       .rereg_mr = verbs::rereg_mr,
       .resize_cq = verbs::resize_cq,
       .set_ece = verbs::set_ece,
+      .unimport_dm = verbs::unimport_dm,
+      .unimport_mr = verbs::unimport_mr,
+      .unimport_pd = verbs::unimport_pd,
   };
   return table;
 }

@@ -94,7 +94,7 @@ ibv_qp* make_qp(const QpParts& parts, ibv_qp_init_attr& attr) {
   qp->context = &context;
   qp->runtime = &context.runtime;
   qp->traffic = &context.traffic;
-  qp->pd = parts.pd == nullptr ? &absent_pd() : ours<Pd>(parts.pd);
+  qp->pd = parts.pd == nullptr ? &absent_pd() : original_of<Pd>(parts.pd);
   qp->domain = &qp->pd->lowest();
   qp->send_cq = attr.send_cq == nullptr ? &absent_cq() : ours<Cq>(attr.send_cq);
   qp->recv_cq = attr.recv_cq == nullptr ? &absent_cq() : ours<Cq>(attr.recv_cq);

@@ -62,7 +62,7 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   }
   attr->attr.max_wr = depth;
   srq->context = context_of(ibv->context);
-  srq->pd = ours<Pd>(ibv);
+  srq->pd = original_of<Pd>(ibv);
   char name[64];
   snprintf(name, sizeof name, "shared receive queue of %.32s", ibv->context->device->name);
   srq->announced = AnnouncedQueue::make(srq->context->memory, {srq->pd->number, 0}, name);

@@ -131,7 +131,7 @@ int fallocate(int fd, int, off_t, off_t size) {
   return kernel().set_size(fd, static_cast<size_t>(size));
 }
 int fstat(int fd, struct stat* status) noexcept {
-  return kernel().status(fd, status);
+  return simulated(fd) ? kernel().status(fd, status) : static_cast<int>(real(SYS_fstat, fd, status));
 }
 int fcntl(int fd, int command, ...) {
   va_list arguments;

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "provider/member/uverbs_file.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/files.hpp"
 #include "provider/preload/doors/listing.hpp"
@@ -78,8 +79,14 @@ struct stat status_of(const File& file) {
   }
 }
 
+// A descriptor of an open device that has come from another process, or by a way that the doors do not see.
+bool may_have_come(const struct stat& status) {
+  return status.st_nlink == 0 && status.st_size == dapple::soft::UverbsFile::kSize && S_ISREG(status.st_mode);
+}
+
 int fstat_of(int fd, struct stat* status, int result) {
-  if (result == 0 && maybe_ours(fd)) disguise(fd, status);
+  if (result != 0) return result;
+  if (maybe_ours(fd) || (may_have_come(*status) && adopt_uverbs(fd))) disguise(fd, status);
   return result;
 }
 

@@ -41,7 +41,7 @@ class FreedMarks {
   // `interest` outlives the marks.
   explicit FreedMarks(HeapInterest& interest) : interest_(interest) {}
 
-  // `device` tells the keys of open devices apart; the key knows the memory by addresses from `start` on. A
+  // `device`: as for Keys; the key knows the memory by addresses from `start` on. A
   // registration with the same key ends.
   void add(const void* device, uint32_t key, const void* memory, size_t length, uint64_t start);
   // The number of the key's registration; 0 if there is none. The key may get another registration as soon as the
