@@ -8,6 +8,7 @@
 #include "provider/dappled/rdma_cm/constants.hpp"
 #include "provider/dappled/rdma_cm/gid_location.hpp"
 #include "provider/dappled/rdma_cm/words.hpp"
+#include "provider/member/cm_commands.hpp"
 #include "provider/member/port_mtu.hpp"
 
 namespace dapple::dappled::rdma_cm {
@@ -124,6 +125,20 @@ int Service::resolve_route(Call& call) {
   enter(*id, State::kRouteResolved);
   add_event(*id, EventKind::kRouteResolved);
   return 0;
+}
+
+// As the kernel for RoCE: only a subnet manager of InfiniBand knows services.
+int Service::resolve_ib_service(Call& call) {
+  soft::CmIbServiceCommand command;
+  if (!read(call, command)) return refuse_malformed();
+  CmId* id = nullptr;
+  if (const int error = look_up(call.channel, command.id, id); error != 0) return refuse_number(error, command.id);
+  if (id->device == 0) return refuse_without_device(*id);
+  if (id->state != State::kBound)
+    return refuse(EINVAL, "the id %s.\nResolve a service before an address.", words_of(id->state));
+  return refuse(EOPNOTSUPP,
+                "RoCE has no subnet manager that knows services.\n"
+                "Leave RAI_SA out of ai_flags, so that rdma_resolve_addrinfo() asks the resolver of names.");
 }
 
 }  // namespace dapple::dappled::rdma_cm

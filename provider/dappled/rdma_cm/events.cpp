@@ -3,6 +3,7 @@
 #include <new>
 
 #include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/member/cm_commands.hpp"
 
 namespace dapple::dappled::rdma_cm {
 
@@ -11,9 +12,9 @@ namespace {
 // The limit of unread events that are sent in messages. More of them would fill the socket.
 constexpr uint32_t kMaxHanded = 16;
 
-// False for events whose id the next dappled would not know, and for events of a group.
+// False for events whose id the next dappled would not know, for events of a group, and for those of a program.
 bool is_plain(EventKind kind) {
-  return kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin;
+  return kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin && !is_written(kind);
 }
 
 }  // namespace
@@ -88,6 +89,23 @@ void Service::remove(Channel& channel, Event& event) {
   assert(event.sent || channel.unsent > 0);
   if (!event.sent) channel.unsent--;
   assert(channel.unsent <= channel.events.size());
+}
+
+// librdmacm writes kInternal at the end of rdma_resolve_addrinfo().
+int Service::write_cm_event(Call& call) {
+  soft::CmWriteEventCommand command;
+  if (!read(call, command)) return refuse_malformed();
+  const auto kind = static_cast<EventKind>(command.event);
+  if (!is_written(kind)) {
+    return refuse(EINVAL, "programs cannot write the event %u.\nWrite RDMA_CM_EVENT_USER.", command.event);
+  }
+  CmId* id = nullptr;
+  if (const int error = find(call, command.id, id); error != 0) return error;
+  if (call.channel.events.size() >= kMaxUnread) return refuse_unread();
+  Event* event = add_event(*id, kind, static_cast<int>(command.status));
+  if (event == nullptr) return refuse(ENOMEM, "dappled has no memory for the event.\nRead events, and end ids.");
+  memcpy(&event->response.param, &command.argument, sizeof command.argument);
+  return 0;
 }
 
 int Service::get_event(Call& call) {

@@ -38,7 +38,16 @@ enum class EventKind : uint32_t {
   kMulticastError,
   kAddrChange,
   kTimewaitExit,
+  kAddrinfoResolved,
+  kAddrinfoError,
+  kUser,
+  kInternal,
 };
+
+// Programs write such an event, with an argument.
+constexpr bool is_written(EventKind kind) {
+  return kind == EventKind::kUser || kind == EventKind::kInternal;
+}
 
 // The states of the kernel's rdma_cm, without the one for a query of a route: routes are resolved at once. Only enter()
 // changes an id's state and exchange (id_state.hpp).

@@ -13,7 +13,7 @@ bool is_family(uint16_t family, bool may_be_none) {
 }
 
 bool is_event(const UnreadEvent& event) {
-  return event.kind <= static_cast<uint8_t>(EventKind::kTimewaitExit);
+  return event.kind <= static_cast<uint8_t>(EventKind::kInternal);
 }
 
 bool has_known_events(const IdState& id) {

@@ -202,7 +202,8 @@ bool Service::hand_again(Call& call, int& error) {
   while (id != nullptr && id->handed_token != call.token) id = id->newer;
   if (id == nullptr) return false;
   const auto kind = static_cast<EventKind>(id->handed.kind);
-  if (kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin && !had_data(*id, kind)) {
+  if (kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin && !is_written(kind) &&
+      !had_data(*id, kind)) {
     rdma_ucm_event_resp response = {};
     response.uid = id->uid;
     response.id = id->number;
@@ -228,7 +229,7 @@ bool Service::hand_again(Call& call, int& error) {
     membership->events_reported--;
     membership->unread = true;
     report_join(*membership);
-  } else if (id->is_datagram()) {
+  } else if (id->is_datagram() && !is_written(kind)) {
     add_event(*id, EventKind::kUnreachable, -ECONNRESET);
   }
   return true;

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/member/cm_commands.hpp"
 
 namespace dapple::dappled::rdma_cm {
 
@@ -54,6 +55,10 @@ Service::Handler Service::handler_of(uint32_t command) {
       return &Service::leave_mcast;
     case RDMA_USER_CM_CMD_MIGRATE_ID:
       return &Service::migrate_id;
+    case soft::kCmResolveIbService:
+      return &Service::resolve_ib_service;
+    case soft::kCmWriteEvent:
+      return &Service::write_cm_event;
     default:
       // Without RDMA_USER_CM_CMD_BIND librdmacm does not use AF_IB, and sends only the commands above.
       return nullptr;
@@ -67,7 +72,7 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
   answer.reason = reason_;
   if (bytes.size() < sizeof header) return refuse_malformed();
   memcpy(&header, bytes.data(), sizeof header);
-  if (header.cmd > RDMA_USER_CM_CMD_JOIN_MCAST || header.in > bytes.size() - sizeof header) return refuse_malformed();
+  if (header.cmd > soft::kCmWriteEvent || header.in > bytes.size() - sizeof header) return refuse_malformed();
   const Handler handler = handler_of(header.cmd);
   if (handler == nullptr) {
     return refuse(ENOSYS, "this device has no InfiniBand, and no address family AF_IB.\nTake AF_INET or AF_INET6.");

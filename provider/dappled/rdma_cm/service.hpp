@@ -179,6 +179,7 @@ class Service final : private cm::Host {
   int bind_ip(Call& call);
   int resolve_ip(Call& call);
   int resolve_route(Call& call);
+  int resolve_ib_service(Call& call);
   int bind(CmId& id, const Address& address);
   bool attach(CmId& id, const Address& address) const;
   void make_route(CmId& id) const;
@@ -230,6 +231,7 @@ class Service final : private cm::Host {
 
   // events.cpp
   int get_event(Call& call);
+  int write_cm_event(Call& call);
   Event* add_event(CmId& id, EventKind kind, int status = 0);
   void append(Channel& channel, Event& event);
   static uint32_t next_ticket(Channel& channel);

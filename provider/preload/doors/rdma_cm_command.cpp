@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "provider/member/cm_commands.hpp"
 #include "provider/preload/doors/program_memory.hpp"
 
 namespace dapple::doors {
@@ -84,6 +85,10 @@ Form form_of(uint32_t command) {
       return without_response<rdma_ucm_resolve_addr>();
     case RDMA_USER_CM_CMD_JOIN_MCAST:
       return with_response<rdma_ucm_join_mcast>(sizeof(rdma_ucm_create_id_resp));
+    case soft::kCmResolveIbService:
+      return without_response<soft::CmIbServiceCommand>();
+    case soft::kCmWriteEvent:
+      return without_response<soft::CmWriteEventCommand>();
     default:
       return {};
   }
@@ -180,6 +185,10 @@ const char* function_of(uint32_t command) {
       return "rdma_leave_multicast";
     case RDMA_USER_CM_CMD_MIGRATE_ID:
       return "rdma_migrate_id";
+    case soft::kCmResolveIbService:
+      return "rdma_resolve_addrinfo";
+    case soft::kCmWriteEvent:
+      return "rdma_write_cm_event";
     default:
       return nullptr;  // librdmacm's own questions
   }

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "provider/member/cm_commands.hpp"
 #include "tests/native/doors/rdma_cm_rig.hpp"
 
 using namespace dapple::tests;
@@ -137,6 +138,26 @@ void write__pads_an_older_struct(void**) {
   close(fd);
 }
 
+// The commands of Linux 6.17.
+void write__carries_a_programs_event(void**) {
+  const int fd = open_channel();
+  Command<dapple::soft::CmWriteEventCommand> command = {};
+  command.header = {dapple::soft::kCmWriteEvent, sizeof command.body, 0};
+  command.body.id = 5;
+  command.body.event = 18;
+  command.body.argument = 0x0123456789abcdef;
+  assert_int_equal(write(fd, &command, sizeof command), sizeof command);
+  assert_int_equal(state->length, sizeof command);
+  assert_memory_equal(state->command, &command, sizeof command);
+  Command<dapple::soft::CmIbServiceCommand> service = {};
+  service.header = {dapple::soft::kCmResolveIbService, sizeof service.body, 0};
+  state->fail = EOPNOTSUPP;
+  assert_int_equal(write(fd, &service, sizeof service), -1);
+  assert_int_equal(errno, EOPNOTSUPP);
+  assert_int_equal(state->length, sizeof service);
+  close(fd);
+}
+
 void set_option__carries_the_value(void**) {
   const int fd = open_channel();
   const int value = 0x11223344;
@@ -217,6 +238,7 @@ int main() {
       cmocka_unit_test(write__malformed_is_refused_as_by_the_kernel),
       cmocka_unit_test(write__stores_the_response_and_nothing_behind_it),
       cmocka_unit_test(write__pads_an_older_struct),
+      cmocka_unit_test(write__carries_a_programs_event),
       cmocka_unit_test(set_option__carries_the_value),
       cmocka_unit_test(migrate_id__names_the_source),
       cmocka_unit_test(threads__each_gets_its_own_answers),

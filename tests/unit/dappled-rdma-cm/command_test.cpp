@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Commands that no library would write, isolation of channels, and limits.
+#include "provider/member/cm_commands.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
 using namespace dapple::dappled::rdma_cm;
 using namespace dapple::dappled::rdma_cm::test;
 
 namespace {
+
+constexpr uint32_t kLastCommand = dapple::soft::kCmWriteEvent;
 
 int raw(Pair& pair, std::span<const uint8_t> bytes) {
   uint8_t room[16];
@@ -37,14 +40,15 @@ void command__broken_header__is_refused(void** state) {
 void command__cut_short_or_without_room__is_refused(void** state) {
   Pair& pair = pair_of(state);
   const uint32_t id = pair.client.create(pair.active, RDMA_PS_TCP, 1);
-  for (uint32_t number = 0; number <= RDMA_USER_CM_CMD_JOIN_MCAST; number++) {
+  for (uint32_t number = 0; number <= kLastCommand; number++) {
     const uint8_t nothing[8] = {};
     // GET_EVENT reads nothing of its command.
     const bool reads = number != RDMA_USER_CM_CMD_GET_EVENT && number != RDMA_USER_CM_CMD_DISCONNECT &&
                        number != RDMA_USER_CM_CMD_LISTEN && number != RDMA_USER_CM_CMD_NOTIFY &&
                        number != RDMA_USER_CM_CMD_RESOLVE_ROUTE;
     const int error = pair.client.exchange(pair.active, number, {nothing, reads ? 7U : 3U}, {});
-    const bool unsupported = number == RDMA_USER_CM_CMD_GET_OPTION || number >= RDMA_USER_CM_CMD_QUERY;
+    const bool unsupported = number == RDMA_USER_CM_CMD_GET_OPTION ||
+                             (number >= RDMA_USER_CM_CMD_QUERY && number <= RDMA_USER_CM_CMD_JOIN_MCAST);
     // Another error would be about the command's contents.
     if (number == RDMA_USER_CM_CMD_GET_EVENT) {
       assert_int_equal(error, ENOSPC);
@@ -71,8 +75,8 @@ void command__random_bytes__harms_nobody(void** state) {
       // Many zeros: they have more meanings than other numbers.
       bytes[i] = (random >> 60) < 10 ? 0 : static_cast<uint8_t>(random >> 40);
     }
-    const rdma_ucm_cmd_hdr header{static_cast<uint32_t>(random >> 33) % 23, static_cast<uint16_t>(round % 390),
-                                  static_cast<uint16_t>(random >> 20)};
+    const rdma_ucm_cmd_hdr header{static_cast<uint32_t>(random >> 33) % (kLastCommand + 1),
+                                  static_cast<uint16_t>(round % 390), static_cast<uint16_t>(random >> 20)};
     memcpy(bytes, &header, sizeof header);
     // Often the number of an existing id.
     if (hostile.ids.first() != nullptr && round % 2 == 0) {
@@ -225,6 +229,79 @@ void unread_events__too_many__stop_their_maker(void** state) {
   assert_int_equal(pair.active.events.size(), Service::kMaxUnread);
 }
 
+int write_event(Host& host, Channel& channel, uint32_t id, uint32_t event, uint64_t argument, int status = 0) {
+  dapple::soft::CmWriteEventCommand command = {};
+  command.id = id;
+  command.event = event;
+  command.status = static_cast<uint32_t>(status);
+  command.argument = argument;
+  return host.command(channel, dapple::soft::kCmWriteEvent, command);
+}
+
+void write_event__comes_as_it_was_written(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  for (const bool hands : {false, true}) {
+    pair.active.hands_events = hands;
+    const uint32_t id = host.create(pair.active, RDMA_PS_TCP, 77);
+    const uint64_t argument = 0x0123456789abcdef;
+    assert_int_equal(write_event(host, pair.active, id, 18, argument, -5), 0);
+    assert_int_equal(write_event(host, pair.active, id, 19, 16), 0);
+    for (const EventKind kind : {EventKind::kUser, EventKind::kInternal}) {
+      const rdma_ucm_event_resp event = host.event(pair.active, kind);
+      assert_int_equal(event.uid, 77);
+      assert_int_equal(event.id, id);
+      uint64_t came = 0;
+      memcpy(&came, &event.param, sizeof came);
+      assert_int_equal(came, kind == EventKind::kUser ? argument : 16);
+      assert_int_equal(static_cast<int>(event.status), kind == EventKind::kUser ? -5 : 0);
+    }
+    uint32_t reported = 0;
+    assert_int_equal(host.destroy(pair.active, id, &reported), 0);
+    assert_int_equal(reported, 2);
+  }
+}
+
+void write_event__of_others__is_refused(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  const uint32_t id = host.create(pair.active, RDMA_PS_TCP, 1);
+  for (const uint32_t event : {0u, 9u, 16u, 17u, 20u, UINT32_MAX})
+    assert_int_equal(write_event(host, pair.active, id, event, 0), EINVAL);
+  assert_int_equal(write_event(host, pair.active, id + 1, 18, 0), ENOENT);
+  assert_int_equal(write_event(host, pair.passive, id, 18, 0), EINVAL);
+  int error = 0;
+  while (error == 0 && pair.active.events.size() <= Service::kMaxUnread)
+    error = write_event(host, pair.active, id, 18, 0);
+  assert_int_equal(error, ENOMEM);
+  assert_int_equal(pair.active.events.size(), Service::kMaxUnread);
+}
+
+// Its argument is not in the journal.
+void write_event__unread_when_dappled_dies__is_lost(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  const uint32_t id = host.create(pair.active, RDMA_PS_UDP, 1);
+  assert_int_equal(write_event(host, pair.active, id, 18, 5), 0);
+  host.die(pair.active);
+  host.assert_no_event(pair.active);
+  uint32_t reported = 1;
+  assert_int_equal(host.destroy(pair.active, id, &reported), 0);
+  assert_int_equal(reported, 0);
+}
+
+void ib_service__is_refused_as_by_the_kernel_for_roce(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  dapple::soft::CmIbServiceCommand command = {};
+  command.id = host.create(pair.active, RDMA_PS_TCP, 1);
+  assert_int_equal(host.command(pair.active, dapple::soft::kCmResolveIbService, command), EINVAL);
+  assert_int_equal(host.bind(pair.active, command.id, ipv4(1, 0)), 0);
+  assert_int_equal(host.command(pair.active, dapple::soft::kCmResolveIbService, command), EOPNOTSUPP);
+  command.id++;
+  assert_int_equal(host.command(pair.active, dapple::soft::kCmResolveIbService, command), ENOENT);
+}
+
 void ids__too_many__are_refused(void** state) {
   Pair& pair = pair_of(state);
   for (uint32_t i = 0; i < IdTable::kMax; i++) pair.client.create(pair.active, RDMA_PS_TCP, 1);
@@ -250,6 +327,10 @@ int main() {
       RDMA_CM_TEST(take__events_with_tickets__are_reported),
       RDMA_CM_TEST(take__of_many_events__the_later_ones_have_no_ticket),
       RDMA_CM_TEST(unread_events__too_many__stop_their_maker),
+      RDMA_CM_TEST(write_event__comes_as_it_was_written),
+      RDMA_CM_TEST(write_event__of_others__is_refused),
+      RDMA_CM_TEST(write_event__unread_when_dappled_dies__is_lost),
+      RDMA_CM_TEST(ib_service__is_refused_as_by_the_kernel_for_roce),
       RDMA_CM_TEST(ids__too_many__are_refused),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
