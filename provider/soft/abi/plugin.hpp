@@ -87,6 +87,7 @@ struct Operations {
   int (*close_xrcd)(ibv_xrcd* xrcd) = nullptr;
   void (*cq_event)(ibv_cq* cq) = nullptr;
   ibv_ah* (*create_ah)(ibv_pd* pd, ibv_ah_attr* attr) = nullptr;
+  ibv_counters* (*create_counters)(ibv_context* context, ibv_counters_init_attr* attr) = nullptr;
   ibv_cq* (*create_cq)(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) = nullptr;
   ibv_cq_ex* (*create_cq_ex)(ibv_context* context, ibv_cq_init_attr_ex* attr) = nullptr;
   ibv_qp* (*create_qp)(ibv_pd* pd, ibv_qp_init_attr* attr) = nullptr;
@@ -109,6 +110,7 @@ struct Operations {
   ibv_pd* (*import_pd)(ibv_context* context, uint32_t handle) = nullptr;
   int (*modify_cq)(ibv_cq* cq, ibv_modify_cq_attr* attr) = nullptr;
   provider::ModifyQp modify_qp = nullptr;
+  int (*modify_qp_rate_limit)(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) = nullptr;
   int (*modify_srq)(ibv_srq* srq, ibv_srq_attr* attr, int mask) = nullptr;
   ibv_qp* (*open_qp)(ibv_context* context, ibv_qp_open_attr* attr) = nullptr;
   ibv_xrcd* (*open_xrcd)(ibv_context* context, ibv_xrcd_init_attr* attr) = nullptr;

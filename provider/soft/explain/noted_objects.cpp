@@ -12,6 +12,7 @@ namespace dapple::soft::explain {
 // These use no other object.
 void note_made(ibv_td*) {}
 void note_made(ibv_dm*) {}
+void note_made(ibv_counters*) {}
 void note_made(ibv_cq*) {}
 void note_made(ibv_xrcd*) {}
 

@@ -12,6 +12,7 @@ namespace dapple::soft::explain {
 void note_made(ibv_pd* pd);
 void note_made(ibv_td* td);
 void note_made(ibv_dm* dm);
+void note_made(ibv_counters* counters);
 void note_made(ibv_mr* mr);
 void note_made(ibv_mw* mw);
 void note_made(ibv_cq* cq);

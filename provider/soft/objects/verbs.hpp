@@ -63,6 +63,10 @@ void unimport_mr(ibv_mr* mr);
 ibv_dm* import_dm(ibv_context* context, uint32_t handle);
 void unimport_dm(ibv_dm* dm);
 
+// lacking_verbs.cpp
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr);
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
+
 // mw_verbs.cpp
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);

@@ -104,6 +104,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(close_xrcd);
   DAPPLE_SET(cq_event);
   DAPPLE_SET(create_ah);
+  DAPPLE_SET(create_counters);
   DAPPLE_SET(create_cq);
   DAPPLE_SET(create_cq_ex);
   DAPPLE_SET(create_qp);
@@ -126,6 +127,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(import_pd);
   DAPPLE_SET(modify_cq);
   DAPPLE_SET(modify_qp);
+  DAPPLE_SET(modify_qp_rate_limit);
   DAPPLE_SET(modify_srq);
   DAPPLE_SET(open_qp);
   DAPPLE_SET(open_xrcd);

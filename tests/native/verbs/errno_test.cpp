@@ -46,6 +46,11 @@ int modify_to_nothing() {
   attr.qp_state = IBV_QPS_RTR;
   return ibv_modify_qp(pair->a.qp, &attr, IBV_QP_STATE);
 }
+int limit_rate() {
+  ibv_qp_rate_limit_attr attr = {};
+  attr.rate_limit = 1000;
+  return ibv_modify_qp_rate_limit(pair->a.qp, &attr);
+}
 int query_queue_pair() {
   ibv_qp_attr attr = {};
   ibv_qp_init_attr init = {};
@@ -104,6 +109,7 @@ const Call kCalls[] = {
     {"ibv_detach_mcast", EINVAL, [] { return ibv_detach_mcast(pair->a.qp, &group, 0); }},
     {"ibv_get_srq_num", EOPNOTSUPP, number_of_srq},
     {"ibv_modify_qp", EINVAL, modify_to_nothing},
+    {"ibv_modify_qp_rate_limit", EOPNOTSUPP, limit_rate},
     {"ibv_modify_srq", EINVAL, modify_srq_wrongly},
     {"ibv_poll_cq", EINVAL, poll_less_than_none},
     {"ibv_post_recv", EINVAL, [] { return receive_too_many_segments(false); }},
@@ -160,6 +166,11 @@ void calls__that_fail__set_errno(void**) {
     assert_null(wrong_call(call, call.error));
   }
   if (has_route) assert_int_equal(ibv_detach_mcast(datagrams, &group, 0), 0);
+  // This one returns an object.
+  errno = 0;
+  ibv_counters_init_attr counters = {};
+  assert_null(ibv_create_counters(pair->context, &counters));
+  assert_int_equal(errno, EOPNOTSUPP);
   // libibverbs replaces the result by a number of its own.
   errno = 0;
   assert_int_not_equal(ibv_rereg_mr(pair->a.mr, 0x100, nullptr, nullptr, 0, 0), 0);
