@@ -52,7 +52,8 @@ class Server final : private GidUsers {
   bool run();
 
  private:
-  static constexpr uint32_t kMaxConnections = 1024;
+  // Some programs have a second one, for rdma_cm or for the kernel's files.
+  static constexpr uint32_t kMaxConnections = 4096;
   // The most connections of users that are not trusted.
   static constexpr uint32_t kMaxStrangers = 16;
 

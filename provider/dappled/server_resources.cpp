@@ -18,7 +18,7 @@ using soft::ResourceRow;
 
 // A number that no object of another program has.
 uint32_t number_in(uint32_t slot, uint32_t place) {
-  static_assert(soft::kMaxResourceRows < 1 << 10 && soft::kMaxSlots < 1 << 8);
+  static_assert(soft::kMaxResourceRows < 1 << 10 && soft::kMaxSlots < 1 << 22);
   return place == 0 || place > soft::kMaxResourceRows ? 0 : slot << 10 | place;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "provider/dappled/slot_lease.hpp"
@@ -57,7 +58,7 @@ bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   grant = Grant::kRefused;
   if (group_.create(problem)) {
     // QP 1 has counters, too. If no memory is available, the next program that takes a slot gets the error.
-    have_counters({});
+    have_counters({}, 1);
     return true;
   }
   if (problem.error != EADDRINUSE) return false;
@@ -67,13 +68,13 @@ bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   return false;
 }
 
-int Slots::have_counters(soft::OwnedFd file) {
+int Slots::have_counters(soft::OwnedFd file, uint32_t slots) {
   if (!counters_file_) {
     if (!file || !soft::is_counters_file(file.get())) file = soft::make_counters_file();
-    if (!file || !counters_.map(file.get())) return errno != 0 ? errno : ENOMEM;
+    if (!file) return errno != 0 ? errno : ENOMEM;
     counters_file_ = std::move(file);
   }
-  return counters_.cover(counters_file_.get(), group_.size());
+  return counters_.cover(counters_file_.get(), slots);
 }
 
 Slots::Grant Slots::take_port(soft::Problem& problem) {
@@ -83,16 +84,28 @@ Slots::Grant Slots::take_port(soft::Problem& problem) {
 
 bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
   errno = 0;  // take() asks for the reason, and without a free slot no system call sets it
+  const uint32_t size = group_.size(), large = std::min(size, soft::kLargeSlots);
+  if (take_free_of(0, large, last_large_, lease)) {
+    slot = last_large_;
+    return true;
+  }
+  if (!take_free_of(large, size, last_small_, lease)) return false;
+  slot = last_small_;
+  return true;
+}
+
+bool Slots::take_free_of(uint32_t first, uint32_t end, uint32_t& last, soft::OwnedFd& lease) {
+  const uint32_t count = end - first;
   // Takes the slots in turn, so that the QP numbers of a slot's last owner stay unused as long as possible.
-  for (uint32_t i = 1; i <= group_.size(); i++) {
-    const uint32_t candidate = (last_ + i) % group_.size();
+  for (uint32_t i = 1; i <= count; i++) {
+    const uint32_t candidate = first + (last - first + i) % count;
     if (states_[candidate] != State::kFree) continue;
     lease = take_lease(candidate);
     // The slot cannot be taken: a process that is not a member holds the name, or no descriptor is left.
     if (!lease) continue;
     // Slot 0 is never free.
     assert(candidate != 0 && group_.socket(candidate) >= 0);
-    slot = last_ = candidate;
+    last = candidate;
     return true;
   }
   return false;
@@ -125,7 +138,7 @@ Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& pr
       return Grant::kRefused;
     }
   }
-  if (const int error = have_counters({}); error != 0) {
+  if (const int error = have_counters({}, slot + 1); error != 0) {
     problem.set(error, "dappled has no memory for counters: %s", strerror(error));
     return Grant::kRefused;
   }
@@ -144,7 +157,8 @@ Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& pr
 
 void Slots::assert_consistent() const {
   assert(group_.size() <= soft::kMaxSlots && states_[0] == State::kOwned);
-  assert(last_ == 0 || last_ < group_.size());
+  assert(last_large_ == 0 || last_large_ < std::min(group_.size(), soft::kLargeSlots));
+  assert(last_small_ == soft::kLargeSlots - 1 || (soft::kLargeSlots <= last_small_ && last_small_ < group_.size()));
   for (uint32_t slot = 1; slot < soft::kMaxSlots; slot++) assert(slot < group_.size() || states_[slot] == State::kFree);
 }
 
@@ -154,6 +168,8 @@ void Slots::find_left() {
     assert(states_[slot] == State::kFree);
     if (slot_in_use(slot)) {
       states_[slot] = State::kLeft;
+      // Its owner has this memory already.
+      have_counters({}, slot + 1);
     } else {
       group_.idle(slot);
     }
@@ -169,7 +185,7 @@ bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& pr
   if (!group_.exists()) {
     if (!group_.take_over(std::move(handed.fds[0]), std::move(handed.fds[1]), problem)) return false;
     takeovers_++;
-    have_counters(std::move(handed.fds[2]));
+    have_counters(std::move(handed.fds[2]), 1);
     find_left();
   }
   if (slot >= group_.size() || states_[slot] == State::kOwned || !slot_in_use(slot)) {

@@ -11,6 +11,7 @@
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/member/unix_message.hpp"
 
 namespace dapple::dappled {
@@ -49,12 +50,14 @@ class Slots {
  private:
   enum class State : uint8_t { kFree, kOwned, kLeft };
 
-  // Uses `file` for the counters, or makes one if it is invalid. Covers the slots of the group. 0, or an errno.
-  int have_counters(soft::OwnedFd file);
+  // Uses `file` for the counters, or makes one if it is invalid. Covers the first `slots` slots. 0, or an errno.
+  int have_counters(soft::OwnedFd file, uint32_t slots);
   // Asserts the conditions that hold between two calls.
   void assert_consistent() const;
   bool have_port(Grant& grant, soft::Problem& problem);
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);
+  // A free one of the slots from `first` to before `end`; `last` is the one that was taken before.
+  bool take_free_of(uint32_t first, uint32_t end, uint32_t& last, soft::OwnedFd& lease);
   void name_squatter(soft::Problem& problem) const;
   void find_left();
   // The slot's programs use no GID any more, and have no objects.
@@ -64,7 +67,8 @@ class Slots {
   soft::OwnedFd counters_file_;
   soft::CountersSum counters_;
   State states_[soft::kMaxSlots] = {State::kOwned};
-  uint32_t last_ = 0;
+  uint32_t last_large_ = 0;
+  uint32_t last_small_ = soft::kLargeSlots - 1;
   uint64_t takeovers_ = 0;
 };
 

@@ -42,31 +42,32 @@ SlotPages* map_counters(int fd, uint32_t slot) {
   return memory == MAP_FAILED ? nullptr : reinterpret_cast<SlotPages*>(static_cast<char*>(memory) + within);
 }
 
-bool CountersSum::map(int fd) {
-  unmap();
-  if (!is_counters_file(fd)) return false;
-  void* memory = mmap(nullptr, kCountersFileSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memory != MAP_FAILED) base_ = static_cast<char*>(memory);
-  return base_ != nullptr;
-}
-
-void CountersSum::unmap() {
-  if (base_ != nullptr) munmap(base_, kCountersFileSize);
-  base_ = nullptr;
-  covered_ = 0;
+CountersSum::~CountersSum() {
+  for (char* block : blocks_) {
+    if (block != nullptr) munmap(block, kBlockSize);
+  }
 }
 
 int CountersSum::cover(int fd, uint32_t slots) {
   if (slots <= covered_) return 0;
+  static_assert(kBlocks * kBlockSize == kCountersFileSize);
+  assert(slots <= kMaxSlots);
   if (fallocate(fd, 0, 0, static_cast<off_t>(slots * kSlotPagesSize)) != 0) return errno;
-  assert(base_ != nullptr && slots <= kMaxSlots);
+  for (uint32_t i = 0; i * kSlotsOfABlock < slots; i++) {
+    if (blocks_[i] != nullptr) continue;
+    void* memory =
+        mmap(nullptr, kBlockSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(i * kBlockSize));
+    if (memory == MAP_FAILED) return errno;
+    blocks_[i] = static_cast<char*>(memory);
+  }
   covered_ = slots;
   return 0;
 }
 
 SlotPages* CountersSum::at(uint32_t slot) const {
-  assert(covered_ == 0 || base_ != nullptr);
-  return slot >= covered_ ? nullptr : reinterpret_cast<SlotPages*>(base_ + slot * kSlotPagesSize);
+  if (slot >= covered_) return nullptr;
+  assert(blocks_[slot / kSlotsOfABlock] != nullptr);
+  return reinterpret_cast<SlotPages*>(blocks_[slot / kSlotsOfABlock] + slot % kSlotsOfABlock * kSlotPagesSize);
 }
 
 void CountersSum::add_to(uint64_t (&sums)[kCounterCount]) const {

@@ -30,7 +30,7 @@ struct SlotPages {
 // Whole pages on most machines, so that an owner does not map its neighbours'.
 inline constexpr size_t kSlotPagesSize = 90112;
 static_assert(sizeof(SlotPages) <= kSlotPagesSize);
-inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotPagesSize;
+inline constexpr size_t kCountersFileSize = (kMaxSlots + 1) * kSlotPagesSize;  // of whole blocks
 
 // Empty on failure. The size of the file cannot change afterwards.
 OwnedFd make_counters_file();
@@ -47,21 +47,22 @@ class CountersSum {
   CountersSum() = default;
   CountersSum(const CountersSum&) = delete;
   CountersSum& operator=(const CountersSum&) = delete;
-  ~CountersSum() { unmap(); }
+  ~CountersSum();
 
-  // False on failure; there is no sum then.
-  bool map(int fd);
-  // Takes the memory for the first `slots` slots of the mapped file, so that no access of dappled or of a slot's owner
-  // ends in SIGBUS. These slots are covered then. 0, or an errno.
+  // Maps the first `slots` slots of such a file, and takes their memory, so that no access of dappled or of a slot's
+  // owner ends in SIGBUS. These slots are covered then. `fd` is the same in each call. 0, or an errno.
   int cover(int fd, uint32_t slots);
   // Adds the counters of all slots that are covered.
   void add_to(uint64_t (&sums)[kCounterCount]) const;
   SlotPages* at(uint32_t slot) const;  // null if the slot is not covered
 
  private:
-  void unmap();
+  // Few programs need few addresses.
+  static constexpr uint32_t kSlotsOfABlock = 128;
+  static constexpr size_t kBlockSize = kSlotsOfABlock * kSlotPagesSize;
+  static constexpr uint32_t kBlocks = (kMaxSlots + kSlotsOfABlock - 1) / kSlotsOfABlock;
 
-  char* base_ = nullptr;
+  char* blocks_[kBlocks] = {};
   uint32_t covered_ = 0;
 };
 

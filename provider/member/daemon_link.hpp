@@ -34,7 +34,7 @@ struct DeviceList {
 
 // A process' share of the QP numbers and of port 4791. The descriptors belong to the link and live as long.
 struct Slot {
-  uint32_t number = 0;      // QPNs are number << 16 and the 65,535 after it
+  uint32_t number = 0;      // slot_numbers.hpp has its QPNs
   bool dual_stack = false;  // the socket is AF_INET6 and takes IPv4 as well (::ffff:a.b.c.d); else AF_INET
   int receive_socket = -1;  // only receives: never send from it, connect it or shut it down
   int lease = -1;           // bound to the slot's name

@@ -15,6 +15,7 @@
 #include "provider/member/counters.hpp"
 #include "provider/member/device_attributes.hpp"
 #include "provider/member/process_limits.hpp"
+#include "provider/member/slot_numbers.hpp"
 
 namespace dapple::soft {
 
@@ -27,7 +28,6 @@ inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 inline constexpr uint16_t kProtocolVersion = 22;
 
 inline constexpr uint16_t kRocePort = 4791;
-inline constexpr uint32_t kMaxSlots = 255;   // QPN 0xFFFFFF is for multicast: slot 255 is never handed out
 inline constexpr uint32_t kMaxDevices = 64;  // that one program sees
 inline constexpr uint32_t kMaxGids = 64;
 inline constexpr uint32_t kDefaultGid = 0;  // the index of the link-local GID that derives from the netdev's MAC
@@ -178,7 +178,7 @@ inline constexpr uint32_t kAnnounceDescriptors = 3;  // the bundle's and the fil
 
 struct SlotReply {
   MessageHeader header;
-  uint32_t slot = 0;       // QPNs are slot << 16 and the 65,535 after it
+  uint32_t slot = 0;       // slot_numbers.hpp has its QPNs
   uint8_t dual_stack = 0;  // the socket is AF_INET6 and takes IPv4 as well; else AF_INET
   uint8_t reserved[3] = {};
 };
@@ -229,7 +229,7 @@ struct StatusReply {
 };
 
 inline constexpr size_t kMaxMessageSize = std::max({sizeof(AnnounceRequest), sizeof(DeviceReply)});  // the largest
-inline constexpr size_t kMaxMessageDescriptors = 5;
+inline constexpr size_t kMaxMessageDescriptors = 12;  // in a message of the bundle
 
 static_assert(sizeof(MessageHeader) == 16);
 static_assert(sizeof(GidEntry) == 24);

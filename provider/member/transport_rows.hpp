@@ -32,7 +32,7 @@ static_assert(sizeof(TransportRow) == 48);
 
 using SharedTransportRow = SharedRow<TransportRow>;
 
-// More than there can be peers on this host.
+// Enough for most programs. The queue pairs of further peers are only counted.
 inline constexpr uint32_t kMaxTransportRows = 300;
 
 struct SlotTransports {

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <cassert>
-#include <span>
 
 #include "provider/member/messages.hpp"
 #include "provider/member/unix_message.hpp"
@@ -14,12 +13,14 @@
 namespace dapple::dappled {
 namespace {
 
+// With some sockets. The kernel limits the bytes of a queue and counts some 800 for each message, so the sockets of all
+// slots have no room in messages of their own.
 struct Entry {
   uint32_t magic = soft::kMagic;
-  uint32_t index = 0;
+  uint32_t index = 0;  // of the first one
 };
 
-// Room for the entries of all slots, where the system's default is small.
+// For systems with a small default.
 constexpr int kQueueBytes = 1 << 20;
 
 }  // namespace
@@ -34,11 +35,11 @@ int Bundle::create() {
   return 0;
 }
 
-int Bundle::add(uint32_t index, int socket) {
-  assert(writer_ && socket >= 0);
+int Bundle::add(uint32_t index, std::span<const int> sockets) {
+  assert(writer_ && !sockets.empty());
   const Entry entry = {soft::kMagic, index};
   const std::span<const Entry, 1> bytes(&entry, 1);
-  return soft::send_message(writer_.get(), std::as_bytes(bytes), std::span(&socket, 1), MSG_DONTWAIT);
+  return soft::send_message(writer_.get(), std::as_bytes(bytes), sockets, MSG_DONTWAIT);
 }
 
 void Bundle::adopt(soft::OwnedFd writer, soft::OwnedFd queue) {
@@ -59,8 +60,9 @@ int Bundle::look(soft::OwnedFd* sockets, uint32_t most) const {
                                                descriptors, MSG_PEEK | MSG_DONTWAIT);
     if (size == -EAGAIN || size == 0) break;
     if (size < 0) return static_cast<int>(size);
-    if (size != sizeof entry || entry.magic != soft::kMagic || entry.index != count || descriptors.count != 1) return 0;
-    sockets[count++] = std::move(descriptors.fds[0]);
+    if (size != sizeof entry || entry.magic != soft::kMagic || entry.index != count) return 0;
+    if (descriptors.count == 0 || descriptors.count > most - count) return 0;
+    for (size_t i = 0; i < descriptors.count; i++) sockets[count++] = std::move(descriptors.fds[i]);
   }
   return static_cast<int>(count);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "provider/member/owned_fd.hpp"
 
@@ -15,8 +16,9 @@ class Bundle {
  public:
   // 0, or an errno.
   int create();
-  // Appends a socket. ETOOMANYREFS: this user's processes have too many descriptors in queues.
-  int add(uint32_t index, int socket);
+  // Appends sockets, at most kMaxMessageDescriptors; `index` is the number of those before them. All or none.
+  // ETOOMANYREFS: this user's processes have too many descriptors in queues.
+  int add(uint32_t index, std::span<const int> sockets);
 
   // Takes over the bundle that a member has passed to dappled.
   void adopt(soft::OwnedFd writer, soft::OwnedFd queue);

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <span>
+
 #include "provider/dappled/network/memberships.hpp"
 
 namespace dapple::dappled {
@@ -19,6 +22,7 @@ namespace {
 // as unicast: the BPF program chooses another socket, which then gets the packet. Linux skips the early lookup if there
 // are more than 10 sockets.
 constexpr uint32_t kSlotsAtOnce = 12;
+static_assert(kSlotsAtOnce <= soft::kMaxMessageDescriptors);
 // From <linux/udp.h>, which conflicts with <netinet/udp.h>.
 constexpr int kUdpNoCheck6Rx = 102;
 constexpr int kUdpGro = 104;
@@ -119,7 +123,8 @@ bool PortGroup::create(soft::Problem& problem) {
     return false;
   }
   set(first.get(), SOL_SOCKET, SO_REUSEPORT, 1);
-  if (error = bundle_.create(); error == 0) error = bundle_.add(0, first.get());
+  const int fd = first.get();
+  if (error = bundle_.create(); error == 0) error = bundle_.add(0, std::span(&fd, 1));
   if (error != 0) {
     close();
     problem.set(error, "dappled cannot keep its sockets: %s", strerror(error));
@@ -158,36 +163,46 @@ bool PortGroup::take_over(soft::OwnedFd writer, soft::OwnedFd queue, soft::Probl
 
 bool PortGroup::grow(soft::Problem& problem) {
   assert(exists());
-  const uint32_t before = size_;
-  int error = size_ == soft::kMaxSlots ? ENOSPC : 0;
   // The first growth makes the total a multiple of kSlotsAtOnce.
-  const uint32_t wanted = size_ + kSlotsAtOnce - size_ % kSlotsAtOnce;
-  while (error == 0 && size_ < wanted && size_ < soft::kMaxSlots) {
-    soft::OwnedFd socket = bound_socket(true, error);
-    // A socket that is not in the bundle is closed at once: it is the last, so no index changes.
-    if (socket) error = bundle_.add(size_, socket.get());
-    if (error == 0) sockets_[size_++] = std::move(socket);
+  const uint32_t wanted = std::min(size_ + kSlotsAtOnce - size_ % kSlotsAtOnce, soft::kMaxSlots);
+  int error = size_ == soft::kMaxSlots ? ENOSPC : 0;
+  soft::OwnedFd sockets[kSlotsAtOnce];
+  int fds[kSlotsAtOnce];
+  uint32_t count = 0;
+  for (; error == 0 && size_ + count < wanted; count++) {
+    sockets[count] = bound_socket(true, error);
+    if (error != 0) break;
+    fds[count] = sockets[count].get();
   }
-  assert_consistent();
-  if (size_ == before) {
-    if (error == ENOSPC) {
-      problem.set(error, "all %u slots of UDP port %u are in use; end a program, or use another network namespace",
-                  soft::kMaxSlots - 1, port_);
-    } else {
-      problem.set(error, "dappled cannot add a socket on UDP port %u: %s", port_, strerror(error));
-    }
-    return false;
+  // A few are better than none.
+  if (count > 0) error = bundle_.add(size_, std::span(fds, count));
+  if (count > 0 && error == 0) {
+    for (uint32_t i = 0; i < count; i++) sockets_[size_ + i] = std::move(sockets[i]);
+    size_ += count;
+    assert_consistent();
+    return steer(problem);
   }
-  return steer(problem);
+  // The sockets that are closed now are the last ones of the group, so no other index changes.
+  if (error == ENOSPC) {
+    problem.set(error, "all %u slots of UDP port %u are in use; end a program, or use another network namespace",
+                soft::kMaxSlots - 1, port_);
+  } else {
+    problem.set(error, "dappled cannot add a socket on UDP port %u: %s", port_, strerror(error));
+  }
+  return false;
 }
 
 bool PortGroup::steer(soft::Problem& problem) {
-  // Offsets count from the UDP payload: the second word of the BTH ends with the destination QPN. For an index beyond
-  // the group the kernel would choose any socket, so the program returns slot 0, which is harmless.
+  // slot_of() the destination QPN, which is in the bytes 5 to 7 of the UDP payload. For an index beyond the group the
+  // kernel would choose any socket, so the program returns slot 0, which is harmless.
   sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
-      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xFFFFFF),
-      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 16),
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 5),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, soft::kLargeSlots, 0, 5),
+      BPF_STMT(BPF_MISC | BPF_TAX, 0),
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 6),
+      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, soft::kSmallSlotBits - 8),
+      BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, soft::kLargeSlots),
+      BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
       BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, size_, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, 0),
       BPF_STMT(BPF_RET | BPF_A, 0),

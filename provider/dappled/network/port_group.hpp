@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // UDP port 4791 as a group of SO_REUSEPORT sockets, one for each slot. A classic BPF program steers each packet to the
-// socket with the index "destination QPN >> 16". An index changes when a socket of the group is closed, so dappled and
-// the bundle keep all sockets open while a member lives.
+// socket whose index is slot_of() the destination QPN. An index changes when a socket of the group is closed, so
+// dappled and the bundle keep all sockets open while a member lives.
 #pragma once
 
 #include <cassert>
@@ -13,6 +13,7 @@
 #include "provider/member/messages.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/member/problem.hpp"
+#include "provider/member/slot_numbers.hpp"
 
 namespace dapple::dappled {
 

@@ -7,6 +7,7 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/member/address_text.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/explain/object_names.hpp"
@@ -140,7 +141,7 @@ bool check_reports(const Failure& failure, bool is_receive) {
   if (checker == nullptr) return false;
   const uint32_t peers_qpn = failure.attributes.destination_qpn;
   // The peer's end may be in a process without a check.
-  const bool has_peers_end = peers_qpn >> 16 == failure.qpn >> 16;
+  const bool has_peers_end = slot_of(peers_qpn) == slot_of(failure.qpn);
   switch (failure.status) {
     case CompletionStatus::kRetryExceeded:
       return false;

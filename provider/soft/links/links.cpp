@@ -25,7 +25,7 @@
 namespace dapple::soft {
 namespace {
 
-constexpr int kBacklog = 256;
+constexpr int kBacklog = kMaxSlots;  // all peers at once
 constexpr int kEventsAtOnce = 32;
 constexpr uint32_t kPacketsAtOnce = 64;
 // After this many bytes, acknowledgements leave before the next packets are read.

@@ -11,6 +11,7 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/member/random.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/locks/users_in_progress.hpp"
 #include "provider/soft/objects/fork_generation.hpp"
@@ -41,8 +42,8 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
                  const Slot& slot)
     : planned_(std::move(outages), progress_, watch_, wakeup_),
       wire_(std::move(wire)),
-      qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
-      xrc_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
+      qps_(slot.number, random_number(RandomUse::kQueuePairNumbers)),
+      xrc_(first_qpn(slot.number) >> kLargeSlotBits << kLargeSlotBits, random_number(RandomUse::kQueuePairNumbers)),
       multicast_(*wire_),
       gid_uses_(*slot.gid_uses, ForkGeneration::counter()),
       devices_(*slot.devices),

@@ -42,7 +42,9 @@ class Runtime {
   Transports& transports() { return transports_; }
   XrcTable& xrc() { return xrc_; }
   DaemonWatch& daemon_watch() { return watch_; }
-  ContextPorts context_ports() { return {watch_.link(), gid_uses_, resources_, planned_.outages(), watch_, devices_}; }
+  ContextPorts context_ports() {
+    return {watch_.link(), gid_uses_, resources_, planned_.outages(), watch_, devices_, qps_.most()};
+  }
 
   // Tells whether a queue pair of this process could have the number.
   bool has_number(uint32_t qpn) const { return qps_.has_number(qpn); }

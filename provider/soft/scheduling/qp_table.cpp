@@ -10,9 +10,9 @@ namespace dapple::soft {
 
 uint32_t QpTable::add(Qp& qp) {
   const std::lock_guard lock(mutex_);
-  for (uint32_t tried = 0; tried < kQpsOfASlot; ++tried) {
+  for (uint32_t tried = 0; tried < numbers_; ++tried) {
     const uint32_t at = next_;
-    next_ = (next_ + 1) % kQpsOfASlot;
+    next_ = (next_ + 1) % numbers_;
     // Numbers 0 and 1 are the port's own.
     if (qps_[at].load(std::memory_order_relaxed) != nullptr || first_ + at < 2) continue;
     assert(!qp.scheduling.open.load());
@@ -36,7 +36,7 @@ void QpTable::remove(Qp& qp, std::unique_lock<BiasedMutex> receiving) {
   assert(receiving.owns_lock());
   {
     const std::lock_guard lock(mutex_);
-    assert(qp.qpn - first_ < kQpsOfASlot);
+    assert(has_number(qp.qpn));
     assert(qps_[qp.qpn - first_].load(std::memory_order_relaxed) == &qp);
     qps_[qp.qpn - first_].store(nullptr, std::memory_order_relaxed);
   }

@@ -12,16 +12,19 @@
 #include <mutex>
 
 #include "provider/common/mutex.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kQpsOfASlot = 1 << 16;
+// A large slot has as many numbers. The places of the numbers that a small slot lacks stay empty.
+inline constexpr uint32_t kQpsOfASlot = 1 << kLargeSlotBits;
 
 class QpTable {
  public:
-  // first: the slot's first number. random: where numbers begin.
-  QpTable(uint32_t first, uint32_t random) : first_(first), next_(random % kQpsOfASlot) {}
+  // random: where numbers begin.
+  QpTable(uint32_t slot, uint32_t random)
+      : first_(first_qpn(slot)), numbers_(qpns_of(slot)), next_(random % numbers_) {}
 
   // Any thread may call these three.
   //
@@ -32,8 +35,10 @@ class QpTable {
   // Afterwards no thread has it pinned. The caller pins nothing; it holds `receiving` and no other lock.
   void remove(Qp& qp, std::unique_lock<BiasedMutex> receiving);
 
+  // The queue pairs that have room, of any slot with so many numbers: the first slot lacks some.
+  uint32_t most() const { return numbers_ - 1; }
   // Tells whether it is one of the slot's numbers.
-  bool has_number(uint32_t qpn) const { return qpn - first_ < kQpsOfASlot; }
+  bool has_number(uint32_t qpn) const { return qpn - first_ < numbers_; }
 
   // One of those that this device has open, or null. The caller must see to it that no other thread removes it.
   Qp* any_of(const Context& context);
@@ -53,6 +58,7 @@ class QpTable {
  private:
   Mutex mutex_{LockRank::kQpTable};
   const uint32_t first_;
+  const uint32_t numbers_;
   uint32_t next_;
   std::atomic<Qp*> qps_[kQpsOfASlot] = {};
 };

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/member/address_text.hpp"
 #include "provider/member/gid.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 
@@ -228,8 +230,7 @@ bool Context::has_gid(const uint8_t gid[16]) {
 }
 
 Context::Found Context::find_qp(uint32_t qpn, ResourceRow& row) {
-  // The slots of a program's numbers.
-  const uint32_t slot = qpn >> 16;
+  const uint32_t slot = slot_of(qpn);
   ResourcesReply reply;
   Problem problem;
   for (uint32_t first = 0;; first = reply.next) {
@@ -253,6 +254,15 @@ void Context::raise_port_event(ibv_event_type type) {
   const AsyncMessage message = {1, static_cast<uint32_t>(type), 0};
   if (program_trace() != nullptr) trace_event(type, nullptr);
   pipes.write(async_writer, &message, sizeof(message), port_events_);
+}
+
+void Context::opened(const DeviceInfo& info) {
+  told_ = info;
+  attributes_ = info.attributes;
+  if (attributes_.max_qp <= ports_.most_queue_pairs) return;
+  attributes_.max_qp = ports_.most_queue_pairs;
+  const uint64_t reads = uint64_t{attributes_.max_qp_rd_atom} * attributes_.max_qp;
+  attributes_.max_res_rd_atom = static_cast<uint32_t>(std::min<uint64_t>(attributes_.max_res_rd_atom, reads));
 }
 
 // IBTA 11.6.3.1 and 11.6.3.4: the events that the kernel's rxe reports for its netdev.

@@ -49,6 +49,7 @@ struct ContextPorts {
   const Outages* outages;  // null without a plan of them
   ChangeWatch& watch;
   SlotDevices& devices;  // of the slot
+  uint32_t most_queue_pairs;
 };
 
 // The device memory of a context: as much as a ConnectX has.
@@ -95,10 +96,7 @@ class Context {
   // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
   // background thread.
   void tell_changes();
-  void opened(const DeviceInfo& info) {
-    told_ = info;
-    attributes_ = info.attributes;
-  }
+  void opened(const DeviceInfo& info);
 
   // What the program is told of the device, and its limits. They stay as they were when the device was opened.
   const DeviceAttributes& attributes() const { return attributes_; }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "provider/member/slot_numbers.hpp"
 #include "provider/soft/links/delivery.hpp"
 #include "provider/soft/links/wanted.hpp"
 #include "provider/soft/transport/placement_wanted.hpp"
@@ -36,7 +37,7 @@ ChosenTransport Transports::choose(const Path& path) {
   memcpy(row.destination, path.destination, sizeof row.destination);
   row.transport = delivery(path);
   if (row.transport == Transport::kSharedMemory) {
-    row.slot = static_cast<uint16_t>(path.destination_qpn >> 16);
+    row.slot = static_cast<uint16_t>(slot_of(path.destination_qpn));
     chosen.ring = links_.get(row.slot, row.transport);
   }
   if (chosen.ring != nullptr) row.ring = chosen.ring->number();

@@ -77,15 +77,16 @@ int make(bool ipv6, PacketClass usual, OwnedFd& made, uint16_t& port) {
 }  // namespace
 
 void SendSockets::close_all() {
-  for (auto& version : sockets_) {
-    for (auto& entry : version) {
+  for (auto& slot : sockets_) {
+    for (auto& entry : slot) {
       if (entry != 0) close_own(static_cast<int>(entry.load() >> 32) - 1);
     }
   }
 }
 
-int SendSockets::get(bool ipv6, uint8_t slot, PacketClass first, SendSocket& socket) {
-  std::atomic<uint64_t>& entry = sockets_[ipv6 ? 1 : 0][slot];
+int SendSockets::get(bool ipv6, uint32_t slot, PacketClass first, SendSocket& socket) {
+  assert(slot < kSlots);
+  std::atomic<uint64_t>& entry = sockets_[slot][ipv6 ? 1 : 0];
   uint64_t value = entry.load(std::memory_order_acquire);
   if (value == 0) {
     const CancelGuard whole;

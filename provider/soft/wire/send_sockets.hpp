@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "provider/common/mutex.hpp"
+#include "provider/member/slot_numbers.hpp"
 
 namespace dapple::soft {
 
@@ -38,15 +39,16 @@ class SendSockets {
   SendSockets& operator=(const SendSockets&) = delete;
 
   // Makes the socket at first use, for packets like `first`. 0, or an errno.
-  int get(bool ipv6, uint8_t slot, PacketClass first, SendSocket& socket);
+  int get(bool ipv6, uint32_t slot, PacketClass first, SendSocket& socket);
   // In a child of fork(), which gets no other sockets from this object.
   void close_all();
 
  private:
-  static constexpr uint32_t kSlots = 256;
+  // The last one stands for the numbers of nobody's slot.
+  static constexpr uint32_t kSlots = kMaxSlots + 1;
   Mutex mutex_{LockRank::kSendSockets};
   // From the top: descriptor plus one (32 bits), traffic class, hop limit, port (16 bits). 0: none yet.
-  std::atomic<uint64_t> sockets_[2][kSlots] = {};
+  std::atomic<uint64_t> sockets_[kSlots][2] = {};  // IPv4 and IPv6
 };
 
 }  // namespace dapple::soft

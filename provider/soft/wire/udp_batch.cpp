@@ -12,6 +12,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/member/messages.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/member/uncancelled.hpp"
 #include "provider/soft/wire/crc.hpp"
 #include "roce/packet.hpp"
@@ -66,13 +67,19 @@ std::byte* UdpBatch::reserve(size_t size) {
   return room_ + used_;
 }
 
-bool UdpBatch::start_run(uint8_t slot) {
+void UdpBatch::set_slot(uint16_t upper, uint32_t slot) {
+  upper_ = upper;
+  if (slot != slot_) path_changed_ = true;
+  slot_ = slot;
+}
+
+bool UdpBatch::start_run() {
   assert(run_count_ < kMaxRuns);
   const bool ipv6 = !is_ipv4(path_.destination);
   if (ipv6 == is_ipv4(path_.source)) return false;
   const PacketClass wanted = {path_.hop_limit != 0 ? path_.hop_limit : uint8_t{64}, path_.traffic_class};
   SendSocket socket;
-  if (const int error = side_.sockets.get(ipv6, slot, wanted, socket); error != 0) {
+  if (const int error = side_.sockets.get(ipv6, slot_, wanted, socket); error != 0) {
     side_.counters->send_error.set(static_cast<uint64_t>(error));
     return false;
   }
@@ -127,9 +134,8 @@ bool UdpBatch::start_run(uint8_t slot) {
   add_control(run.control, used, IPPROTO_UDP, kUdpSegment, uint16_t{0});
   run.control_with_segments = used;
 
-  if (path_changed_ || slot != run_slot_) forget_prefixes();
+  if (path_changed_) forget_prefixes();
   path_changed_ = false;
-  run_slot_ = slot;
   run_count_++;
   return true;
 }
@@ -171,13 +177,16 @@ void UdpBatch::commit(const roce::AddressVector*) {
   assert(reserved_ >= roce::kBthSize);
   std::byte* packet = room_ + used_;
   const size_t whole = reserved_ + roce::kIcrcSize;
-  const auto slot = static_cast<uint8_t>(packet[5]);  // of the destination QPN
+  // Most packets go where the last one went. These bytes have all bits of the slot.
+  uint16_t upper;
+  memcpy(&upper, packet + 5, sizeof upper);
+  if (upper != upper_) [[unlikely]]
+    set_slot(upper, slot_of_packet(packet));
   Run* run = run_count_ > 0 ? &runs_[run_count_ - 1] : nullptr;
-  const bool continues = run != nullptr && !path_changed_ && slot == run_slot_ && !run->closed &&
-                         whole <= run->segment_size && run->size + whole <= kMaxRunBytes && run->count < kMaxSegments &&
-                         side_.segments[run->ipv6];
+  const bool continues = run != nullptr && !path_changed_ && !run->closed && whole <= run->segment_size &&
+                         run->size + whole <= kMaxRunBytes && run->count < kMaxSegments && side_.segments[run->ipv6];
   if (!continues) {
-    if (!start_run(slot)) {
+    if (!start_run()) {
       side_.counters->send_errors.add();
       return;
     }

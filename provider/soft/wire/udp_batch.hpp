@@ -65,7 +65,8 @@ class UdpBatch final : public SendBatch {
 
   // Asserts the conditions that hold between two calls.
   void assert_consistent() const;
-  bool start_run(uint8_t slot);
+  void set_slot(uint16_t upper, uint32_t slot);
+  bool start_run();
   uint32_t prefix_of(const Run& run, uint32_t identification, size_t transport_size);
   void forget_prefixes();
   void write_icrc(const Run& run, uint32_t place, std::byte* packet, size_t transport_size);
@@ -75,11 +76,13 @@ class UdpBatch final : public SendBatch {
 
   SendSide& side_;
   Path path_;
-  bool path_changed_ = true;
+  bool path_changed_ = true;  // the path or the slot, since the last run began
   uint32_t run_count_ = 0;
   size_t used_ = 0;
   size_t reserved_ = 0;
-  uint8_t run_slot_ = 0;  // of the last run's destination
+  // Of the last packet's destination: the slot, and the upper bits of the QPN as the packet has them.
+  uint32_t slot_ = 0;
+  uint16_t upper_ = 0;
   // ICRC prefixes of the last run's path, by the identification, for the last two sizes, for example those of
   // messages and of acknowledgements.
   struct Prefixes {

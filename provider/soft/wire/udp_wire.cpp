@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/wire/udp_wire.hpp"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
@@ -17,6 +18,7 @@
 #include "provider/common/settings.hpp"
 #include "provider/member/gid.hpp"
 #include "provider/member/random.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/member/uncancelled.hpp"
 #include "provider/soft/wire/crc.hpp"
 #include "provider/soft/wire/ip_headers.hpp"
@@ -63,6 +65,11 @@ bool acknowledges_behind_messages(const std::byte* bytes, size_t segment, size_t
 
 int set(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+// `destination`: the word of the BTH with the destination QPN.
+bool is_to_group(const DatagramOrigin& origin, uint32_t destination) {
+  return is_multicast(origin.destination) && (ntohl(destination) & kMulticastQpn) == kMulticastQpn;
 }
 
 template <class Value>
@@ -115,6 +122,8 @@ std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem, Envir
     return nullptr;
   }
   wire->slot_ = slot;
+  wire->slot_mask_ = htonl(0xFFFFFF & ~(qpns_of(slot.number) - 1));
+  wire->slot_bits_ = htonl(first_qpn(slot.number));
   wire->counters_ = slot.counters != nullptr ? &slot.counters->wire : &wire->own_counters_;
   const bool plain = environment == Environment::kIgnored;
   return wire->prepare(problem) && (plain || wire->prepare_instruments(problem)) ? std::move(wire) : nullptr;
@@ -283,10 +292,9 @@ void UdpWire::deliver(DatagramOrigin& origin, std::span<const std::byte> packet,
   if (packet.size() < kShortestPacket) return counters_->runts.add();
   if (packet.size() > kLongestPacket) return counters_->giants.add();
   if (packet.size() % 4 != 0) return counters_->unaligned.add();
-  const auto slot = static_cast<uint32_t>(packet[5]);
-  const bool multicast = is_multicast(origin.destination);
-  const uint32_t qpn = slot << 16 | static_cast<uint32_t>(packet[6]) << 8 | static_cast<uint32_t>(packet[7]);
-  if (slot != slot_.number && !(multicast && qpn == kMulticastQpn)) return counters_->foreign.add();
+  uint32_t destination;
+  memcpy(&destination, packet.data() + 4, sizeof destination);
+  if ((destination & slot_mask_) != slot_bits_ && !is_to_group(origin, destination)) return counters_->foreign.add();
 
   const std::span<const std::byte> transport = packet.first(packet.size() - roce::kIcrcSize);
   roce::IcrcAddresses addresses = origin.icrc_addresses();

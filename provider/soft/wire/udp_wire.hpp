@@ -58,6 +58,9 @@ class UdpWire final : public Wire {
   int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
 
   Slot slot_;
+  // The bits of the slot in the word of the BTH with the destination QPN, as the packet has them.
+  uint32_t slot_mask_ = 0;
+  uint32_t slot_bits_ = 0;
   WireCounters own_counters_;  // of a slot that has none
   WireCounters* counters_ = nullptr;
   SendSide send_;

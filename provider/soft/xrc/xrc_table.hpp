@@ -40,7 +40,8 @@ struct XrcDomain {
 // Internally locked.
 class XrcTable {
  public:
-  // Numbers of shared receive queues begin with `first`, as those of the slot's queue pairs. random: where they begin.
+  // Shared receive queues have numbers from `first` on, as many as a large slot. Peers name a queue pair beside them,
+  // so other processes may have the same ones. random: where they begin.
   XrcTable(uint32_t first, uint32_t random) : first_(first), next_number_(random % kNumbers) {}
 
   enum class Opened : uint8_t { kDone, kMissing, kExists, kNoMemory };

@@ -26,8 +26,10 @@ void send_to(uint32_t slot, uint32_t number, bool ipv6) {
   int& fd = fds[ipv6 ? 1 : 0];
   if (fd < 0) fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   unsigned char bytes[20] = {4};
-  bytes[5] = static_cast<unsigned char>(slot);
-  bytes[7] = 7;
+  const uint32_t qpn = first_qpn(slot) + 7;
+  bytes[5] = static_cast<unsigned char>(qpn >> 16);
+  bytes[6] = static_cast<unsigned char>(qpn >> 8);
+  bytes[7] = static_cast<unsigned char>(qpn);
   memcpy(bytes + 12, &number, sizeof number);
   sockaddr_in to = {};
   to.sin_family = AF_INET;

@@ -22,10 +22,10 @@ static int hold_name(int type, const char* name) {
 }
 
 static int hold_slots(void) {
-  struct rlimit limit = {1024, 1024};
+  struct rlimit limit = {2048, 2048};
   setrlimit(RLIMIT_NOFILE, &limit);
   int last = -1;
-  for (int slot = 1; slot < 255; slot++) {
+  for (int slot = 1; slot < 1151; slot++) {
     char name[32];
     snprintf(name, sizeof name, "dapple/slot/%d", slot);
     last = hold_name(SOCK_STREAM, name);

@@ -21,6 +21,7 @@
 #include <span>
 
 #include "provider/member/daemon_link.hpp"
+#include "provider/member/slot_numbers.hpp"
 #include "provider/member/transport_messages.hpp"
 #include "provider/soft/links/links.hpp"
 #include "tests/native/kills/stage.hpp"
@@ -149,7 +150,7 @@ bool gets_no_descriptor(const soft::OwnedFd& socket) {
 // A program that connects to the target as a peer's ring would, and claims what it cannot prove.
 void attack(PlacementEnd&) {
   char name[32];
-  snprintf(name, sizeof name, "%s%u", soft::kSlotName, placement_stage->qpn[1] >> 16);
+  snprintf(name, sizeof name, "%s%u", soft::kSlotName, soft::slot_of(placement_stage->qpn[1]));
   sockaddr_un address;
   const socklen_t size = soft::abstract_address(name, address);
   for (const Right claim : {Right::kNone, Right::kGranted}) {
@@ -176,7 +177,7 @@ void attack(PlacementEnd&) {
 Right right_of_sender() {
   soft::Problem problem;
   static const auto link = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
-  const uint32_t slot = placement_stage->qpn[1] >> 16, senders = placement_stage->qpn[0] >> 16;
+  const uint32_t slot = soft::slot_of(placement_stage->qpn[1]), senders = soft::slot_of(placement_stage->qpn[0]);
   soft::TransportsReply reply;
   if (link == nullptr || !link->transports(slot, 0, reply, problem) || reply.slot != slot) return Right::kNone;
   const soft::TransportRow* begin = reply.rows;

@@ -20,7 +20,7 @@ constexpr uint8_t kPeer[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0,
 constexpr uint8_t kStranger[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 3};
 
 struct ArrivalsRig : ProgressRig {
-  std::unique_ptr<QpTable> table = std::make_unique<QpTable>(kFirst, 7);
+  std::unique_ptr<QpTable> table = std::make_unique<QpTable>(kFirst >> 16, 7);
   Multicast multicast{wire};
   Arrivals arrivals{*table, multicast, engines, counters};
 

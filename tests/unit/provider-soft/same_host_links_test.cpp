@@ -399,6 +399,10 @@ void attend__wrong_greeting__closed(void**) {
 }
 
 void attend__more_connections_than_slots__the_rest_is_closed(void**) {
+  rlimit files;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit enough = {files.rlim_max, files.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &enough), 0);
   Process one(kOneSlot);
   std::vector<OwnedFd> peers;
   for (uint32_t i = 0; i < kMaxSlots + 20; i++) {
@@ -413,6 +417,7 @@ void attend__more_connections_than_slots__the_rest_is_closed(void**) {
   assert_true(write(ring, 8, 1));
   assert_int_equal(one.receive(), 1);
   other.links.put(ring);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 }
 
 void attend__no_descriptor_left__the_connection_is_closed(void**) {
