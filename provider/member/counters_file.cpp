@@ -8,12 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace dapple::soft {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr uint32_t kRowsAtOnce = 256;
 
 }  // namespace
 
@@ -42,6 +44,23 @@ SlotPages* map_counters(int fd, uint32_t slot) {
   return memory == MAP_FAILED ? nullptr : reinterpret_cast<SlotPages*>(static_cast<char*>(memory) + within);
 }
 
+ResourceRowMemory::ResourceRowMemory(int file, uint32_t slot)
+    : file_(file),
+      rows_(static_cast<off_t>(slot * kSlotPagesSize + kSlotResourceRows)),
+      ready_((kSlotFirstSize - kSlotResourceRows) / sizeof(SharedResourceRow)) {}
+
+bool ResourceRowMemory::take(uint32_t row) {
+  assert(row < kMaxResourceRows);
+  const uint32_t wanted = std::min(row + kRowsAtOnce, kMaxResourceRows);
+  uint32_t ready = ready_.load(std::memory_order_relaxed);
+  while (fallocate(file_, 0, rows_, static_cast<off_t>(wanted * sizeof(SharedResourceRow))) != 0) {
+    if (errno != EINTR) return false;
+  }
+  // Another thread may have taken more.
+  while (ready < wanted && !ready_.compare_exchange_weak(ready, wanted, std::memory_order_relaxed)) continue;
+  return true;
+}
+
 CountersSum::~CountersSum() {
   for (char* block : blocks_) {
     if (block != nullptr) munmap(block, kBlockSize);
@@ -52,7 +71,9 @@ int CountersSum::cover(int fd, uint32_t slots) {
   if (slots <= covered_) return 0;
   static_assert(kBlocks * kBlockSize == kCountersFileSize);
   assert(slots <= kMaxSlots);
-  if (fallocate(fd, 0, 0, static_cast<off_t>(slots * kSlotPagesSize)) != 0) return errno;
+  for (uint32_t slot = covered_; slot < slots; slot++) {
+    if (fallocate(fd, 0, static_cast<off_t>(slot * kSlotPagesSize), kSlotFirstSize) != 0) return errno;
+  }
   for (uint32_t i = 0; i * kSlotsOfABlock < slots; i++) {
     if (blocks_[i] != nullptr) continue;
     void* memory =

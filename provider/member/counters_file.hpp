@@ -6,6 +6,10 @@
 // dies.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "provider/member/counters.hpp"
@@ -30,6 +34,10 @@ struct SlotPages {
 // Whole pages on most machines, so that an owner does not map its neighbours'.
 inline constexpr size_t kSlotPagesSize = 90112;
 static_assert(sizeof(SlotPages) <= kSlotPagesSize);
+// The part that has memory from the start: all but most of the rows of resources, which few programs need.
+inline constexpr size_t kSlotFirstSize = 32768;
+inline constexpr size_t kSlotResourceRows = offsetof(SlotPages, resources) + offsetof(SlotResources, rows);
+static_assert(kSlotResourceRows < kSlotFirstSize);
 inline constexpr size_t kCountersFileSize = (kMaxSlots + 1) * kSlotPagesSize;  // of whole blocks
 
 // Empty on failure. The size of the file cannot change afterwards.
@@ -41,6 +49,25 @@ bool is_counters_file(int fd);
 // The pages of one slot, which stay mapped. Null on failure.
 SlotPages* map_counters(int fd, uint32_t slot);
 
+// The rows of resources of a slot, for its owner, which takes memory for more of them when it needs them. Any thread.
+class ResourceRowMemory {
+ public:
+  // All rows have memory.
+  ResourceRowMemory() = default;
+  // `file` outlives the object.
+  ResourceRowMemory(int file, uint32_t slot);
+
+  // Tells whether the row has memory. Takes it if necessary.
+  bool has(uint32_t row) { return row < ready_.load(std::memory_order_relaxed) || take(row); }
+
+ private:
+  bool take(uint32_t row);
+
+  int file_ = -1;
+  off_t rows_ = 0;  // the place of the first row in the file
+  std::atomic<uint32_t> ready_{kMaxResourceRows};
+};
+
 // dappled's view of all slots, dead owners' included.
 class CountersSum {
  public:
@@ -49,8 +76,8 @@ class CountersSum {
   CountersSum& operator=(const CountersSum&) = delete;
   ~CountersSum();
 
-  // Maps the first `slots` slots of such a file, and takes their memory, so that no access of dappled or of a slot's
-  // owner ends in SIGBUS. These slots are covered then. `fd` is the same in each call. 0, or an errno.
+  // Maps the first `slots` slots of such a file, and takes the memory of their first part, so that no access of dappled
+  // or of a slot's owner ends in SIGBUS. These slots are covered then. `fd` is the same in each call. 0, or an errno.
   int cover(int fd, uint32_t slots);
   // Adds the counters of all slots that are covered.
   void add_to(uint64_t (&sums)[kCounterCount]) const;

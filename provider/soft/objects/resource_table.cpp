@@ -22,8 +22,8 @@ void ShownObject::show_failure(uint32_t state) {
   if (row.state() != kErrorState) row.set_state(state);
 }
 
-ResourceTable::ResourceTable(SlotResources& shared, const std::atomic<uint32_t>& forks)
-    : shared_(shared), forks_(forks), made_after_(forks.load(std::memory_order_relaxed)) {
+ResourceTable::ResourceTable(SlotResources& shared, ResourceRowMemory& memory, const std::atomic<uint32_t>& forks)
+    : shared_(shared), memory_(memory), forks_(forks), made_after_(forks.load(std::memory_order_relaxed)) {
   clear(shared);
 }
 
@@ -34,7 +34,7 @@ ShownObject ResourceTable::add(const ResourceRow& row) {
     while (taken != UINT64_MAX) {
       const auto bit = static_cast<uint32_t>(std::countr_one(taken));
       const uint32_t index = 64 * word + bit;
-      if (index >= kMaxResourceRows) return {};
+      if (index >= kMaxResourceRows || !memory_.has(index)) return {};
       if (!taken_[word].compare_exchange_weak(taken, taken | uint64_t{1} << bit, std::memory_order_acquire)) continue;
       const uint32_t tag = tags_[index].fetch_add(1, std::memory_order_relaxed) + 1;
       assert(tag % 2 == 1);

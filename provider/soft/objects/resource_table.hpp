@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "provider/member/counters_file.hpp"
 #include "provider/member/resource_rows.hpp"
 
 namespace dapple::soft {
@@ -54,10 +55,10 @@ class ShownObject {
 class ResourceTable {
  public:
   // Removes the rows that the slot's last owner has left. `forks` grows in each child of fork(), and lives as long as
-  // the process.
-  ResourceTable(SlotResources& shared, const std::atomic<uint32_t>& forks);
+  // the process. So does `memory`, which is for these rows.
+  ResourceTable(SlotResources& shared, ResourceRowMemory& memory, const std::atomic<uint32_t>& forks);
 
-  // Without a place if all rows are taken.
+  // Without a place if all rows are taken, or if there is no memory for more.
   ShownObject add(const ResourceRow& row);
   // The program closes this context, and leaves objects. The context's own row stays.
   void remove_all(uint32_t context);
@@ -73,6 +74,7 @@ class ResourceTable {
   bool is_current(uint32_t place, uint32_t tag) const;
 
   SlotResources& shared_;
+  ResourceRowMemory& memory_;
   const std::atomic<uint32_t>& forks_;
   const uint32_t made_after_;
   std::array<std::atomic<uint64_t>, kWords> taken_ = {};  // a bit for each row

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <cassert>
+#include <cstddef>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -31,9 +33,10 @@ bool Publication::open() {
   assert(table_ == nullptr);
   OwnedFd file(memfd_create("dapple-placement", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_ || !challenges_.open()) return false;
-  if (!provider::file_may_have(sizeof *table_)) return false;
-  // fallocate() reports a lack of memory; a first access would end in SIGBUS.
-  if (fallocate(file.get(), 0, 0, sizeof *table_) != 0) return false;
+  if (!provider::file_may_have(sizeof *table_) || ftruncate(file.get(), sizeof *table_) != 0) return false;
+  // fallocate() reports a lack of memory; a first access would end in SIGBUS. take_memory() takes the rest, which a
+  // program without queue pairs and regions does not need.
+  if (fallocate(file.get(), 0, 0, offsetof(PublishedTable, keys)) != 0) return false;
   void* mapped = mmap(nullptr, sizeof *table_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) return false;
   table_ = static_cast<PublishedTable*>(mapped);
@@ -54,11 +57,20 @@ bool Publication::open() {
   return true;
 }
 
+bool Publication::take_memory() {
+  assert_held(mutex_);
+  if (has_memory_.load(std::memory_order_relaxed)) return true;
+  if (fallocate(table_file_.get(), 0, 0, sizeof *table_) != 0) return false;
+  has_memory_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
 template <typename Entries, typename Description>
 uint32_t Publication::publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number,
                                  const Description& description, uint32_t places) {
   assert(number != 0 && places <= Entries::kPlaces);
   const std::lock_guard lock(mutex_);
+  if (!take_memory()) return 0;
   const uint32_t first = Entries::first_of(number);
   for (uint32_t place = first; place < first + places; place++) {
     if (taken[place]) continue;
@@ -85,7 +97,8 @@ uint32_t Publication::publish(const QpDescription& qp) {
 }
 
 bool Publication::shows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length) const {
-  const uint32_t ticket = table_ == nullptr ? 0 : table_->keys.find(key);
+  if (!has_memory_.load(std::memory_order_relaxed)) return false;
+  const uint32_t ticket = table_->keys.find(key);
   if (ticket == 0) return false;
   const PublishedKey& shown = table_->keys.at(ticket);
   const uint64_t offset = address - shown.address.load(std::memory_order_relaxed);
@@ -138,6 +151,10 @@ Right Publication::judge(Placer& placer) {
   const bool proved = challenges_.end(std::exchange(placer.challenge, 0), answer);
   if (is_peers_reason(claim)) return claim;
   if (!proved || claim != Right::kGranted) return Right::kNotProved;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!take_memory()) return Right::kNoRoom;
+  }
   if (!placers_.add(placer)) return Right::kNoRoom;
   if (pass_table(placer)) return Right::kGranted;
   placers_.remove(placer);

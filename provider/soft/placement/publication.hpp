@@ -6,6 +6,7 @@
 // published.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -65,6 +66,8 @@ class Publication {
   uint32_t publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number, const Description& description,
                       uint32_t places);
 
+  // All of the table has memory then. False if there is none. Under the lock.
+  bool take_memory();
   bool pass_table(const Placer& placer) const;
 
   PublishedTable* table_ = nullptr;
@@ -76,6 +79,7 @@ class Publication {
   Challenges challenges_;
 
   Mutex mutex_{LockRank::kPublication};
+  std::atomic<bool> has_memory_{false};  // set under the lock
   // Places that are alive, or dead and not yet let go by all peers.
   bool keys_taken_[decltype(PublishedTable::keys)::kCount] = {};
   bool qps_taken_[decltype(PublishedTable::qps)::kCount] = {};

@@ -47,7 +47,8 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
       multicast_(*wire_),
       gid_uses_(*slot.gid_uses, ForkGeneration::counter()),
       devices_(*slot.devices),
-      resources_(*slot.resources, ForkGeneration::counter()),
+      resource_rows_(slot.counters_file, slot.number),
+      resources_(*slot.resources, resource_rows_, ForkGeneration::counter()),
       watch_(std::move(link), wakeup_),
       progress_(qps_, multicast_, *wire_, transports_, *slot.counters, wakeup_),
       background_({progress_, wakeup_, watch_, transports_.links(), *wire_, planned_.outages()}) {
@@ -75,7 +76,7 @@ Runtime* Runtime::make(Problem& problem) {
   if (wire == nullptr || !PlannedFaults::prepare(wire, outages, problem)) return nullptr;
   const bool instrumented = wire->instrumented();
   std::unique_ptr<Runtime> made(new (std::nothrow) Runtime(std::move(link), std::move(outages), std::move(wire), slot));
-  if (made == nullptr) {
+  if (made == nullptr || !made->qps_.has_memory()) {
     problem.set(ENOMEM, "no memory for the software device");
     return nullptr;
   }

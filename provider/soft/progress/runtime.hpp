@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "provider/member/counters_file.hpp"
 #include "provider/member/daemon_link.hpp"
 #include "provider/member/problem.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
@@ -82,6 +83,7 @@ class Runtime {
   Multicast multicast_;
   GidUses gid_uses_;
   SlotDevices& devices_;
+  ResourceRowMemory resource_rows_;
   ResourceTable resources_;
   Transports transports_;
   Wakeup wakeup_;

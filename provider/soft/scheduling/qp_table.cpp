@@ -5,8 +5,18 @@
 #include <sched.h>
 
 #include <cassert>
+#include <type_traits>
 
 namespace dapple::soft {
+
+// The system's zeros are null pointers.
+QpTable::QpTable(uint32_t slot, uint32_t random)
+    : first_(first_qpn(slot)),
+      numbers_(qpns_of(slot)),
+      next_(random % numbers_),
+      qps_(static_cast<std::atomic<Qp*>*>(calloc(kQpsOfASlot, sizeof(std::atomic<Qp*>)))) {
+  static_assert(std::is_trivially_destructible_v<std::atomic<Qp*>>);
+}
 
 uint32_t QpTable::add(Qp& qp) {
   const std::lock_guard lock(mutex_);
@@ -25,8 +35,8 @@ uint32_t QpTable::add(Qp& qp) {
 
 Qp* QpTable::any_of(const Context& context) {
   const std::lock_guard lock(mutex_);
-  for (const std::atomic<Qp*>& entry : qps_) {
-    Qp* qp = entry.load(std::memory_order_relaxed);
+  for (uint32_t at = 0; at < numbers_; at++) {
+    Qp* qp = qps_[at].load(std::memory_order_relaxed);
     if (qp != nullptr && qp->context == &context) return qp;
   }
   return nullptr;

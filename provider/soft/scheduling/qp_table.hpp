@@ -6,9 +6,11 @@
 #pragma once
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <cassert>
+#include <memory>
 #include <mutex>
 
 #include "provider/common/mutex.hpp"
@@ -23,8 +25,9 @@ inline constexpr uint32_t kQpsOfASlot = 1 << kLargeSlotBits;
 class QpTable {
  public:
   // random: where numbers begin.
-  QpTable(uint32_t slot, uint32_t random)
-      : first_(first_qpn(slot)), numbers_(qpns_of(slot)), next_(random % numbers_) {}
+  QpTable(uint32_t slot, uint32_t random);
+  // The other functions need it.
+  bool has_memory() const { return qps_ != nullptr; }
 
   // Any thread may call these three.
   //
@@ -60,7 +63,11 @@ class QpTable {
   const uint32_t first_;
   const uint32_t numbers_;
   uint32_t next_;
-  std::atomic<Qp*> qps_[kQpsOfASlot] = {};
+  // kQpsOfASlot places. Those that were never in use take no memory.
+  struct Free {
+    void operator()(std::atomic<Qp*>* places) const { free(places); }
+  };
+  const std::unique_ptr<std::atomic<Qp*>[], Free> qps_;
 };
 
 }  // namespace dapple::soft

@@ -32,7 +32,7 @@ void take__beyond_the_first_slots__has_memory_for_the_counters(void**) {
   for (OwnedFd& lease : leases) {
     assert_true(slots.take(slot, lease, problem) == Slots::Grant::kGranted);
     assert_int_equal(fstat(slots.counters_file(), &status), 0);
-    assert_true(status.st_blocks * 512 >= static_cast<blkcnt_t>((slot + 1) * kSlotPagesSize));
+    assert_true(status.st_blocks * 512 >= static_cast<blkcnt_t>((slot + 1) * kSlotFirstSize));
     assert_non_null(slots.counters().at(slot));
   }
   assert_null(slots.counters().at(slots.group().size()));

@@ -127,8 +127,13 @@ int pipe2(int ends[2], int) noexcept {
 int memfd_create(const char*, unsigned) noexcept {
   return kernel().memfd();
 }
-int fallocate(int fd, int, off_t, off_t size) {
+int ftruncate(int fd, off_t size) noexcept {
   return kernel().set_size(fd, static_cast<size_t>(size));
+}
+int fallocate(int fd, int, off_t offset, off_t size) {
+  struct stat status;
+  if (kernel().status(fd, &status) != 0) return -1;
+  return status.st_size >= offset + size ? 0 : ftruncate(fd, offset + size);
 }
 int fstat(int fd, struct stat* status) noexcept {
   return simulated(fd) ? kernel().status(fd, status) : static_cast<int>(real(SYS_fstat, fd, status));

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Both ends of placement in one process: what a peer may copy, and when a call that takes memory back returns.
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +64,33 @@ void open__files_are_limited__is_closed(void**) {
   int status = 0;
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
+}
+
+// The memory of this process' table; -1 without one.
+off_t memory_of_the_table() {
+  off_t bytes = -1;
+  DIR* folder = opendir("/proc/self/fd");
+  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
+    char name[64] = "";
+    struct stat status;
+    if (readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1) < 0) continue;
+    if (strstr(name, "dapple-placement") == nullptr || fstatat(dirfd(folder), entry->d_name, &status, 0) != 0) continue;
+    bytes = status.st_blocks * 512;
+  }
+  closedir(folder);
+  return bytes;
+}
+
+void publish__first_entry__takes_the_tables_memory(void**) {
+  constexpr off_t kLargestPage = 64 * 1024;
+  Publication publication;
+  assert_true(publication.open());
+  assert_in_range(memory_of_the_table(), 1, kLargestPage);
+  assert_false(publication.shows(0x100, 1, 0, 8));
+  assert_in_range(memory_of_the_table(), 1, kLargestPage);
+  assert_true(publication.publish({.key = 0x100, .domain = 1, .access = 0, .address = 0, .length = 8}) != 0);
+  assert_true(memory_of_the_table() >= static_cast<off_t>(sizeof(PublishedTable)));
+  assert_true(publication.shows(0x100, 1, 0, 8));
 }
 
 template <typename Condition>
@@ -486,6 +515,7 @@ void write__the_process_has_ended__refused_for_ever(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
+      cmocka_unit_test(publish__first_entry__takes_the_tables_memory),
       cmocka_unit_test(open__files_are_limited__is_closed),
       cmocka_unit_test_setup_teardown(write_and_read__within_the_region__copy, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(write_and_read__many_bytes__copy, make_rig, drop_rig),

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/objects/resource_table.hpp"
 
+#include <sys/stat.h>
+
 #include <memory>
 #include <thread>
 #include <vector>
@@ -16,7 +18,8 @@ namespace {
 struct Rig {
   std::unique_ptr<SlotResources> shared = std::make_unique<SlotResources>();
   std::atomic<uint32_t> forks{0};
-  std::unique_ptr<ResourceTable> table = std::make_unique<ResourceTable>(*shared, forks);
+  ResourceRowMemory memory;
+  std::unique_ptr<ResourceTable> table = std::make_unique<ResourceTable>(*shared, memory, forks);
 };
 
 ResourceRow row_of(ResourceKind kind, uint32_t number, uint32_t context = 0) {
@@ -114,7 +117,8 @@ void fork__the_childs_objects_are_the_parents(void**) {
 void open__removes_what_is_left(void**) {
   Rig rig;
   memset(static_cast<void*>(rig.shared.get()), 0xA5, sizeof *rig.shared);
-  const ResourceTable again(*rig.shared, rig.forks);
+  ResourceRowMemory memory;
+  const ResourceTable again(*rig.shared, memory, rig.forks);
   assert_int_equal(end_of_rows(*rig.shared), 0);
   assert_int_equal(rig.shared->counts[0].device.load(), 0);
   rig.shared->end.store(UINT32_MAX);
@@ -181,14 +185,50 @@ void add__from_several_threads(void**) {
   assert_true(end_of_rows(*rig.shared) <= 3);
 }
 
+// The first rows have memory from the start.
+void add__without_memory_for_more_rows__has_no_place(void**) {
+  const auto shared = std::make_unique<SlotResources>();
+  const std::atomic<uint32_t> forks{0};
+  ResourceRowMemory memory(-1, 1);
+  ResourceTable table(*shared, memory, forks);
+  std::vector<ShownObject> objects;
+  for (ShownObject one = table.add(row_of(ResourceKind::kPd, 1)); one.place() != 0;
+       one = table.add(row_of(ResourceKind::kPd, 1))) {
+    objects.push_back(std::move(one));
+  }
+  assert_int_equal(objects.size(), (kSlotFirstSize - kSlotResourceRows) / sizeof(SharedResourceRow));
+  const uint32_t last = objects.back().place();
+  objects.pop_back();
+  assert_int_equal(table.add(row_of(ResourceKind::kPd, 1)).place(), last);
+}
+
+void row_memory__is_taken_when_a_row_needs_it(void**) {
+  const OwnedFd file = make_counters_file();
+  assert_true(static_cast<bool>(file));
+  ResourceRowMemory memory(file.get(), 3);
+  struct stat status;
+  assert_true(memory.has(0));
+  assert_int_equal(fstat(file.get(), &status), 0);
+  assert_int_equal(status.st_blocks, 0);
+  assert_true(memory.has(kMaxResourceRows - 1));
+  assert_int_equal(fstat(file.get(), &status), 0);
+  assert_true(status.st_blocks * 512 >= static_cast<blkcnt_t>(sizeof(SlotResources::rows)));
+  assert_true(memory.has(kMaxResourceRows / 2));
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(add__is_seen_until_its_end),        cmocka_unit_test(add__more_objects_than_rows_have_none),
-      cmocka_unit_test(remove_all__later_ends_do_nothing), cmocka_unit_test(fork__the_childs_objects_are_the_parents),
-      cmocka_unit_test(open__removes_what_is_left),        cmocka_unit_test(counts__of_each_device),
+      cmocka_unit_test(add__is_seen_until_its_end),
+      cmocka_unit_test(add__more_objects_than_rows_have_none),
+      cmocka_unit_test(remove_all__later_ends_do_nothing),
+      cmocka_unit_test(fork__the_childs_objects_are_the_parents),
+      cmocka_unit_test(open__removes_what_is_left),
+      cmocka_unit_test(counts__of_each_device),
       cmocka_unit_test(add__from_several_threads),
+      cmocka_unit_test(add__without_memory_for_more_rows__has_no_place),
+      cmocka_unit_test(row_memory__is_taken_when_a_row_needs_it),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
