@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/private_api/layout.hpp"
 
+#include <pthread.h>
 #include <string.h>
 
 namespace dapple::provider {
@@ -44,6 +45,9 @@ static_assert(count_in_column(2) == 81);
 static_assert(count_in_column(3) == 83);
 static_assert(count_in_column(4) == 93);
 
+// A context has one mutex, which has 40 bytes on x86-64 and 48 on arm64.
+constexpr size_t kMutexGrowth = sizeof(pthread_mutex_t) - 40;
+
 constexpr PublicSymbols kSince36 = {true, false, false, false};
 constexpr PublicSymbols kSince62 = {true, true, false, false};
 constexpr PublicSymbols kSince64 = {true, true, true, false};
@@ -52,12 +56,12 @@ constexpr PublicSymbols kSince65 = {true, true, true, true};
 }  // namespace
 
 const Layout kLayouts[kNumLayouts] = {
-    {"36 to 56", "IBVERBS_PRIVATE_34", kSince36, 648, count_in_column(0), 0},
-    {"57 and 58", "IBVERBS_PRIVATE_57", kSince36, 648, count_in_column(0), 0},
-    {"59 to 61", "IBVERBS_PRIVATE_59", kSince36, 672, count_in_column(1), 1},
-    {"62 and 63", "IBVERBS_PRIVATE_59", kSince62, 680, count_in_column(2), 2},
-    {"64", "IBVERBS_PRIVATE_64", kSince64, 696, count_in_column(3), 3},
-    {"65", "IBVERBS_PRIVATE_65", kSince65, 696, count_in_column(4), 4},
+    {"36 to 56", "IBVERBS_PRIVATE_34", kSince36, 648 + kMutexGrowth, count_in_column(0), 0},
+    {"57 and 58", "IBVERBS_PRIVATE_57", kSince36, 648 + kMutexGrowth, count_in_column(0), 0},
+    {"59 to 61", "IBVERBS_PRIVATE_59", kSince36, 672 + kMutexGrowth, count_in_column(1), 1},
+    {"62 and 63", "IBVERBS_PRIVATE_59", kSince62, 680 + kMutexGrowth, count_in_column(2), 2},
+    {"64", "IBVERBS_PRIVATE_64", kSince64, 696 + kMutexGrowth, count_in_column(3), 3},
+    {"65", "IBVERBS_PRIVATE_65", kSince65, 696 + kMutexGrowth, count_in_column(4), 4},
 };
 
 int Layout::index(Operation operation) const {

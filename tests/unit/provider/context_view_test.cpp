@@ -20,6 +20,13 @@ size_t last_anchor(const Layout& layout) {
   return static_cast<size_t>(layout.index(Operation::rereg_mr));
 }
 
+// The sizes depend on the machine.
+void layouts__one_has_the_size_of_the_headers_context(void**) {
+  bool found = false;
+  for (const Layout& layout : kLayouts) found = found || layout.context_size == sizeof(verbs_context);
+  assert_true(found);
+}
+
 void open__every_known_layout_proven(void**) {
   for (const Layout& layout : kLayouts) {
     FakeContext fake(layout);
@@ -166,6 +173,7 @@ void get__operation_that_the_release_lacks_is_null(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
+      cmocka_unit_test(layouts__one_has_the_size_of_the_headers_context),
       cmocka_unit_test(open__every_known_layout_proven),
       cmocka_unit_test(open__another_layouts_table_refused),
       cmocka_unit_test(open__table_with_an_operation_more_refused),
