@@ -9,9 +9,9 @@ option(DAPPLE_PORTABLE "Install files that run from any folder and need no libra
 if(DAPPLE_PORTABLE)
   # It leads from bin and from lib to lib. A shorter path would make valgrind report the loader, see dapple_shared.
   set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib/../lib")
-  # Assertions name their files. Without the tree's path the same sources give the same bytes everywhere.
-  target_compile_options(dapple_plain_flags INTERFACE
-    $<$<BOOL:$<TARGET_PROPERTY:DAPPLE_KEEPS_ASSERTS>>:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)
+  # Assertions and some messages name their files. Without the tree's path the same sources give the same bytes everywhere.
+  set(names_files $<OR:$<BOOL:$<TARGET_PROPERTY:DAPPLE_KEEPS_ASSERTS>>,$<BOOL:$<TARGET_PROPERTY:DAPPLE_NAMES_FILES>>>)
+  target_compile_options(dapple_plain_flags INTERFACE $<${names_files}:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)
 endif()
 
 # dapple_portable_program(TARGETS...): brings libstdc++ inside the programs.

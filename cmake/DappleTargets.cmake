@@ -25,6 +25,11 @@ function(dapple_keep_asserts)
   set_target_properties(${ARGN} PROPERTIES DAPPLE_KEEPS_ASSERTS ON)
 endfunction()
 
+# dapple_names_files(TARGETS...): the targets use __FILE__ in every build, for what they log or announce.
+function(dapple_names_files)
+  set_target_properties(${ARGN} PROPERTIES DAPPLE_NAMES_FILES ON)
+endfunction()
+
 # dapple_no_exceptions(TARGET): compiles without exceptions and RTTI. The unwind tables stay, because cancelled threads
 # unwind through this code; the compilers of some architectures would leave them out.
 function(dapple_no_exceptions target)
