@@ -37,7 +37,7 @@ Findings read_findings(const char* file) {
     if (record.is_discarded()) {
       // Names of programs and files are not always UTF-8.
       std::replace_if(
-          line.begin(), line.end(), [](char letter) { return letter < 0 || letter > '~'; }, '?');
+          line.begin(), line.end(), [](char letter) { return static_cast<unsigned char>(letter) > '~'; }, '?');
       record = json::parse(line, nullptr, false);
     }
     if (!record.is_object()) continue;
