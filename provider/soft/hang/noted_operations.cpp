@@ -2,16 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/hang/noted_operations.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
-#include "provider/common/clock.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/hang/causes.hpp"
 #include "provider/soft/hang/hang_reporter.hpp"
+#include "provider/soft/hang/noted_polls.hpp"
 #include "provider/soft/hang/notes.hpp"
 #include "provider/soft/hang/watcher.hpp"
 #include "provider/soft/objects/extended_post.hpp"
@@ -62,54 +59,6 @@ Made* note_cq(Made* made, ibv_cq* cq) {
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) {
   ibv_cq* cq = inner->create_cq(context, cqe, channel, vector);
   return cq == nullptr ? cq : note_cq(cq, cq);
-}
-
-// The calling thread's polls in vain since its last completion.
-struct PollsInVain {
-  uint64_t since_ns = 0;   // 0: none
-  uint64_t period_ns = 0;  // when the notes of this period began
-  int noted = 0;           // in this period
-  bool is_noted = false;
-};
-[[gnu::tls_model("initial-exec")]] thread_local constinit PollsInVain in_vain_here;
-
-// A thread polls a million times in a second, so some polls in each period are noted: enough to see all queues that it
-// polls in turn.
-constexpr uint64_t kPeriod = 10'000'000;  // nanoseconds
-constexpr int kNotedInPeriod = static_cast<int>(Poller::kMost);
-
-void note_poll_in_vain(const ibv_cq* cq) {
-  notes().note_empty_poll();
-  PollsInVain& own = in_vain_here;
-  const uint64_t now = now_ns(CLOCK_MONOTONIC_COARSE);  // some milliseconds old
-  if (own.since_ns == 0) {
-    own.since_ns = own.period_ns = now;
-    own.noted = kNotedInPeriod;
-  }
-  if (now - own.period_ns >= kPeriod) {
-    own.period_ns = now;
-    own.noted = 0;
-  }
-  if (own.noted == kNotedInPeriod) return;
-  own.noted++;
-  own.is_noted = true;
-  notes().change([&](Notes::Tables& tables) {
-    Poller& poller = tables.pollers[gettid()];
-    poller.since_ns = own.since_ns;
-    const bool is_known = std::find(poller.cqs.begin(), poller.cqs.end(), cq) != poller.cqs.end();
-    if (!is_known && poller.cqs.size() < Poller::kMost) poller.cqs.push_back(cq);
-    poller.last_ns = now;
-  });
-}
-
-void note_poll(const ibv_cq* cq, bool in_vain) {
-  if (in_vain) {
-    note_poll_in_vain(cq);
-    return;
-  }
-  notes().note_progress();
-  if (in_vain_here.is_noted) notes().change([](Notes::Tables& tables) { tables.pollers.erase(gettid()); });
-  in_vain_here = {};
 }
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
