@@ -228,18 +228,18 @@ class QpEvents final : public roce::EventSink {
     publication_ = publication;
     published_ = ticket;
   }
-  // The queue pair must go into error when its lock is released (planned_completions.hpp).
+  // The queue pair must go into error before its lock is released (planned_completions.hpp).
   void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
   static constexpr uint32_t kPlannedError = 1u << 31;
+  bool fails_by_plan() const { return (pending_.load(std::memory_order_relaxed) & kPlannedError) != 0; }
   // The queue pair's port must go down then.
   void plan_outage() { pending_.fetch_or(kPlannedOutage, std::memory_order_release); }
   static constexpr uint32_t kPlannedOutage = 1u << 30;
-  static constexpr uint32_t kPlanned = kPlannedError | kPlannedOutage;
   // A shared receive queue of the queue pair's XRC domain has something to tell.
   void note_xrc() { pending_.fetch_or(kXrcNoted, std::memory_order_release); }
   static constexpr uint32_t kXrcNoted = 1u << 29;
   // The bits that are no events.
-  static constexpr uint32_t kMarks = kPlanned | kXrcNoted;
+  static constexpr uint32_t kMarks = kPlannedError | kPlannedOutage | kXrcNoted;
   // An ibv_event_type, of the queue pair, one of its completion queues, or the device.
   void plan_event(int type) { pending_.fetch_or(1u << type, std::memory_order_release); }
   bool any() const { return pending_.load(std::memory_order_relaxed) != 0; }

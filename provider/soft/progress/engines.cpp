@@ -47,6 +47,9 @@ bool Engines::send_to_ring(Qp& qp, roce::Now now) {
 
 void Engines::take_state(Qp& qp, bool more) {
   assert_held(qp.mutex);
+  // Another thread may have polled the completion, and looks at the queue pair next.
+  if (qp.events.fails_by_plan()) [[unlikely]]
+    qp.engine->modify({.state = roce::QpState::kError}, roce::kState);
   const roce::QpState state = qp.engine->state();
   if (state != qp.state.load(std::memory_order_relaxed)) {
     // A receive that is posted now sees the state, or is seen here.
@@ -152,7 +155,7 @@ void Engines::tell_program(Qp& qp) {
   uint32_t events = qp.events.take();
   if ((events & QpEvents::kMarks) != 0) {
     if ((events & QpEvents::kXrcNoted) != 0) tell_of_xrc(qp);
-    if ((events & QpEvents::kPlanned) != 0) planned_->carry_out(qp, events);
+    if ((events & QpEvents::kPlannedOutage) != 0) planned_->take_port_down(*qp.context);
   }
   for (events &= ~QpEvents::kMarks; events != 0; events &= events - 1) {
     raise_event(qp, static_cast<ibv_event_type>(__builtin_ctz(events)));

@@ -24,10 +24,11 @@ namespace dapple::soft {
 // Tells the program of a completion event, if the queue has a channel. Without the locks of queue pairs.
 void tell_of_event(Cq& cq);
 
-// Carries out what a plan of faults has left for a queue pair (QpEvents::kPlanned).
+// What a plan of faults has left for the time after a queue pair's turn.
 class PlannedEvents {
  public:
-  virtual void carry_out(Qp& qp, uint32_t events) = 0;
+  // The port that the context uses.
+  virtual void take_port_down(Context& context) = 0;
 
  protected:
   ~PlannedEvents() = default;

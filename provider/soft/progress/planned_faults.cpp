@@ -7,8 +7,6 @@
 #include <new>
 
 #include "provider/soft/faults/fault_plan.hpp"
-#include "provider/soft/progress/engine_turn.hpp"
-#include "provider/soft/scheduling/turn_clock.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/wire/outage_wire.hpp"
 
@@ -23,18 +21,6 @@ bool PlannedFaults::prepare(std::unique_ptr<Wire>& wire, std::unique_ptr<Outages
   return false;
 }
 
-void PlannedFaults::carry_out(Qp& qp, uint32_t events) {
-  if ((events & QpEvents::kPlannedError) != 0) fail(qp);
-  if ((events & QpEvents::kPlannedOutage) != 0) take_port_down(*qp.context);
-}
-
-// After a completion that failed by plan.
-void PlannedFaults::fail(Qp& qp) {
-  const EngineTurn turn(progress_.engines(), qp, EngineTurn::End::kState);
-  qp.engine->modify({.state = roce::QpState::kError}, roce::kState);
-}
-
-// The background thread brings the port up again.
 void PlannedFaults::take_port_down(Context& context) {
   DeviceInfo device;
   if (context.look_up(device) != 0) return;

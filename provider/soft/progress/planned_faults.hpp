@@ -10,7 +10,6 @@
 #include "provider/member/problem.hpp"
 #include "provider/soft/progress/daemon_watch.hpp"
 #include "provider/soft/progress/engines.hpp"
-#include "provider/soft/progress/progress.hpp"
 #include "provider/soft/wire/outages.hpp"
 #include "provider/soft/wire/wire.hpp"
 
@@ -21,21 +20,17 @@ class PlannedFaults final : public PlannedEvents {
   // If the plan has outages: puts them between `wire` and its user. False without memory, and `problem` says so.
   static bool prepare(std::unique_ptr<Wire>& wire, std::unique_ptr<Outages>& outages, Problem& problem);
 
-  PlannedFaults(std::unique_ptr<Outages> outages, Progress& progress, DaemonWatch& watch, const Wakeup& wakeup)
-      : outages_(std::move(outages)), progress_(progress), watch_(watch), wakeup_(wakeup) {}
+  PlannedFaults(std::unique_ptr<Outages> outages, DaemonWatch& watch, const Wakeup& wakeup)
+      : outages_(std::move(outages)), watch_(watch), wakeup_(wakeup) {}
 
   // Null if the plan has none.
   Outages* outages() const { return outages_.get(); }
 
-  // PlannedEvents.
-  void carry_out(Qp& qp, uint32_t events) override;
+  // PlannedEvents. The background thread brings the port up again.
+  void take_port_down(Context& context) override;
 
  private:
-  void fail(Qp& qp);
-  void take_port_down(Context& context);
-
   const std::unique_ptr<Outages> outages_;
-  Progress& progress_;
   DaemonWatch& watch_;
   const Wakeup& wakeup_;
 };

@@ -40,7 +40,7 @@ constinit Mutex runtime_mutex{LockRank::kRuntime};
 
 Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, std::unique_ptr<Wire> wire,
                  const Slot& slot)
-    : planned_(std::move(outages), progress_, watch_, wakeup_),
+    : planned_(std::move(outages), watch_, wakeup_),
       wire_(std::move(wire)),
       qps_(slot.number, random_number(RandomUse::kQueuePairNumbers)),
       xrc_(first_qpn(slot.number) >> kLargeSlotBits << kLargeSlotBits, random_number(RandomUse::kQueuePairNumbers)),
