@@ -127,7 +127,7 @@ int Service::resolve_route(Call& call) {
   return 0;
 }
 
-// As the kernel for RoCE: only a subnet manager of InfiniBand knows services.
+// Only a subnet manager of InfiniBand knows services.
 int Service::resolve_ib_service(Call& call) {
   soft::CmIbServiceCommand command;
   if (!read(call, command)) return refuse_malformed();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What an event of rdma_cm says about a connection that failed.
+// The meanings of the events of rdma_cm about connections that failed.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ namespace dapple::soft {
 // Tells the program of a completion event, if the queue has a channel. Without the locks of queue pairs.
 void tell_of_event(Cq& cq);
 
-// What a plan of faults has left for the time after a queue pair's turn.
+// The faults of a plan that come after a queue pair's turn.
 class PlannedEvents {
  public:
   // The port that the context uses.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// fts_open() and its relatives. The C library's own functions make system calls that no door sees, so ways that pass
+// fts_open() and its relatives. The C library's own functions make system calls that no door sees, so walks that pass
 // the tree are ours. They never change the working directory, as with FTS_NOCHDIR.
 #include <fts.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// ftw() and nftw() for ways that pass the tree, by fts_open() and its relatives.
+// ftw() and nftw() for walks that pass the tree, by fts_open() and its relatives.
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,7 +20,7 @@ using namespace dapple::doors;
 
 namespace {
 
-// A way with links comes to each folder once only.
+// A walk that follows links comes to each folder once only.
 class Folders {
  public:
   Folders() = default;
@@ -54,7 +54,7 @@ class Folders {
   void* all_ = nullptr;
 };
 
-// With FTW_CHDIR: the working directory at the beginning, to which the way returns.
+// With FTW_CHDIR: the working directory at the beginning, to which the walk returns.
 class Start {
  public:
   explicit Start(bool wanted) : fd_(wanted ? open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : kUnused) {}
@@ -121,7 +121,7 @@ int kind_of(FTS* fts, FTSENT* entry, int flags, Folders& seen) {
   return kNothing;
 }
 
-// What the program's function has returned. True if the way ends with it.
+// True if the walk ends with `result`, which the program's function has returned.
 bool ends(FTS* fts, FTSENT* entry, int flags, int& result) {
   if (result == 0) return false;
   if ((flags & FTW_ACTIONRETVAL) == 0 || (result != FTW_SKIP_SUBTREE && result != FTW_SKIP_SIBLINGS)) return true;

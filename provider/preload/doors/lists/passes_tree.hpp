@@ -6,8 +6,8 @@
 
 namespace dapple::doors {
 
-// True if a way through all folders below `path` comes to the tree, or to a folder of the kernel that has entries in
-// the tree. Links on the way do not count.
+// True if a walk through all folders below `path` comes to the tree, or to a folder of the kernel that has entries in
+// the tree. Links do not count.
 bool passes_tree(const char* path);
 
 }  // namespace dapple::doors
