@@ -228,10 +228,13 @@ class QpEvents final : public roce::EventSink {
     publication_ = publication;
     published_ = ticket;
   }
-  // The queue pair must go into error before its lock is released (planned_completions.hpp).
+  // The queue pair must go into error before its lock is released (planned_queue_pair.hpp).
   void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
   static constexpr uint32_t kPlannedError = 1u << 31;
-  bool fails_by_plan() const { return (pending_.load(std::memory_order_relaxed) & kPlannedError) != 0; }
+  bool take_planned_error() {
+    return (pending_.load(std::memory_order_relaxed) & kPlannedError) != 0 &&
+           (pending_.fetch_and(~kPlannedError, std::memory_order_acq_rel) & kPlannedError) != 0;
+  }
   // The queue pair's port must go down then.
   void plan_outage() { pending_.fetch_or(kPlannedOutage, std::memory_order_release); }
   static constexpr uint32_t kPlannedOutage = 1u << 30;
@@ -239,7 +242,7 @@ class QpEvents final : public roce::EventSink {
   void note_xrc() { pending_.fetch_or(kXrcNoted, std::memory_order_release); }
   static constexpr uint32_t kXrcNoted = 1u << 29;
   // The bits that are no events.
-  static constexpr uint32_t kMarks = kPlannedError | kPlannedOutage | kXrcNoted;
+  static constexpr uint32_t kMarks = kPlannedOutage | kXrcNoted;
   // An ibv_event_type, of the queue pair, one of its completion queues, or the device.
   void plan_event(int type) { pending_.fetch_or(1u << type, std::memory_order_release); }
   bool any() const { return pending_.load(std::memory_order_relaxed) != 0; }

@@ -47,9 +47,6 @@ bool Engines::send_to_ring(Qp& qp, roce::Now now) {
 
 void Engines::take_state(Qp& qp, bool more) {
   assert_held(qp.mutex);
-  // Another thread may have polled the completion, and looks at the queue pair next.
-  if (qp.events.fails_by_plan()) [[unlikely]]
-    qp.engine->modify({.state = roce::QpState::kError}, roce::kState);
   const roce::QpState state = qp.engine->state();
   if (state != qp.state.load(std::memory_order_relaxed)) {
     // A receive that is posted now sees the state, or is seen here.

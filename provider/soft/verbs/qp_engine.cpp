@@ -13,6 +13,7 @@
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/planned/planned_completions.hpp"
+#include "provider/soft/planned/planned_queue_pair.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/trace/traced_completions.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -113,6 +114,8 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
     qp.engine = create_engine(config, *memory, *sent, *received, receives, *events);
     const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
+    if (qp.engine != nullptr && qp.planned_completions[0] != nullptr)
+      qp.engine.reset(new (std::nothrow) PlannedQueuePair(std::move(qp.engine), qp.events));
     if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
   }
   return qp.engine != nullptr;
