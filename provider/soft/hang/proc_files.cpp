@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <string_view>
@@ -58,7 +59,11 @@ ThreadStatus read_thread_status(int thread) {
   status.name = field(text, "Name:");
   // SIGHUP, SIGINT, SIGUSR1, SIGALRM and SIGTERM, but not SIGSEGV (own_thread.hpp).
   constexpr uint64_t kUsual = 1 << 0 | 1 << 1 | 1 << 9 | 1 << 13 | 1 << 14, kSegmentation = 1 << 10;
-  status.is_ours = (number(field(text, "SigBlk:"), 16) & (kUsual | kSegmentation)) == kUsual;
+  // glibc uses signals 32 and 33 itself, and blocks them only while a thread makes another one or ends.
+  constexpr uint64_t kInternal = uint64_t{1} << 31 | uint64_t{1} << 32;
+  const uint64_t blocked = number(field(text, "SigBlk:"), 16);
+  status.is_ours = (blocked & (kUsual | kSegmentation)) == kUsual;
+  status.changes = (blocked & kInternal) == kInternal;
   status.switches = number(field(text, "\nvoluntary_ctxt_switches:"));
   const std::string stat = contents(folder + "/stat");
   // The 14th and the 15th word; the second is the name in parentheses.
@@ -69,6 +74,16 @@ ThreadStatus read_thread_status(int thread) {
     char* end = nullptr;
     status.ticks = strtoull(stat.c_str() + at, &end, 10);
     status.ticks += strtoull(end, nullptr, 10);
+  }
+  return status;
+}
+
+ThreadStatus read_settled_thread_status(int thread) {
+  constexpr timespec kWait = {0, 1'000'000};
+  ThreadStatus status = read_thread_status(thread);
+  for (int i = 0; i < 200 && status.changes; i++) {
+    nanosleep(&kWait, nullptr);
+    status = read_thread_status(thread);
   }
   return status;
 }

@@ -13,13 +13,17 @@ namespace dapple::soft::hang {
 std::vector<int> threads_of_process();
 
 struct ThreadStatus {
-  std::string name;
+  std::string name;       // empty if there is no such thread
   bool is_ours = false;   // by the signals that it blocks
+  bool changes = false;   // makes a thread or ends: the C library has blocked all signals, so that is_ours says nothing
   bool runs = false;      // or waits for a CPU
   uint64_t switches = 0;  // how often it has waited
   uint64_t ticks = 0;     // of the CPU
 };
 ThreadStatus read_thread_status(int thread);
+
+// Waits for up to 0.2 s while the thread changes.
+ThreadStatus read_settled_thread_status(int thread);
 
 // The descriptors that an epoll descriptor watches.
 std::vector<int> watched_by_epoll(int epoll);

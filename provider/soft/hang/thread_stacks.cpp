@@ -117,7 +117,8 @@ bool ask(int thread, int number) {
 std::vector<int> programs_threads() {
   std::vector<int> threads;
   for (const int thread : threads_of_process()) {
-    if (!read_thread_status(thread).is_ours) threads.push_back(thread);
+    const ThreadStatus status = read_settled_thread_status(thread);
+    if (!status.is_ours && !status.name.empty()) threads.push_back(thread);
   }
   return threads;
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "provider/member/own_thread.hpp"
+#include "provider/soft/hang/proc_files.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+using namespace dapple::soft::hang;
+
+std::atomic<int> thread{0};
+std::atomic<bool> ends{false};
+
+void wait_ms(long milliseconds) {
+  const timespec time = {milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+  nanosleep(&time, nullptr);
+}
+
+// glibc's sigprocmask() leaves its own signals out.
+void set_blocked(uint64_t blocked, uint64_t* before) {
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, before, sizeof blocked);
+}
+
+// As a thread of ours in pthread_create().
+void* block_all_for_a_while(void*) {
+  uint64_t own = 0;
+  set_blocked(~uint64_t{0}, &own);
+  thread.store(gettid());
+  wait_ms(50);
+  set_blocked(own, nullptr);
+  while (!ends.load()) wait_ms(1);
+  thread.store(0);
+  return nullptr;
+}
+
+void waits_for_a_thread_that_changes(void**) {
+  assert_int_equal(dapple::soft::start_own_thread(block_all_for_a_while, nullptr), 0);
+  while (thread.load() == 0) wait_ms(1);
+  const ThreadStatus at_once = read_thread_status(thread.load());
+  // On a busy machine this may be late.
+  if (at_once.changes) assert_false(at_once.is_ours);
+  const ThreadStatus settled = read_settled_thread_status(thread.load());
+  assert_false(settled.changes);
+  assert_true(settled.is_ours);
+  ends.store(true);
+  while (thread.load() != 0) wait_ms(1);
+}
+
+void knows_the_programs_thread(void**) {
+  const ThreadStatus own = read_settled_thread_status(gettid());
+  assert_false(own.is_ours);
+  assert_false(own.changes);
+  assert_false(own.name.empty());
+}
+
+void says_that_a_thread_has_ended(void**) {
+  // No thread has this number, since it is the largest that the kernel could give out.
+  assert_true(read_settled_thread_status(1 << 22).name.empty());
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(waits_for_a_thread_that_changes),
+      cmocka_unit_test(knows_the_programs_thread),
+      cmocka_unit_test(says_that_a_thread_has_ended),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
