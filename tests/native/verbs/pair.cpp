@@ -53,7 +53,8 @@ bool make(Pair& pair, const PairOptions& options) {
     if (pair.srq == nullptr) return false;
   }
   return make_end(pair, pair.a, options, false) && make_end(pair, pair.b, options, options.srq) &&
-         connect(pair.a.qp, pair.b.qp->qp_num) && connect(pair.b.qp, pair.a.qp->qp_num);
+         connect(pair.a.qp, pair.b.qp->qp_num, options.timeout) &&
+         connect(pair.b.qp, pair.a.qp->qp_num, options.timeout);
 }
 
 void drop(End& end) {

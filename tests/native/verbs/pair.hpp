@@ -50,6 +50,7 @@ struct PairOptions {
   uint32_t cq_size = 2 * kDepth;
   uint32_t pieces = 4;  // of memory in a request
   uint32_t inline_bytes = 64;
+  uint8_t timeout = 10;  // as in ibv_qp_attr
 };
 
 // Null on failure, with errno.
