@@ -49,7 +49,7 @@ void LateQueuePair::let_all_begin() {
 }
 
 roce::PostError LateQueuePair::post_send(const roce::SendRequest& request) {
-  const roce::PostError error = QueuePairLayer::post_send(request);
+  const roce::PostError error = roce::QueuePairLayer::post_send(request);
   if (error != roce::PostError::kNone || waits()) return error;
   if (!random_.happens(posts_++ < kFirst ? kShare : kLaterShare)) return error;
   const roce::Time longest = std::min(kLongest, roce::ack_time(attributes().timeout) / kPartOfTimeout);
@@ -71,11 +71,11 @@ bool LateQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
     until_ = roce::kNever;
     waiting.fetch_sub(1);
   }
-  return QueuePairLayer::transmit(now, sink);
+  return roce::QueuePairLayer::transmit(now, sink);
 }
 
 roce::Time LateQueuePair::deadline() const {
-  return std::min(QueuePairLayer::deadline(), until_);
+  return std::min(roce::QueuePairLayer::deadline(), until_);
 }
 
 }  // namespace dapple::soft::check

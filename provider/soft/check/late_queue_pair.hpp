@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "provider/member/random.hpp"
-#include "provider/soft/weak_order/queue_pair_layer.hpp"
+#include "roce/queue_pair_layer.hpp"
 
 namespace dapple::soft::check {
 
-class LateQueuePair final : public QueuePairLayer {
+class LateQueuePair final : public roce::QueuePairLayer {
  public:
   LateQueuePair(std::unique_ptr<roce::QueuePair> engine, uint64_t seed)
-      : QueuePairLayer(std::move(engine)), random_(seed) {}
+      : roce::QueuePairLayer(std::move(engine)), random_(seed) {}
   ~LateQueuePair() override;
   LateQueuePair(const LateQueuePair&) = delete;
   LateQueuePair& operator=(const LateQueuePair&) = delete;

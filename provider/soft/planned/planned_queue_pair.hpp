@@ -6,48 +6,48 @@
 #include <utility>
 
 #include "provider/soft/objects/objects.hpp"
-#include "provider/soft/weak_order/queue_pair_layer.hpp"
+#include "roce/queue_pair_layer.hpp"
 
 namespace dapple::soft {
 
 // After a completion that has failed by plan (planned_completions.hpp) the queue pair is in error. It changes its state
 // before its lock is released: another thread may have polled the completion, and looks at the queue pair next.
-class PlannedQueuePair final : public QueuePairLayer {
+class PlannedQueuePair final : public roce::QueuePairLayer {
  public:
   PlannedQueuePair(std::unique_ptr<roce::QueuePair> engine, QpEvents& events)
-      : QueuePairLayer(std::move(engine)), events_(events) {}
+      : roce::QueuePairLayer(std::move(engine)), events_(events) {}
 
   bool modify(const roce::QpAttributes& attributes, uint32_t mask) override {
-    const bool modified = QueuePairLayer::modify(attributes, mask);
+    const bool modified = roce::QueuePairLayer::modify(attributes, mask);
     fail_by_plan();
     return modified;
   }
   roce::PostError post_send(const roce::SendRequest& request) override {
-    const roce::PostError error = QueuePairLayer::post_send(request);
+    const roce::PostError error = roce::QueuePairLayer::post_send(request);
     fail_by_plan();
     return error;
   }
   void receives_posted() override {
-    QueuePairLayer::receives_posted();
+    roce::QueuePairLayer::receives_posted();
     fail_by_plan();
   }
   void receive(roce::Now now, const roce::Packet& packet) override {
-    QueuePairLayer::receive(now, packet);
+    roce::QueuePairLayer::receive(now, packet);
     fail_by_plan();
   }
   bool transmit(roce::Now now, roce::PacketSink& sink) override {
-    const bool more = QueuePairLayer::transmit(now, sink);
+    const bool more = roce::QueuePairLayer::transmit(now, sink);
     fail_by_plan();
     return more;
   }
   void expire(roce::Now now) override {
-    QueuePairLayer::expire(now);
+    roce::QueuePairLayer::expire(now);
     fail_by_plan();
   }
 
  private:
   void fail_by_plan() {
-    if (events_.take_planned_error()) QueuePairLayer::modify({.state = roce::QpState::kError}, roce::kState);
+    if (events_.take_planned_error()) roce::QueuePairLayer::modify({.state = roce::QpState::kError}, roce::kState);
   }
 
   QpEvents& events_;

@@ -37,7 +37,7 @@ bool may_keep_bytes(const roce::OpcodeInfo& info) {
 }  // namespace
 
 WeakQueuePair::WeakQueuePair(std::unique_ptr<roce::QueuePair> engine, std::unique_ptr<WeakMemory> memory, uint64_t seed)
-    : QueuePairLayer(std::move(engine)), memory_(std::move(memory)), random_(seed) {
+    : roce::QueuePairLayer(std::move(engine)), memory_(std::move(memory)), random_(seed) {
   [[maybe_unused]] static const int registered = atexit(await_all_waits);
 }
 
@@ -74,11 +74,11 @@ void WeakQueuePair::place_held() {
 
 bool WeakQueuePair::modify(const roce::QpAttributes& attributes, uint32_t mask) {
   place_held();
-  return QueuePairLayer::modify(attributes, mask);
+  return roce::QueuePairLayer::modify(attributes, mask);
 }
 
 roce::PostError WeakQueuePair::post_send(const roce::SendRequest& request) {
-  const roce::PostError error = QueuePairLayer::post_send(request);
+  const roce::PostError error = roce::QueuePairLayer::post_send(request);
   if (error == roce::PostError::kNone) draw_wait(kLateShare);
   assert_consistent();
   return error;
@@ -88,7 +88,7 @@ void WeakQueuePair::receive(roce::Now now, const roce::Packet& packet) {
   const roce::OpcodeInfo& info = *packet.info;
   if (comes_after_kept_bytes(info)) place_held();
   memory_->holds(may_keep_bytes(info));
-  QueuePairLayer::receive(now, packet);
+  roce::QueuePairLayer::receive(now, packet);
   memory_->holds(false);
   if (state() == roce::QpState::kError) {
     place_held();
@@ -109,7 +109,7 @@ bool WeakQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
     late_packets.end();
   }
   PausingSink pausing(sink, random_);
-  const bool is_full = QueuePairLayer::transmit(now, pausing);
+  const bool is_full = roce::QueuePairLayer::transmit(now, pausing);
   if (!is_full || !pausing.pauses()) return is_full;
   draw_wait(1);
   if (wait_ == 0) return true;
@@ -118,12 +118,12 @@ bool WeakQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
 }
 
 roce::Time WeakQueuePair::deadline() const {
-  return std::min({QueuePairLayer::deadline(), until_, place_at_});
+  return std::min({roce::QueuePairLayer::deadline(), until_, place_at_});
 }
 
 void WeakQueuePair::expire(roce::Now now) {
   if (now.exact() >= place_at_) place_held();
-  QueuePairLayer::expire(now);
+  roce::QueuePairLayer::expire(now);
   assert_consistent();
 }
 

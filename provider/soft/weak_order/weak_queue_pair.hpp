@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "provider/member/random.hpp"
-#include "provider/soft/weak_order/queue_pair_layer.hpp"
 #include "provider/soft/weak_order/weak_memory.hpp"
+#include "roce/queue_pair_layer.hpp"
 
 namespace dapple::soft {
 
@@ -16,7 +16,7 @@ namespace dapple::soft {
 // peer's Reads leave late, so that later Writes and Sends of the peer overtake them. The bytes of the peer's Writes
 // become visible late. The rest is as without it: two Writes of one queue pair become visible in their order, and
 // before anything that follows them on this queue pair. A seed selects the waits.
-class WeakQueuePair final : public QueuePairLayer {
+class WeakQueuePair final : public roce::QueuePairLayer {
  public:
   // `memory` is the engine's.
   WeakQueuePair(std::unique_ptr<roce::QueuePair> engine, std::unique_ptr<WeakMemory> memory, uint64_t seed);

@@ -7,11 +7,11 @@
 
 #include "roce/queue_pair.hpp"
 
-namespace dapple::soft {
+namespace dapple::roce {
 
 // Between the host and a queue pair's engine: passes everything on. A layer that changes when something happens
 // overrides its functions.
-class QueuePairLayer : public roce::QueuePair {
+class QueuePairLayer : public QueuePair {
   // Calls the engine, which may change its state.
   template <typename Call>
   auto followed(Call call) {
@@ -23,42 +23,42 @@ class QueuePairLayer : public roce::QueuePair {
   }
 
  public:
-  bool modify(const roce::QpAttributes& attributes, uint32_t mask) override {
+  bool modify(const QpAttributes& attributes, uint32_t mask) override {
     return followed([&] { return engine_->modify(attributes, mask); });
   }
-  roce::QpAttributes attributes() const override { return engine_->attributes(); }
-  roce::PostError post_send(const roce::SendRequest& request) override {
+  QpAttributes attributes() const override { return engine_->attributes(); }
+  PostError post_send(const SendRequest& request) override {
     return followed([&] { return engine_->post_send(request); });
   }
-  roce::PostError check_send(const roce::SendRequest& request, uint32_t ahead) const override {
+  PostError check_send(const SendRequest& request, uint32_t ahead) const override {
     return engine_->check_send(request, ahead);
   }
   void receives_posted() override {
     followed([&] { engine_->receives_posted(); });
   }
-  void receive(roce::Now now, const roce::Packet& packet) override {
+  void receive(Now now, const Packet& packet) override {
     followed([&] { engine_->receive(now, packet); });
   }
-  bool transmit(roce::Now now, roce::PacketSink& sink) override {
+  bool transmit(Now now, PacketSink& sink) override {
     return followed([&] { return engine_->transmit(now, sink); });
   }
-  roce::Owes owes() const override { return engine_->owes(); }
-  roce::Time deadline() const override { return engine_->deadline(); }
+  Owes owes() const override { return engine_->owes(); }
+  Time deadline() const override { return engine_->deadline(); }
   // A layer with a deadline of its own calls it at that time, too.
-  void expire(roce::Now now) override {
+  void expire(Now now) override {
     if (now.exact() >= engine_->deadline()) followed([&] { engine_->expire(now); });
   }
-  const roce::QpCounters& counters() const override { return engine_->counters(); }
+  const QpCounters& counters() const override { return engine_->counters(); }
   uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
-  const roce::SendRequest* oldest_send() const override { return engine_->oldest_send(); }
+  const SendRequest* oldest_send() const override { return engine_->oldest_send(); }
 
  protected:
-  explicit QueuePairLayer(std::unique_ptr<roce::QueuePair> engine) : engine_(std::move(engine)) {}
+  explicit QueuePairLayer(std::unique_ptr<QueuePair> engine) : engine_(std::move(engine)) {}
 
-  const roce::QueuePair& engine() const { return *engine_; }
+  const QueuePair& engine() const { return *engine_; }
 
  private:
-  const std::unique_ptr<roce::QueuePair> engine_;
+  const std::unique_ptr<QueuePair> engine_;
 };
 
-}  // namespace dapple::soft
+}  // namespace dapple::roce
