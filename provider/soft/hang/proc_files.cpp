@@ -61,9 +61,9 @@ ThreadStatus read_thread_status(int thread) {
   constexpr uint64_t kUsual = 1 << 0 | 1 << 1 | 1 << 9 | 1 << 13 | 1 << 14, kSegmentation = 1 << 10;
   // glibc uses signals 32 and 33 itself, and blocks them only while a thread makes another one or ends.
   constexpr uint64_t kInternal = uint64_t{1} << 31 | uint64_t{1} << 32;
-  const uint64_t blocked = number(field(text, "SigBlk:"), 16);
-  status.is_ours = (blocked & (kUsual | kSegmentation)) == kUsual;
-  status.changes = (blocked & kInternal) == kInternal;
+  status.blocked = number(field(text, "SigBlk:"), 16);
+  status.is_ours = (status.blocked & (kUsual | kSegmentation)) == kUsual;
+  status.changes = (status.blocked & kInternal) == kInternal;
   status.switches = number(field(text, "\nvoluntary_ctxt_switches:"));
   const std::string stat = contents(folder + "/stat");
   // The 14th and the 15th word; the second is the name in parentheses.

@@ -18,7 +18,8 @@ namespace {
 
 using check::Stack;
 
-constexpr int kPatience = 200;  // milliseconds for a thread
+// Milliseconds for a thread that does not block the signal: on a busy machine it may get no CPU for long.
+constexpr int kPatience = 5000;
 
 // The thread whose turn it is. It takes the turn by making this 0.
 std::atomic<int> wanted{0};
@@ -132,10 +133,12 @@ std::vector<ThreadStack> stacks_of_threads() {
   sigfillset(&action.sa_mask);
   if (number == 0 || sigaction(number, &action, nullptr) != 0) return stacks;
   for (const int thread : programs_threads()) {
+    const ThreadStatus status = read_thread_status(thread);
+    const bool can_answer = (status.blocked >> (number - 1) & 1) == 0;
     slot = {};
-    if (!ask(thread, number)) slot = {};
+    if (!can_answer || !ask(thread, number)) slot = {};
     slot.thread = thread;
-    slot.name = read_thread_status(thread).name;
+    slot.name = status.name;
     stacks.push_back(slot);
   }
   return stacks;
