@@ -19,10 +19,11 @@
 
 #include "provider/member/daemon_link.hpp"
 #include "tests/native/namespaces.hpp"
-#include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/rig.hpp"
 
 using namespace dapple;
 using namespace dapple::soft;
+using tests::rig_of;
 
 namespace {
 
@@ -190,18 +191,8 @@ struct Connection {
   ~Connection() { channels.clear(); }
 };
 
-int setup(void** state) {
-  *state = new Connection;
-  return 0;
-}
-
-int teardown(void** state) {
-  delete static_cast<Connection*>(*state);
-  return 0;
-}
-
 void close__of_the_programs_end__disconnects_the_peer(void** state) {
-  Connection& connection = *static_cast<Connection*>(*state);
+  Connection& connection = rig_of<Connection>(state);
   connection.establish();
   // A duplicate, such as a child's, keeps the channel.
   OwnedFd copy(fcntl(connection.client.own.get(), F_DUPFD_CLOEXEC, 3));
@@ -214,7 +205,7 @@ void close__of_the_programs_end__disconnects_the_peer(void** state) {
 }
 
 void kill__dappled_beside_a_connection__it_stays(void** state) {
-  Connection& connection = *static_cast<Connection*>(*state);
+  Connection& connection = rig_of<Connection>(state);
   connection.establish();
   Problem problem;
   for (int i = 0; i < 5; i++) {
@@ -238,7 +229,7 @@ void kill__dappled_beside_a_connection__it_stays(void** state) {
 }
 
 void restore__of_a_living_channel__changes_nothing(void** state) {
-  Connection& connection = *static_cast<Connection*>(*state);
+  Connection& connection = rig_of<Connection>(state);
   connection.establish();
   Problem problem;
   locked([&] { hand_over(*link_, problem); });
@@ -354,9 +345,9 @@ int stop(void**) {
 
 int main() {
   const CMUnitTest cases[] = {
-      cmocka_unit_test_setup_teardown(close__of_the_programs_end__disconnects_the_peer, setup, teardown),
-      cmocka_unit_test_setup_teardown(kill__dappled_beside_a_connection__it_stays, setup, teardown),
-      cmocka_unit_test_setup_teardown(restore__of_a_living_channel__changes_nothing, setup, teardown),
+      rig_test(close__of_the_programs_end__disconnects_the_peer, Connection),
+      rig_test(kill__dappled_beside_a_connection__it_stays, Connection),
+      rig_test(restore__of_a_living_channel__changes_nothing, Connection),
       cmocka_unit_test(unread_events__more_than_a_socket_holds__all_come),
       cmocka_unit_test(open__of_other_descriptors__is_refused),
       cmocka_unit_test(command__wrong_key__is_refused),

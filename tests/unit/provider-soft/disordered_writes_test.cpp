@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "provider/soft/memory/memory_table.hpp"
-#include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/rig.hpp"
 
 using namespace dapple::soft;
 using namespace dapple::roce;
+using dapple::tests::rig_of;
 
 namespace {
 
@@ -42,27 +43,13 @@ struct Rig {
   Rig() { table.add_region({kOwner.domain, memory, sizeof memory, kIova, kLocalWrite | kRemoteWrite}, key); }
 };
 
-int make_rig(void** state) {
-  *state = new Rig;
-  return 0;
-}
-
-int drop_rig(void** state) {
-  delete static_cast<Rig*>(*state);
-  return 0;
-}
-
-Rig& rig_of(void** state) {
-  return *static_cast<Rig*>(*state);
-}
-
 // The number of words, whole or not, that the range touches.
 uint64_t words_of(uint64_t offset, uint64_t size) {
   return (offset + size - 1) / 8 - offset / 8 + 1;
 }
 
 void write__of_any_place_and_size__all_bytes_once_and_the_last_ones_not_last(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   for (uint64_t offset = 0; offset < 9; offset++) {
     for (uint64_t size = 1; size < 70; size += 3) {
       std::byte bytes[70];
@@ -86,7 +73,7 @@ void write__of_any_place_and_size__all_bytes_once_and_the_last_ones_not_last(voi
 }
 
 void write__same_seed__same_pieces(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[200] = {};
   std::vector<Piece> seen[3];
   const uint64_t seeds[3] = {4, 4, 5};
@@ -104,7 +91,7 @@ void write__same_seed__same_pieces(void** state) {
 }
 
 void write__beyond_the_region__refused_as_a_whole(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[64];
   memset(bytes, 1, sizeof bytes);
   const uint64_t at = sizeof rig.memory - sizeof bytes + 1;
@@ -116,10 +103,9 @@ void write__beyond_the_region__refused_as_a_whole(void** state) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(write__of_any_place_and_size__all_bytes_once_and_the_last_ones_not_last, make_rig,
-                                      drop_rig),
-      cmocka_unit_test_setup_teardown(write__same_seed__same_pieces, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(write__beyond_the_region__refused_as_a_whole, make_rig, drop_rig),
+      rig_test(write__of_any_place_and_size__all_bytes_once_and_the_last_ones_not_last, Rig),
+      rig_test(write__same_seed__same_pieces, Rig),
+      rig_test(write__beyond_the_region__refused_as_a_whole, Rig),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

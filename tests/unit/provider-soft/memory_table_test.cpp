@@ -16,10 +16,11 @@
 #include "provider/soft/memory/mapped_range.hpp"
 #include "tests/unit/provider-soft/forbidden_membarrier.hpp"
 #include "tests/unit/provider-soft/store_noise.hpp"
-#include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/rig.hpp"
 
 using namespace dapple::soft;
 using namespace dapple::roce;
+using dapple::tests::rig_of;
 
 namespace {
 
@@ -42,22 +43,8 @@ struct Rig {
   }
 };
 
-int make_rig(void** state) {
-  *state = new Rig;
-  return 0;
-}
-
-int drop_rig(void** state) {
-  delete static_cast<Rig*>(*state);
-  return 0;
-}
-
-Rig& rig_of(void** state) {
-  return *static_cast<Rig*>(*state);
-}
-
 void write__last_byte_of_the_region_and_none_beyond(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[sizeof(rig.memory)];
   memset(bytes, 0x5A, sizeof(bytes));
   for (size_t size = 1; size <= sizeof(bytes); ++size) {
@@ -74,7 +61,7 @@ void write__last_byte_of_the_region_and_none_beyond(void** state) {
 }
 
 void access__without_the_right_is_refused(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[8] = {};
   uint64_t original = 0;
   const uint32_t local = rig.add(kLocalWrite);
@@ -95,7 +82,7 @@ void access__without_the_right_is_refused(void** state) {
 }
 
 void access__other_domain_or_key_is_refused(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[8] = {};
   assert_int_equal(rig.table.read(kStranger, {rig.key, kIova, 8}, bytes), Fault::kAccess);
   assert_int_equal(rig.table.read(kOwner, {rig.key ^ 1, kIova, 8}, bytes), Fault::kAccess);
@@ -106,7 +93,7 @@ void access__other_domain_or_key_is_refused(void** state) {
 }
 
 void holder__is_what_a_valid_key_stands_for(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   KeyHolder holder;
   assert_false(rig.table.find_holder(0, holder));
   assert_false(rig.table.find_holder(rig.key ^ 1, holder));
@@ -128,7 +115,7 @@ void holder__is_what_a_valid_key_stands_for(void** state) {
 }
 
 void scatter__pieces_land_where_the_segments_say(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   const Segment segments[] = {{kIova + 10, 3, rig.key}, {0, 0, 0}, {kIova + 100, 20, rig.key}, {kIova, 5, rig.key}};
   std::byte bytes[28];
   for (size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = std::byte(i + 1);
@@ -144,7 +131,7 @@ void scatter__pieces_land_where_the_segments_say(void** state) {
 }
 
 void atomics__give_the_original_and_ask_for_alignment(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   uint64_t original = 0;
   assert_int_equal(rig.table.fetch_add(kOwner, rig.key, kIova + 8, 5, original), Fault::kNone);
   assert_int_equal(original, 0);
@@ -163,7 +150,7 @@ void atomics__give_the_original_and_ask_for_alignment(void** state) {
 }
 
 void region__zero_based_rereg_and_removal(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[8] = {};
   const RegionConfig config = {kDomain, rig.memory + 8, 16, 0, kRemoteRead | kZeroBased};
   assert_int_equal(rig.table.change_region(rig.key, config), 0);
@@ -177,7 +164,7 @@ void region__zero_based_rereg_and_removal(void** state) {
 }
 
 void keys__are_never_zero_and_do_not_come_back_soon(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::vector<uint32_t> keys;
   for (int i = 0; i < 100000; ++i) {
     const uint32_t key = rig.add(kRemoteRead);
@@ -192,7 +179,7 @@ void keys__are_never_zero_and_do_not_come_back_soon(void** state) {
 
 // Memory use depends on the present regions, not on earlier ones.
 void keys__come_from_few_places_as_long_as_few_are_used(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   const auto place_of = [](uint32_t key) { return (key >> 8) % kMaxMemoryEntries; };
   for (int i = 0; i < 20000; ++i) {
     const uint32_t key = rig.add(kRemoteRead);
@@ -208,7 +195,7 @@ void keys__come_from_few_places_as_long_as_few_are_used(void** state) {
 }
 
 void windows_type_1__bind_move_unbind(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[8] = {};
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
@@ -233,7 +220,7 @@ void windows_type_1__bind_move_unbind(void** state) {
 }
 
 void windows_type_2__belong_to_a_queue_pair_until_invalidated(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[8] = {};
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
@@ -255,7 +242,7 @@ void windows_type_2__belong_to_a_queue_pair_until_invalidated(void** state) {
 
 // The program chooses the lowest byte of the key alone, and may choose any.
 void windows_type_2__every_lowest_byte_of_a_key_works(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   std::byte bytes[8] = {};
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
@@ -275,7 +262,7 @@ void windows_type_2__every_lowest_byte_of_a_key_works(void** state) {
 }
 
 void bind__what_is_not_possible_is_named(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
   const auto obstacle = [&](const WindowBind& bind) { return rig.table.bind_obstacle(kOwner, bind); };
@@ -346,7 +333,7 @@ const char* revoke_while_written(Rig& rig, Writer& writer, bool removes) {
 
 void revoke__no_write_lands_afterwards(void** state) {
   prepare_heavy_barriers();
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   Writer writer;
   writer.rig = &rig;
   writer.key = rig.key;
@@ -379,7 +366,7 @@ void probe__holes_and_rights_are_seen(void**) {
 }
 
 void null_region__reads_give_zeros_and_writes_are_dropped(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   uint32_t key = 0;
   const RegionConfig config = {
       .domain = kDomain, .length = UINT64_MAX, .access = kLocalWrite, .kind = RegionKind::kNull};
@@ -412,7 +399,7 @@ struct OnDemand {
 };
 
 void on_demand__memory_that_is_gone_or_protected_is_a_fault(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   OnDemand pages;
   assert_ptr_not_equal(pages.memory, MAP_FAILED);
   if (madvise(pages.memory, pages.page, 22 /* MADV_POPULATE_READ */) != 0) skip();
@@ -472,7 +459,7 @@ void on_demand__memory_that_is_gone_or_protected_is_a_fault(void** state) {
 }
 
 void on_demand__the_whole_address_space(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   uint32_t key = 0;
   const RegionConfig config = {
       .domain = kDomain, .length = UINT64_MAX, .access = kAllRights, .kind = RegionKind::kOnDemand};
@@ -491,24 +478,24 @@ void on_demand__the_whole_address_space(void** state) {
 int main() {
   if (!forbid_membarrier_if_wanted()) return 1;
   const CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(write__last_byte_of_the_region_and_none_beyond, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(access__without_the_right_is_refused, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(access__other_domain_or_key_is_refused, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(holder__is_what_a_valid_key_stands_for, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(scatter__pieces_land_where_the_segments_say, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(atomics__give_the_original_and_ask_for_alignment, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(region__zero_based_rereg_and_removal, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(keys__are_never_zero_and_do_not_come_back_soon, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(keys__come_from_few_places_as_long_as_few_are_used, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(windows_type_1__bind_move_unbind, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(windows_type_2__belong_to_a_queue_pair_until_invalidated, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(windows_type_2__every_lowest_byte_of_a_key_works, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(bind__what_is_not_possible_is_named, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(revoke__no_write_lands_afterwards, make_rig, drop_rig),
+      rig_test(write__last_byte_of_the_region_and_none_beyond, Rig),
+      rig_test(access__without_the_right_is_refused, Rig),
+      rig_test(access__other_domain_or_key_is_refused, Rig),
+      rig_test(holder__is_what_a_valid_key_stands_for, Rig),
+      rig_test(scatter__pieces_land_where_the_segments_say, Rig),
+      rig_test(atomics__give_the_original_and_ask_for_alignment, Rig),
+      rig_test(region__zero_based_rereg_and_removal, Rig),
+      rig_test(keys__are_never_zero_and_do_not_come_back_soon, Rig),
+      rig_test(keys__come_from_few_places_as_long_as_few_are_used, Rig),
+      rig_test(windows_type_1__bind_move_unbind, Rig),
+      rig_test(windows_type_2__belong_to_a_queue_pair_until_invalidated, Rig),
+      rig_test(windows_type_2__every_lowest_byte_of_a_key_works, Rig),
+      rig_test(bind__what_is_not_possible_is_named, Rig),
+      rig_test(revoke__no_write_lands_afterwards, Rig),
       cmocka_unit_test(probe__holes_and_rights_are_seen),
-      cmocka_unit_test_setup_teardown(null_region__reads_give_zeros_and_writes_are_dropped, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(on_demand__memory_that_is_gone_or_protected_is_a_fault, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(on_demand__the_whole_address_space, make_rig, drop_rig),
+      rig_test(null_region__reads_give_zeros_and_writes_are_dropped, Rig),
+      rig_test(on_demand__memory_that_is_gone_or_protected_is_a_fault, Rig),
+      rig_test(on_demand__the_whole_address_space, Rig),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -9,10 +9,11 @@
 
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/weak_order/waits.hpp"
-#include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/rig.hpp"
 
 using namespace dapple::soft;
 using namespace dapple::roce;
+using dapple::tests::rig_of;
 
 namespace {
 
@@ -39,22 +40,8 @@ struct Rig {
   }
 };
 
-int make_rig(void** state) {
-  *state = new Rig;
-  return 0;
-}
-
-int drop_rig(void** state) {
-  delete static_cast<Rig*>(*state);
-  return 0;
-}
-
-Rig& rig_of(void** state) {
-  return *static_cast<Rig*>(*state);
-}
-
 void write__holds__some_words_come_with_place_held(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   int held = 0, last_first = 0;
   for (int i = 1; i <= 100; i++) {
     const std::byte value{static_cast<uint8_t>(i)};
@@ -77,7 +64,7 @@ void write__holds__some_words_come_with_place_held(void** state) {
 }
 
 void write__does_not_hold__all_bytes_come_at_once(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   for (int i = 1; i <= 100; i++) {
     const std::byte value{static_cast<uint8_t>(i)};
     rig.write(0, 256, value);
@@ -86,7 +73,7 @@ void write__does_not_hold__all_bytes_come_at_once(void** state) {
 }
 
 void write__more_than_there_is_room_for__nothing_is_lost(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   rig.weak->holds(true);
   for (int i = 1; i <= 100; i++) {
     for (uint64_t at = 0; at < sizeof rig.memory; at += 1024) rig.write(at, 1024, std::byte{5});
@@ -97,7 +84,7 @@ void write__more_than_there_is_room_for__nothing_is_lost(void** state) {
 }
 
 void write__beyond_the_region__refused_as_a_whole(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   rig.weak->holds(true);
   assert_true(rig.write(sizeof rig.memory - 63, 64, std::byte{1}) == Fault::kAccess);
   assert_false(rig.weak->has_held());
@@ -105,7 +92,7 @@ void write__beyond_the_region__refused_as_a_whole(void** state) {
 }
 
 void place_held__the_region_has_gone__touches_nothing(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   rig.weak->holds(true);
   while (!rig.weak->has_held()) rig.write(0, 256, std::byte{1});
   memset(rig.memory, 0, sizeof rig.memory);
@@ -116,7 +103,7 @@ void place_held__the_region_has_gone__touches_nothing(void** state) {
 }
 
 void atomics__nobody_else_changes_the_word__as_ever(void** state) {
-  Rig& rig = rig_of(state);
+  Rig& rig = rig_of<Rig>(state);
   uint64_t original = 0;
   for (uint64_t i = 0; i < 20; i++) {
     assert_true(rig.weak->fetch_add(kOwner, rig.key, kIova, 1, original) == Fault::kNone);
@@ -136,12 +123,12 @@ void atomics__nobody_else_changes_the_word__as_ever(void** state) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(write__holds__some_words_come_with_place_held, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(write__does_not_hold__all_bytes_come_at_once, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(write__more_than_there_is_room_for__nothing_is_lost, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(write__beyond_the_region__refused_as_a_whole, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(place_held__the_region_has_gone__touches_nothing, make_rig, drop_rig),
-      cmocka_unit_test_setup_teardown(atomics__nobody_else_changes_the_word__as_ever, make_rig, drop_rig),
+      rig_test(write__holds__some_words_come_with_place_held, Rig),
+      rig_test(write__does_not_hold__all_bytes_come_at_once, Rig),
+      rig_test(write__more_than_there_is_room_for__nothing_is_lost, Rig),
+      rig_test(write__beyond_the_region__refused_as_a_whole, Rig),
+      rig_test(place_held__the_region_has_gone__touches_nothing, Rig),
+      rig_test(atomics__nobody_else_changes_the_word__as_ever, Rig),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

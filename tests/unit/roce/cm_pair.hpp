@@ -7,7 +7,7 @@
 #include "roce/cm/exponent.hpp"
 #include "tests/roce-support/cm_node.hpp"
 #include "tests/roce-support/cm_samples.hpp"
-#include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/rig.hpp"
 
 namespace dapple::roce::cm::test {
 
@@ -123,20 +123,10 @@ struct Pair {
   }
 };
 
-inline int setup_pair(void** state) {
-  *state = new Pair;
-  return 0;
-}
-
-inline int teardown_pair(void** state) {
-  delete static_cast<Pair*>(*state);
-  return 0;
-}
-
 inline Pair& pair_of(void** state) {
-  return *static_cast<Pair*>(*state);
+  return dapple::tests::rig_of<Pair>(state);
 }
 
 }  // namespace dapple::roce::cm::test
 
-#define CM_TEST(function) cmocka_unit_test_setup_teardown(function, setup_pair, teardown_pair)
+#define CM_TEST(function) rig_test(function, dapple::roce::cm::test::Pair)
