@@ -5,20 +5,11 @@
 #
 # Looks at the reports of a program of this folder. Sourced with $run, which is dapple-run, and $program.
 
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-failures=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
 
-# verdict CODE NAME: the last output is in $folder/out.
-verdict() {
-  if [ "$1" = 0 ]; then
-    echo "passed $2"
-  else
-    echo "FAILED $2"
-    sed 's/^/    | /' "$folder/out"
-    failures=$((failures + 1))
-  fi
-}
+# shellcheck source=tests/native/verdicts.bash
+. "$(dirname "$(realpath "$0")")/../verdicts.bash"
 
 # says LINES ARGUMENT... -- PATTERN...: the program with these arguments ends with 0 under --explain, with so many lines of
 # ours. Each pattern matches a line of the output.
@@ -27,11 +18,11 @@ says() {
   shift
   while [ "$1" != -- ]; do arguments+=("$1") && shift; done
   shift
-  "$run" --explain "$program" "${arguments[@]}" >"$folder/out" 2>&1
+  "$run" --explain "$program" "${arguments[@]}" >"$work/out" 2>&1
   code=$?
-  [ "$(grep -c '^dapple: ' "$folder/out")" = "$lines" ] && ! grep -q 'kept no' "$folder/out" || code=1
+  [ "$(grep -c '^dapple: ' "$work/out")" = "$lines" ] && ! grep -q 'kept no' "$work/out" || code=1
   for pattern; do
-    grep -qE -- "$pattern" "$folder/out" || code=1
+    grep -qE -- "$pattern" "$work/out" || code=1
   done
   verdict "$code" "${arguments[*]}"
 }

@@ -4,7 +4,6 @@
 #
 # What the tests of this folder share. Sourced, with the build folder in `build`.
 # shellcheck disable=SC2034,SC2154
-failures=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 run=$build/bin/dapple-run
@@ -13,15 +12,8 @@ export XDG_RUNTIME_DIR=$work/run DAPPLED_LINGER=0.2
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 : >"$work/out"
 
-verdict() { # CODE NAME
-  if [ "$1" = 0 ]; then
-    echo "passed $2"
-  else
-    echo "FAILED $2"
-    sed 's/^/    | /' "$work/out"
-    failures=$((failures + 1))
-  fi
-}
+# shellcheck source=tests/native/verdicts.bash
+. "$(dirname "$(realpath "$0")")/../verdicts.bash"
 
 # soon COMMAND...: the command succeeds within some seconds.
 soon() {

@@ -68,18 +68,8 @@ unpack() {
   export LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu PATH=$root/usr/bin:$PATH
 }
 
-failed=0
-# verdict CODE NAME: shows the output of both ends after a failure.
-verdict() {
-  if [ "$1" = 0 ]; then
-    echo "passed $2"
-    return
-  fi
-  echo "FAILED $2"
-  sed 's/^/    client: /' "$work/client"
-  sed 's/^/    server: /' "$work/server"
-  failed=1
-}
+# shellcheck source=tests/native/verdicts.bash
+. "$(dirname "$(realpath "$0")")/../verdicts.bash"
 
 # pair SERVER CLIENT: runs both command lines, and repeats the client until the server listens. Sets client_code and
 # server_code. A server with `goes_on` is ended afterwards. Each program has `limit` seconds.
