@@ -5,14 +5,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 
@@ -67,6 +70,13 @@ bool is_linked(int place, const char* name, int folder) {
          here.st_ino == there.st_ino && here.st_dev == there.st_dev;
 }
 
+// A tree has thousands of files, and all programs wait while a busy disk takes them. In a container /run may be on one.
+bool is_in_memory(const std::string& place) {
+  struct statfs status;
+  if (statfs(place == kRunFolder ? "/run" : place.c_str(), &status) != 0) return false;
+  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
+}
+
 }  // namespace
 
 Places Places::of_this_process() {
@@ -77,10 +87,12 @@ Places Places::of_this_process() {
   if (runtime != nullptr && runtime[0] == '/' && stat(runtime, &status) == 0 && status.st_uid == geteuid()) {
     places.names[places.count++] = runtime;
   }
+  const int chosen = places.count;
   if (geteuid() == 0) places.names[places.count++] = kRunFolder;
   places.names[places.count++] = "/dev/shm";
   places.names[places.count++] = "/tmp";
   assert(places.count <= kMost);
+  std::stable_partition(places.names + chosen, places.names + places.count, is_in_memory);
   return places;
 }
 

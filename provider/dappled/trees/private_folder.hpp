@@ -17,7 +17,7 @@ struct Places {
   std::string names[kMost];
   int count = 0;
 
-  // $XDG_RUNTIME_DIR, /run/dapple for root, /dev/shm, /tmp.
+  // $XDG_RUNTIME_DIR; then those in memory before those on a disk: /run/dapple for root, /dev/shm, /tmp.
   static Places of_this_process();
 };
 

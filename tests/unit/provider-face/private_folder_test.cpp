@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +97,19 @@ void of_this_process__foreign_runtime_folder__is_not_used(void**) {
   unsetenv("XDG_RUNTIME_DIR");
 }
 
+void of_this_process__others__memory_comes_before_disks(void**) {
+  unsetenv("XDG_RUNTIME_DIR");
+  const Places places = Places::of_this_process();
+  bool was_on_disk = false;
+  for (int i = 0; i < places.count; i++) {
+    struct statfs status;
+    if (statfs(places.names[i] == "/run/dapple" ? "/run" : places.names[i].c_str(), &status) != 0) continue;
+    const bool is_on_disk = status.f_type != TMPFS_MAGIC;
+    assert_true(is_on_disk || !was_on_disk);
+    was_on_disk = is_on_disk;
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -105,6 +120,7 @@ int main() {
       cmocka_unit_test_setup_teardown(reopen__owner_ends__folder_is_free, start, end),
       cmocka_unit_test_setup_teardown(make__place_is_a_file_or_absent__fails, start, end),
       cmocka_unit_test_setup_teardown(of_this_process__foreign_runtime_folder__is_not_used, start, end),
+      cmocka_unit_test(of_this_process__others__memory_comes_before_disks),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
