@@ -21,6 +21,7 @@
 #include "provider/member/daemon_start.hpp"
 #include "provider/member/identity_text.hpp"
 #include "provider/member/name_holder.hpp"
+#include "provider/member/open_questions.hpp"
 #include "provider/member/trust.hpp"
 
 namespace dapple::soft {
@@ -110,6 +111,7 @@ void DaemonLink::disconnect() {
 
 bool DaemonLink::connected(Problem& problem) {
   if (socket_) return true;
+  const OpenQuestion waits;
   for (int i = 0; i < kTries; i++) {
     bool nobody = false;
     if (connect_once(problem, nobody)) {
@@ -164,6 +166,7 @@ template <class Reply>
 DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent,
                                         Reply& reply, Descriptors* descriptors, Problem& problem) {
   assert_held(mutex_);
+  const OpenQuestion waits;
   answer_ = exchange_once(request, kind, sent, reply, descriptors, problem);
   return answer_;
 }

@@ -16,6 +16,7 @@
 #include <charconv>
 
 #include "provider/member/doors.hpp"
+#include "provider/member/open_questions.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/explanations.hpp"
 #include "provider/preload/doors/listing.hpp"
@@ -209,5 +210,6 @@ const dapple::soft::Doors dapple_doors = {
     .when_listing = when_listing,
     .answer_async_fd = answer_async_fd,
     .explain_cm = explain_cm,
+    .asks_dappled = [] { return dapple::soft::open_questions.load(std::memory_order_relaxed) != 0; },
 };
 }

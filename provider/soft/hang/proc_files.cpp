@@ -68,7 +68,8 @@ ThreadStatus read_thread_status(int thread) {
   const std::string stat = contents(folder + "/stat");
   // The 14th and the 15th word; the second is the name in parentheses.
   size_t at = stat.rfind(')');
-  status.runs = at != stat.npos && stat.size() > at + 2 && stat[at + 2] == 'R';
+  const char state = at != stat.npos && stat.size() > at + 2 ? stat[at + 2] : '\0';
+  status.runs = state == 'R' || state == 'D';
   for (int word = 2; word < 14 && at != stat.npos; word++) at = stat.find(' ', at + 1);
   if (at != stat.npos) {
     char* end = nullptr;

@@ -13,6 +13,8 @@
 
 #include "provider/common/clock.hpp"
 #include "provider/common/settings.hpp"
+#include "provider/member/doors.hpp"
+#include "provider/member/open_questions.hpp"
 #include "provider/member/own_thread.hpp"
 #include "provider/member/owned_fd.hpp"
 #include "provider/soft/hang/causes.hpp"
@@ -46,6 +48,10 @@ HangWatch* map_watch() {
 void wait_a_tick() {
   constexpr timespec kWait = {0, kTick};
   nanosleep(&kWait, nullptr);
+}
+
+bool asks_dappled() {
+  return open_questions.load(std::memory_order_relaxed) != 0 || (doors() != nullptr && doors()->asks_dappled());
 }
 
 }  // namespace
@@ -120,7 +126,7 @@ void Watcher::look_at_threads() {
   since_.swap(since);
 }
 
-// A program that computes, and polls nothing meanwhile, gets on.
+// A program that computes, and polls nothing meanwhile, gets on. So does one that waits for dappled.
 bool Watcher::has_progress() {
   const uint64_t progress = notes_.progress() + cm_events(), empty_polls = notes_.empty_polls();
   uint64_t ticks = 0;
@@ -132,7 +138,7 @@ bool Watcher::has_progress() {
   }
   // A tick is 10 ms.
   const bool computes = (runs || ticks > ticks_ + kLooksEvery / 10'000'000 / 2) && empty_polls == empty_polls_;
-  const bool result = progress != progress_ || computes;
+  const bool result = progress != progress_ || computes || asks_dappled();
   progress_ = progress;
   empty_polls_ = empty_polls;
   ticks_ = ticks;
