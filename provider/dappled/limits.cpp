@@ -9,7 +9,7 @@
 
 #include <initializer_list>
 
-#include "provider/member/process_limits.hpp"
+#include "provider/system/process_limits.hpp"
 
 namespace dapple::dappled {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "provider/dappled/server.hpp"
 #include "provider/face/counts.hpp"
-#include "provider/member/resource_messages.hpp"
+#include "provider/protocol/resource_messages.hpp"
 
 namespace dapple::dappled {
 namespace {

@@ -11,9 +11,9 @@
 
 #include <cstdint>
 
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/unix_message.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled {
 

@@ -8,11 +8,11 @@
 
 #include "provider/dappled/network/port_group.hpp"
 #include "provider/member/counters_file.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/problem.hpp"
-#include "provider/member/slot_numbers.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/slot_numbers.hpp"
+#include "provider/protocol/unix_message.hpp"
+#include "provider/system/owned_fd.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::dappled {
 

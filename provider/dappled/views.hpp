@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "provider/face/identity/identity.hpp"
-#include "provider/member/problem.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::dappled {
 

@@ -6,7 +6,7 @@
 
 #include "provider/face/pci.hpp"
 #include "provider/face/texts.hpp"
-#include "provider/member/identity.hpp"
+#include "provider/protocol/identity.hpp"
 
 namespace dapple::face {
 namespace {

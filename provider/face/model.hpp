@@ -11,8 +11,8 @@
 
 #include "provider/face/counts.hpp"
 #include "provider/face/tree.hpp"
-#include "provider/member/device_attributes.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/device_attributes.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::face {
 

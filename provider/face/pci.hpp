@@ -7,7 +7,7 @@
 #include <string>
 
 #include "provider/face/tree.hpp"
-#include "provider/member/device_attributes.hpp"
+#include "provider/protocol/device_attributes.hpp"
 
 namespace dapple::face {
 

@@ -9,7 +9,7 @@
 #include <cassert>
 
 #include "provider/face/writer.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::face {
 namespace {

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::face {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "provider/face/tree.hpp"
-#include "provider/member/tree_stage.hpp"
+#include "provider/protocol/tree_stage.hpp"
 
 namespace dapple::face {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "provider/gids/gid_plan.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::gids {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "provider/member/messages.hpp"
-#include "provider/member/problem.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::gids {
 

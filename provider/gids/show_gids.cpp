@@ -9,7 +9,7 @@
 #include <charconv>
 
 #include "provider/gids/gid_plan.hpp"
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::gids {
 namespace {

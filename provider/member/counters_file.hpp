@@ -12,13 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/member/counters.hpp"
-#include "provider/member/device_rows.hpp"
-#include "provider/member/gid_use_rows.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/resource_rows.hpp"
-#include "provider/member/transport_rows.hpp"
+#include "provider/protocol/counters.hpp"
+#include "provider/protocol/device_rows.hpp"
+#include "provider/protocol/gid_use_rows.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/resource_rows.hpp"
+#include "provider/protocol/transport_rows.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 

@@ -19,10 +19,10 @@
 #include "provider/common/settings.hpp"
 #include "provider/member/counters_file.hpp"
 #include "provider/member/daemon_start.hpp"
-#include "provider/member/identity_text.hpp"
 #include "provider/member/name_holder.hpp"
 #include "provider/member/open_questions.hpp"
 #include "provider/member/trust.hpp"
+#include "provider/protocol/identity_text.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -13,16 +13,16 @@
 #include <memory>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/cm_messages.hpp"
-#include "provider/member/device_rows.hpp"
-#include "provider/member/gid_use_rows.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/problem.hpp"
-#include "provider/member/resource_messages.hpp"
-#include "provider/member/transport_messages.hpp"
-#include "provider/member/tree_messages.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/cm_messages.hpp"
+#include "provider/protocol/device_rows.hpp"
+#include "provider/protocol/gid_use_rows.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/resource_messages.hpp"
+#include "provider/protocol/transport_messages.hpp"
+#include "provider/protocol/tree_messages.hpp"
+#include "provider/protocol/unix_message.hpp"
+#include "provider/system/owned_fd.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

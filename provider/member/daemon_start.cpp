@@ -20,8 +20,8 @@
 #include <atomic>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/system/owned_fd.hpp"
 
 // clone() by a name that no sanitizer interposes: ThreadSanitizer treats clone() as fork(), and ends a program that
 // starts a thread afterwards.

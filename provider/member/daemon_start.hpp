@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "provider/member/problem.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 namespace {

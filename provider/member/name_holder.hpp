@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "provider/member/socket_process.hpp"
+#include "provider/system/socket_process.hpp"
 
 namespace dapple::soft {
 

@@ -14,9 +14,9 @@
 #include <cassert>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/errno_names.hpp"
-#include "provider/member/file_name.hpp"
-#include "provider/member/random.hpp"
+#include "provider/system/errno_names.hpp"
+#include "provider/system/file_name.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft {
 

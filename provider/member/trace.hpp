@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "provider/member/problem.hpp"
-#include "provider/member/record_file.hpp"
+#include "provider/system/problem.hpp"
+#include "provider/system/record_file.hpp"
 
 namespace dapple::soft {
 

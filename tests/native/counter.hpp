@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/member/counters.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/counters.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::tests {
 

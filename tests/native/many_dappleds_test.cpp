@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

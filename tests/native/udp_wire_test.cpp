@@ -21,8 +21,8 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/gid.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
+#include "provider/system/gid.hpp"
 #include "roce/packet.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 #include "tools/report/table.hpp"
 
 namespace dapple::info {

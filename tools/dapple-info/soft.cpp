@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/port_mtu.hpp"
+#include "provider/system/port_mtu.hpp"
 #include "tools/report/table.hpp"
 
 namespace dapple::info {

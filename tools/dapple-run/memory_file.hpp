@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::run {
 

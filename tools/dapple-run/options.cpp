@@ -19,8 +19,8 @@
 
 #include "provider/face/identity/profile_file.hpp"
 #include "provider/gids/gid_plan.hpp"
-#include "provider/member/identity_text.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/protocol/identity_text.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/first_help.hpp"

@@ -7,8 +7,8 @@
 
 #include <cassert>
 
-#include "provider/member/messages.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/unix_message.hpp"
 
 namespace dapple::dappled {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "provider/dappled/network/netdevs.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/problem.hpp"
-#include "provider/member/rails.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/rails.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::dappled {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::dappled {
 

@@ -13,7 +13,7 @@
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/gids/gid_layout.hpp"
 #include "provider/gids/gid_plan.hpp"
-#include "provider/member/problem.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::dappled {
 

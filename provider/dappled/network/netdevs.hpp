@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled {
 

@@ -10,10 +10,10 @@
 #include <cstdint>
 
 #include "provider/dappled/network/bundle.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/problem.hpp"
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/slot_numbers.hpp"
+#include "provider/system/owned_fd.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::dappled {
 

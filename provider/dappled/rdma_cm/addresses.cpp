@@ -8,8 +8,8 @@
 #include "provider/dappled/rdma_cm/constants.hpp"
 #include "provider/dappled/rdma_cm/gid_location.hpp"
 #include "provider/dappled/rdma_cm/words.hpp"
-#include "provider/member/cm_commands.hpp"
-#include "provider/member/port_mtu.hpp"
+#include "provider/protocol/cm_commands.hpp"
+#include "provider/system/port_mtu.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

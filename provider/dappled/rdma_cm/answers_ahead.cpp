@@ -5,7 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/member/cm_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

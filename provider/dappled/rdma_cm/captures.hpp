@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-#include "provider/member/owned_fd.hpp"
 #include "provider/soft/wire/pcap_writer.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

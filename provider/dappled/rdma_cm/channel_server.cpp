@@ -19,8 +19,8 @@
 #include "provider/dappled/rdma_cm/id_state.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
-#include "provider/member/gid.hpp"
 #include "provider/soft/links/wanted.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

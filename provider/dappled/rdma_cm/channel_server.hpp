@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// rdma_cm's channels as programs have them: descriptors, messages (provider/member/cm_messages.hpp), and the network
+// rdma_cm's channels as programs have them: descriptors, messages (provider/protocol/cm_messages.hpp), and the network
 // behind the service. Only the server's thread uses it.
 #pragma once
 
@@ -15,10 +15,10 @@
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
 #include "provider/dappled/rdma_cm/neighbours.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
-#include "provider/member/cm_messages.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/problem.hpp"
-#include "provider/member/resource_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
+#include "provider/protocol/resource_messages.hpp"
+#include "provider/system/owned_fd.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

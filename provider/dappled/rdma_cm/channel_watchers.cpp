@@ -6,7 +6,7 @@
 
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/rdma_cm/gid_location.hpp"
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

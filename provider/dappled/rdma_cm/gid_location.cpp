@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

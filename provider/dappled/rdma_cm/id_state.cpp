@@ -3,7 +3,7 @@
 #include "provider/dappled/rdma_cm/id_state.hpp"
 
 #include "provider/dappled/rdma_cm/id_table.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "provider/dappled/rdma_cm/id.hpp"
-#include "provider/member/cm_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
 #include "roce/cm/saved.hpp"
 
 namespace dapple::dappled::rdma_cm {

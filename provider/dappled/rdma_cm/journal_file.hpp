@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/member/cm_messages.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/protocol/cm_messages.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

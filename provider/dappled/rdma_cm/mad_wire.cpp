@@ -7,7 +7,7 @@
 
 #include <new>
 
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "provider/member/gid.hpp"
-#include "provider/member/rtnetlink.hpp"
+#include "provider/system/gid.hpp"
+#include "provider/system/rtnetlink.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "provider/dappled/rdma_cm/neighbour.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

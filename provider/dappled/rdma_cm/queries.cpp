@@ -9,7 +9,7 @@
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
 #include "provider/dappled/rdma_cm/words.hpp"
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/member/cm_commands.hpp"
+#include "provider/protocol/cm_commands.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -6,7 +6,7 @@
 
 #include "provider/dappled/rdma_cm/address.hpp"
 #include "provider/dappled/rdma_cm/id.hpp"
-#include "provider/member/address_text.hpp"
+#include "provider/system/address_text.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

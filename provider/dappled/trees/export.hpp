@@ -8,7 +8,7 @@
 
 #include "provider/face/model.hpp"
 #include "provider/face/writer.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled {
 

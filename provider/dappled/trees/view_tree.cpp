@@ -12,7 +12,7 @@
 #include <new>
 
 #include "provider/dappled/trees/surroundings.hpp"
-#include "provider/member/tree_messages.hpp"
+#include "provider/protocol/tree_messages.hpp"
 
 namespace dapple::dappled {
 

@@ -10,7 +10,7 @@
 #include "provider/dappled/trees/private_folder.hpp"
 #include "provider/face/model.hpp"
 #include "provider/face/writer.hpp"
-#include "provider/member/problem.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::dappled {
 

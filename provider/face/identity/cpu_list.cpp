@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::face {
 namespace {

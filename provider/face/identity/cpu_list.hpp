@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "provider/member/device_attributes.hpp"
+#include "provider/protocol/device_attributes.hpp"
 
 namespace dapple::face {
 

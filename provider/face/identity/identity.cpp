@@ -13,7 +13,7 @@
 #include "provider/face/identity/profile.hpp"
 #include "provider/face/identity/profile_file.hpp"
 #include "provider/face/identity/profile_keys.hpp"
-#include "provider/member/identity_text.hpp"
+#include "provider/protocol/identity_text.hpp"
 
 namespace dapple::face {
 namespace {

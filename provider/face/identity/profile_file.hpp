@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "provider/face/identity/identity.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::face {
 

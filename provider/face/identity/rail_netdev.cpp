@@ -9,7 +9,7 @@
 
 #include "provider/face/identity/nearest.hpp"
 #include "provider/face/identity/profile.hpp"
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::face {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "provider/member/problem.hpp"
-#include "provider/member/rails.hpp"
+#include "provider/protocol/rails.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::face {
 

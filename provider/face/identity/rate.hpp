@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "provider/member/device_attributes.hpp"
+#include "provider/protocol/device_attributes.hpp"
 
 namespace dapple::face {
 

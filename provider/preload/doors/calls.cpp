@@ -15,7 +15,6 @@
 
 #include <charconv>
 
-#include "provider/member/doors.hpp"
 #include "provider/member/open_questions.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/explanations.hpp"
@@ -25,6 +24,7 @@
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/uverbs.hpp"
 #include "provider/preload/doors/wrapper.hpp"
+#include "provider/system/doors.hpp"
 
 using namespace dapple::doors;
 

@@ -7,8 +7,8 @@
 #include <atomic>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/capture_file.hpp"
 #include "provider/preload/doors/descriptors.hpp"
+#include "provider/system/capture_file.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <atomic>
 
-#include "provider/member/cm_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
 
 namespace dapple::doors {
 
@@ -90,7 +90,7 @@ void visit(Kind kind, bool (*visit)(const Door& door, void* argument), void* arg
 // each piece that may be closed, until one fails.
 int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from, unsigned to));
 
-// As in Doors (provider/member/doors.hpp).
+// As in Doors (provider/system/doors.hpp).
 int hide(int fd);
 void close_hidden(int fd);
 

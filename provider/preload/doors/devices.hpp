@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::doors {
 

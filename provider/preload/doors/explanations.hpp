@@ -4,9 +4,9 @@
 // Tells the plug-in of rdma_cm's failures, if the program runs under dapple-run --explain or --check.
 #pragma once
 
-#include "provider/member/cm_messages.hpp"
 #include "provider/member/cm_voice.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
+#include "provider/protocol/cm_messages.hpp"
 
 namespace dapple::doors {
 

@@ -13,12 +13,12 @@
 
 #include <cassert>
 
-#include "provider/member/identity.hpp"
-#include "provider/member/uverbs_file.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/real.hpp"
+#include "provider/protocol/identity.hpp"
+#include "provider/system/uverbs_file.hpp"
 
 namespace dapple::doors {
 namespace detail {

@@ -13,12 +13,12 @@
 #include <atomic>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/own_thread.hpp"
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/rdma_cm_answers.hpp"
 #include "provider/preload/doors/real.hpp"
+#include "provider/system/own_thread.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <atomic>
 
-#include "provider/member/problem.hpp"
-#include "provider/member/verbs_caller.hpp"
 #include "provider/preload/doors/link.hpp"
+#include "provider/system/problem.hpp"
+#include "provider/system/verbs_caller.hpp"
 
 namespace dapple::doors {
 namespace {

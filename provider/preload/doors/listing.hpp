@@ -7,7 +7,7 @@
 
 namespace dapple::doors {
 
-// As in Doors (provider/member/doors.hpp).
+// As in Doors (provider/system/doors.hpp).
 void when_listing(void (*function)(const void* in_verbs_library));
 
 // A program opens a netlink socket for RDMA, or that folder. If a libibverbs.so does so, it gets the plug-in's driver,

@@ -13,8 +13,6 @@
 
 #include <algorithm>
 
-#include "provider/member/identity.hpp"
-#include "provider/member/problem.hpp"
 #include "provider/preload/doors/answers.hpp"
 #include "provider/preload/doors/capabilities.hpp"
 #include "provider/preload/doors/descriptors.hpp"
@@ -25,6 +23,8 @@
 #include "provider/preload/doors/netlink_request.hpp"
 #include "provider/preload/doors/netlink_resources.hpp"
 #include "provider/preload/doors/real.hpp"
+#include "provider/protocol/identity.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::doors {
 namespace {

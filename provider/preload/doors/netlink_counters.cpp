@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <rdma/rdma_netlink.h>
 
-#include "provider/member/resource_messages.hpp"
 #include "provider/preload/doors/netlink_parts.hpp"
+#include "provider/protocol/resource_messages.hpp"
 
 namespace dapple::doors {
 

@@ -4,9 +4,9 @@
 // The answers with numbers: how many resources a device has, and what its port has counted.
 #pragma once
 
-#include "provider/member/messages.hpp"
 #include "provider/preload/doors/answers.hpp"
 #include "provider/preload/doors/netlink_request.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::doors {
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "provider/member/resource_messages.hpp"
 #include "provider/preload/doors/capabilities.hpp"
 #include "provider/preload/doors/netlink_parts.hpp"
+#include "provider/protocol/resource_messages.hpp"
 
 namespace dapple::doors {
 namespace {

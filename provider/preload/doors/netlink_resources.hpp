@@ -4,9 +4,9 @@
 // The answers about a device's resources: verbs objects and rdma_cm ids of all programs, which dappled knows.
 #pragma once
 
-#include "provider/member/messages.hpp"
 #include "provider/preload/doors/answers.hpp"
 #include "provider/preload/doors/netlink_request.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::doors {
 

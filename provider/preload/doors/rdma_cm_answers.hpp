@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "provider/member/cm_messages.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
+#include "provider/protocol/cm_messages.hpp"
 
 namespace dapple::doors {
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "provider/member/cm_commands.hpp"
 #include "provider/preload/doors/program_memory.hpp"
+#include "provider/protocol/cm_commands.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "provider/member/cm_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
 
 namespace dapple::doors {
 

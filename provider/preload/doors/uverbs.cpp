@@ -14,10 +14,10 @@
 
 #include <atomic>
 
-#include "provider/member/identity.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/real.hpp"
+#include "provider/protocol/identity.hpp"
 
 namespace dapple::doors {
 namespace {

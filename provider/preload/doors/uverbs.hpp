@@ -15,7 +15,7 @@ ssize_t uverbs_write(const void* bytes, size_t size);
 
 int uverbs_ioctl(int fd, uint32_t device, unsigned long request, void* argument);
 
-// As in Doors (provider/member/doors.hpp).
+// As in Doors (provider/system/doors.hpp).
 bool answer_async_fd(int cmd_fd, int async_fd);
 
 }  // namespace dapple::doors

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "provider/member/doors.hpp"
 #include "provider/soft/abi/plugin.hpp"
+#include "provider/system/doors.hpp"
 
 namespace dapple::soft {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/member/doors.hpp"
 #include "provider/soft/abi/plugin.hpp"
+#include "provider/system/doors.hpp"
 
 namespace dapple::soft {
 

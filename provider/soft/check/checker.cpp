@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/random.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/check/reports/scripts.hpp"
@@ -17,6 +16,7 @@
 #include "provider/soft/check/watched_heap.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft::check {
 

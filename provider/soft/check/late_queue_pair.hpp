@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "provider/member/random.hpp"
+#include "provider/system/random.hpp"
 #include "roce/queue_pair_layer.hpp"
 
 namespace dapple::soft::check {

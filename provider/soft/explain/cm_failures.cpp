@@ -7,11 +7,11 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/member/cm_voice.hpp"
-#include "provider/member/doors.hpp"
 #include "provider/soft/explain/cm_causes.hpp"
 #include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/explain/refused_calls.hpp"
+#include "provider/system/doors.hpp"
 
 namespace dapple::soft::explain {
 namespace {

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/address_text.hpp"
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/explain/object_names.hpp"
@@ -15,6 +14,7 @@
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
+#include "provider/system/address_text.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::explain {

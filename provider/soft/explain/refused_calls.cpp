@@ -5,11 +5,11 @@
 #include <errno.h>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/errno_names.hpp"
 #include "provider/soft/explain/holders.hpp"
 #include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/refusals/refusal.hpp"
+#include "provider/system/errno_names.hpp"
 
 namespace dapple::soft::explain {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 
-#include "provider/member/own_thread.hpp"
 #include "provider/source_lines/debug_information.hpp"
 #include "provider/source_lines/system_headers.hpp"
+#include "provider/system/own_thread.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -14,9 +14,9 @@
 #include <cassert>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/owned_fd.hpp"
 #include "provider/soft/faults/call_site.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 namespace {

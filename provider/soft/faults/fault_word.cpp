@@ -4,9 +4,9 @@
 
 #include <charconv>
 
-#include "provider/member/errno_names.hpp"
 #include "provider/soft/faults/planned_names.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
+#include "provider/system/errno_names.hpp"
 
 namespace dapple::soft {
 namespace {

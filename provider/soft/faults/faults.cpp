@@ -14,9 +14,9 @@
 #include <string_view>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/random.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/faults/weak_order.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -11,9 +11,9 @@
 #include <span>
 #include <string_view>
 
-#include "provider/member/problem.hpp"
-#include "provider/member/random.hpp"
 #include "provider/soft/faults/fault_word.hpp"
+#include "provider/system/problem.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft {
 

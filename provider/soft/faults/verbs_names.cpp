@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/faults/verbs_names.hpp"
 
-#include "provider/member/name_table.hpp"
+#include "provider/system/name_table.hpp"
 
 namespace dapple::soft {
 namespace {

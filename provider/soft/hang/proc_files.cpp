@@ -12,7 +12,7 @@
 
 #include <string_view>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft::hang {
 namespace {

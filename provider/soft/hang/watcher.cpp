@@ -13,14 +13,14 @@
 
 #include "provider/common/clock.hpp"
 #include "provider/common/settings.hpp"
-#include "provider/member/doors.hpp"
 #include "provider/member/open_questions.hpp"
-#include "provider/member/own_thread.hpp"
-#include "provider/member/owned_fd.hpp"
 #include "provider/soft/hang/causes.hpp"
 #include "provider/soft/hang/hang_reporter.hpp"
 #include "provider/soft/hang/proc_files.hpp"
 #include "provider/soft/hang/unacknowledged.hpp"
+#include "provider/system/doors.hpp"
+#include "provider/system/own_thread.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft::hang {
 namespace {

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "provider/member/gid.hpp"
-#include "provider/member/rtnetlink.hpp"
+#include "provider/system/gid.hpp"
+#include "provider/system/rtnetlink.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "provider/member/transport.hpp"
+#include "provider/protocol/transport.hpp"
 #include "provider/soft/wire/wire.hpp"
 
 namespace dapple::soft {

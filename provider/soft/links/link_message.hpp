@@ -6,9 +6,9 @@
 // the reason why the reader closes the connection, and nothing comes after it.
 #pragma once
 
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "provider/soft/links/transport_table.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "roce/packet.hpp"
 

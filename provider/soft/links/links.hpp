@@ -17,11 +17,9 @@
 #include <memory>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/spare_descriptor.hpp"
-#include "provider/member/unix_message.hpp"
-#include "provider/member/wire_counters.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/unix_message.hpp"
+#include "provider/protocol/wire_counters.hpp"
 #include "provider/soft/links/link_message.hpp"
 #include "provider/soft/links/transport_table.hpp"
 #include "provider/soft/locks/biased_mutex.hpp"
@@ -29,6 +27,8 @@
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/same_host/ring.hpp"
 #include "provider/soft/wire/wire.hpp"
+#include "provider/system/owned_fd.hpp"
+#include "provider/system/spare_descriptor.hpp"
 
 namespace dapple::soft {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/transport_rows.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/transport_rows.hpp"
 
 namespace dapple::soft {
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/transport.hpp"
+#include "provider/protocol/transport.hpp"
 
 namespace dapple::soft {
 

@@ -4,8 +4,8 @@
 // order=random of DAPPLE_FAULTS: no program may rely on the order in which the bytes of an RDMA Write become visible.
 #pragma once
 
-#include "provider/member/random.hpp"
 #include "provider/soft/memory/memory_layer.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/doors.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/doors.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/gid_use_rows.hpp"
+#include "provider/protocol/gid_use_rows.hpp"
 
 namespace dapple::soft {
 

@@ -12,7 +12,7 @@
 #include <cerrno>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/doors.hpp"
+#include "provider/system/doors.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "provider/member/device_attributes.hpp"
-#include "provider/member/resource_rows.hpp"
+#include "provider/protocol/device_attributes.hpp"
+#include "provider/protocol/resource_rows.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 
 namespace dapple::soft {

@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/device_rows.hpp"
+#include "provider/protocol/device_rows.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/links/links.hpp"

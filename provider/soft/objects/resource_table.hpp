@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "provider/member/counters_file.hpp"
-#include "provider/member/resource_rows.hpp"
+#include "provider/protocol/resource_rows.hpp"
 
 namespace dapple::soft {
 

@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/member/owned_fd.hpp"
 #include "provider/soft/placement/guarded_process.hpp"
 #include "provider/soft/placement/table.hpp"
 #include "provider/soft/proof/challenges.hpp"
 #include "provider/soft/same_host/announcements.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

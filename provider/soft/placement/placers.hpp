@@ -11,10 +11,10 @@
 #include <cstdint>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/protocol/messages.hpp"
 #include "provider/soft/same_host/announcements.hpp"
 #include "provider/soft/same_host/ring.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "provider/common/file_limit.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

@@ -11,12 +11,12 @@
 #include <memory>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/protocol/messages.hpp"
 #include "provider/soft/placement/guard_page.hpp"
 #include "provider/soft/placement/placers.hpp"
 #include "provider/soft/placement/table.hpp"
 #include "provider/soft/proof/challenges.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 

@@ -13,15 +13,15 @@
 #include <atomic>
 #include <utility>
 
-#include "provider/member/doors.hpp"
-#include "provider/member/identity.hpp"
-#include "provider/member/problem.hpp"
-#include "provider/member/verbs_caller.hpp"
 #include "provider/private_api/context_view.hpp"
+#include "provider/protocol/identity.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/explain/cm_failures.hpp"
 #include "provider/soft/plugin/copies.hpp"
+#include "provider/system/doors.hpp"
+#include "provider/system/problem.hpp"
+#include "provider/system/verbs_caller.hpp"
 
 namespace dapple::soft::abi {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"

@@ -5,7 +5,6 @@
 // packets of the network, connections to processes of this host, dappled, and the ends of planned outages.
 #pragma once
 
-#include "provider/member/problem.hpp"
 #include "provider/soft/links/links.hpp"
 #include "provider/soft/progress/daemon_watch.hpp"
 #include "provider/soft/progress/engines.hpp"
@@ -15,6 +14,7 @@
 #include "provider/soft/scheduling/wakeup.hpp"
 #include "provider/soft/wire/outages.hpp"
 #include "provider/soft/wire/wire.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

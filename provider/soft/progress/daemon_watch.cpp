@@ -7,9 +7,9 @@
 #include <mutex>
 #include <new>
 
-#include "provider/member/doors.hpp"
-#include "provider/member/own_thread.hpp"
 #include "provider/soft/scheduling/turn_clock.hpp"
+#include "provider/system/doors.hpp"
+#include "provider/system/own_thread.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -7,11 +7,11 @@
 #include <memory>
 #include <utility>
 
-#include "provider/member/problem.hpp"
 #include "provider/soft/progress/daemon_watch.hpp"
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/wire/outages.hpp"
 #include "provider/soft/wire/wire.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

@@ -15,13 +15,13 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/doors.hpp"
-#include "provider/member/random.hpp"
-#include "provider/member/uverbs_file.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
+#include "provider/system/doors.hpp"
+#include "provider/system/random.hpp"
+#include "provider/system/uverbs_file.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/random.hpp"
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/locks/users_in_progress.hpp"
 #include "provider/soft/objects/fork_generation.hpp"
@@ -20,6 +19,7 @@
 #include "provider/soft/transport/qp_publication.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "provider/member/counters_file.hpp"
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/problem.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
 #include "provider/soft/progress/background.hpp"
 #include "provider/soft/progress/daemon_watch.hpp"
@@ -25,6 +24,7 @@
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/transports.hpp"
 #include "provider/soft/xrc/xrc_table.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

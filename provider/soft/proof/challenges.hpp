@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "provider/member/right.hpp"
+#include "provider/protocol/right.hpp"
 #include "provider/soft/proof/random_page.hpp"
 
 namespace dapple::soft {

@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-#include "provider/member/owned_fd.hpp"
 #include "provider/soft/proof/challenges.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 

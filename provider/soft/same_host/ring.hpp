@@ -25,10 +25,10 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/member/addresses.hpp"
-#include "provider/member/owned_fd.hpp"
 #include "provider/soft/proof/challenges.hpp"
 #include "provider/soft/same_host/announcements.hpp"
+#include "provider/system/addresses.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::soft {

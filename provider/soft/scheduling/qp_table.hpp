@@ -14,7 +14,7 @@
 #include <mutex>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {

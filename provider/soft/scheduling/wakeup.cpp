@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/doors.hpp"
+#include "provider/system/doors.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -4,7 +4,7 @@
 // The descriptor by which threads wake the background thread.
 #pragma once
 
-#include "provider/member/problem.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

@@ -10,11 +10,11 @@
 #include <mutex>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/address_text.hpp"
-#include "provider/member/gid.hpp"
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
+#include "provider/system/address_text.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::soft {
 namespace {

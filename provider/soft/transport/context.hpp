@@ -13,7 +13,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/imports/device_file.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/member/wire_counters.hpp"
+#include "provider/protocol/wire_counters.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/transport/fetch_ahead.hpp"

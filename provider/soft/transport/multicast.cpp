@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::soft {
 

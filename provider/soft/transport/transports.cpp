@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/links/delivery.hpp"
 #include "provider/soft/links/wanted.hpp"
 #include "provider/soft/transport/placement_wanted.hpp"

@@ -7,11 +7,11 @@
 #include <cstdint>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/problem.hpp"
 #include "provider/soft/links/links.hpp"
 #include "provider/soft/links/transport_table.hpp"
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/wire/wire.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

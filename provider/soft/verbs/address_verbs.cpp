@@ -8,13 +8,13 @@
 #include <new>
 #include <utility>
 
-#include "provider/member/address_text.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/system/address_text.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

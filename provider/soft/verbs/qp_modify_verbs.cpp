@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/port_mtu.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -21,6 +20,7 @@
 #include "provider/soft/transport/shown_qp.hpp"
 #include "provider/soft/verbs/modify_refusals.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
+#include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

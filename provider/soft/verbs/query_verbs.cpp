@@ -11,7 +11,6 @@
 
 #include "coherence/persistence.hpp"
 #include "provider/common/clock.hpp"
-#include "provider/member/port_mtu.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -20,6 +19,7 @@
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/post.hpp"
+#include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/member/device_attributes.hpp"
+#include "provider/protocol/device_attributes.hpp"
 
 namespace dapple::soft::verbs {
 

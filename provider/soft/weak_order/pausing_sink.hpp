@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "provider/member/random.hpp"
+#include "provider/system/random.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "provider/member/random.hpp"
 #include "provider/soft/memory/memory_layer.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft {
 

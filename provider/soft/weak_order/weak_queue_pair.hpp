@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "provider/member/random.hpp"
 #include "provider/soft/weak_order/weak_memory.hpp"
+#include "provider/system/random.hpp"
 #include "roce/queue_pair_layer.hpp"
 
 namespace dapple::soft {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <span>
 
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 #include "roce/icrc.hpp"
 
 namespace dapple::soft {

@@ -7,11 +7,11 @@
 
 #include <memory>
 
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/problem.hpp"
-#include "provider/member/wire_counters.hpp"
+#include "provider/protocol/wire_counters.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/wire/datagram.hpp"
+#include "provider/system/owned_fd.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 #include "provider/soft/wire/wire.hpp"
 #include "roce/clock.hpp"
 

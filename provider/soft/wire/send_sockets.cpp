@@ -10,9 +10,9 @@
 #include <cassert>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/doors.hpp"
-#include "provider/member/owned_fd.hpp"
-#include "provider/member/random.hpp"
+#include "provider/system/doors.hpp"
+#include "provider/system/owned_fd.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "provider/common/mutex.hpp"
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 
 namespace dapple::soft {
 

@@ -10,11 +10,11 @@
 #include <cassert>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/member/gid.hpp"
-#include "provider/member/messages.hpp"
-#include "provider/member/slot_numbers.hpp"
-#include "provider/member/uncancelled.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/wire/crc.hpp"
+#include "provider/system/gid.hpp"
+#include "provider/system/uncancelled.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::soft {

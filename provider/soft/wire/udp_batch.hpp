@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/member/wire_counters.hpp"
+#include "provider/protocol/wire_counters.hpp"
 #include "provider/soft/wire/packet_tap.hpp"
 #include "provider/soft/wire/send_sockets.hpp"
 #include "provider/soft/wire/wire.hpp"

@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/problem.hpp"
 #include "provider/soft/wire/datagram.hpp"
 #include "provider/soft/wire/fault_injector.hpp"
 #include "provider/soft/wire/identification.hpp"
@@ -17,6 +16,7 @@
 #include "provider/soft/wire/received_icrcs.hpp"
 #include "provider/soft/wire/udp_batch.hpp"
 #include "provider/soft/wire/wire.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 

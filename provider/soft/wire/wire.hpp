@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/member/addresses.hpp"
+#include "provider/system/addresses.hpp"
 #include "roce/packet.hpp"
 #include "roce/ports.hpp"
 

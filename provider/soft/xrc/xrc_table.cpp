@@ -7,8 +7,8 @@
 #include <cassert>
 #include <new>
 
-#include "provider/member/doors.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
+#include "provider/system/doors.hpp"
 
 namespace dapple::soft {
 

@@ -18,7 +18,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "tests/native/dappled/member.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"

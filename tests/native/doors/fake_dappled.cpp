@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 
 using namespace dapple::soft;
 using dapple::tests::FakeState;

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "provider/member/cm_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
 
 namespace dapple::tests {
 

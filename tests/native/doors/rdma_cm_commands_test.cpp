@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "provider/member/cm_commands.hpp"
+#include "provider/protocol/cm_commands.hpp"
 #include "tests/native/doors/rdma_cm_rig.hpp"
 
 using namespace dapple::tests;

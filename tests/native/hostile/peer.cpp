@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "provider/soft/links/links.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/same_host/ring.hpp"

@@ -15,8 +15,8 @@
 #include <memory>
 
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
-#include "provider/member/gid.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/system/gid.hpp"
 #include "roce/cm/ip_service.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"

@@ -21,8 +21,8 @@
 #include <span>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/slot_numbers.hpp"
-#include "provider/member/transport_messages.hpp"
+#include "provider/protocol/slot_numbers.hpp"
+#include "provider/protocol/transport_messages.hpp"
 #include "provider/soft/links/links.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/verbs/placement_rig.hpp"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/slot_numbers.hpp"
+#include "provider/protocol/slot_numbers.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/verbs/pair.hpp"
 

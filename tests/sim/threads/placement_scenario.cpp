@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/placement/publication.hpp"

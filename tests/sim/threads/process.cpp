@@ -15,7 +15,7 @@
 
 #include "provider/member/counters_file.hpp"
 #include "provider/member/daemon_link.hpp"
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
 #include "tests/sim/threads/host.hpp"

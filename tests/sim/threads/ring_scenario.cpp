@@ -9,7 +9,7 @@
 
 #include <mutex>
 
-#include "provider/member/wire_counters.hpp"
+#include "provider/protocol/wire_counters.hpp"
 #include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/same_host/ring.hpp"

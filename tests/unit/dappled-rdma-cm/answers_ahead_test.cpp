@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <array>
 
-#include "provider/member/cm_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
 using namespace dapple;

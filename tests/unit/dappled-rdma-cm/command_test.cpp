@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Commands that no library would write, isolation of channels, and limits.
-#include "provider/member/cm_commands.hpp"
+#include "provider/protocol/cm_commands.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
 using namespace dapple::dappled::rdma_cm;

@@ -3,7 +3,7 @@
 //
 // dappled dies, and the next dappled takes over.
 #include "provider/dappled/rdma_cm/journal.hpp"
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
 using namespace dapple::dappled::rdma_cm;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/member/cm_messages.hpp"
+#include "provider/protocol/cm_messages.hpp"
 
 #include "tests/unit/provider/cmocka.hpp"
 

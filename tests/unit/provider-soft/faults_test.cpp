@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/random.hpp"
 #include "provider/soft/faults/weak_order.hpp"
+#include "provider/system/random.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;

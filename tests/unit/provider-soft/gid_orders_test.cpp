@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;

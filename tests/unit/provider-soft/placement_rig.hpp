@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/placement/publication.hpp"
 #include "tests/unit/provider/cmocka.hpp"

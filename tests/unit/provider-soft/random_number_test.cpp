@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A process reads its seed once, so each case is a child.
-#include "provider/member/random.hpp"
+#include "provider/system/random.hpp"
 
 #include <stdlib.h>
 #include <string.h>

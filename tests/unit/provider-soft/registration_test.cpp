@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "provider/member/identity.hpp"
+#include "provider/protocol/identity.hpp"
 #include "provider/soft/abi/structures.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 #include "tests/unit/provider/heard_child.hpp"

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "provider/member/unix_message.hpp"
+#include "provider/protocol/unix_message.hpp"
 #include "provider/soft/links/ring_post.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

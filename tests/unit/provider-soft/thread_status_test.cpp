@@ -8,8 +8,8 @@
 
 #include <atomic>
 
-#include "provider/member/own_thread.hpp"
 #include "provider/soft/hang/proc_files.hpp"
+#include "provider/system/own_thread.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "provider/member/messages.hpp"
+#include "provider/protocol/messages.hpp"
 
 namespace dapple::info {
 namespace {

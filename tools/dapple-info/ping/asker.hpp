@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "tools/dapple-info/ping/ends.hpp"
 
 namespace dapple::info {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "tools/dapple-info/ping/ends.hpp"
 
 namespace dapple::info {

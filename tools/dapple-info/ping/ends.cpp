@@ -12,8 +12,8 @@
 #include <cstring>
 #include <memory>
 
-#include "provider/member/messages.hpp"
-#include "provider/member/owned_fd.hpp"
+#include "provider/protocol/messages.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::info {
 namespace {

@@ -22,7 +22,7 @@
 #include <fstream>
 #include <memory>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "tools/dapple-run/child.hpp"
 
 namespace dapple::run::doctor {

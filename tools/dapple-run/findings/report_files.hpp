@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::run {
 

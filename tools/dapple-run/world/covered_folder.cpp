@@ -15,7 +15,7 @@
 
 #include <map>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::run {
 namespace {

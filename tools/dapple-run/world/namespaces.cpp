@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "provider/member/owned_fd.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::run {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "provider/member/gid.hpp"
+#include "provider/system/gid.hpp"
 
 namespace dapple::run {
 namespace {

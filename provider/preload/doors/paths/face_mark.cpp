@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "provider/member/tree_stage.hpp"
+#include "provider/protocol/tree_stage.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "provider/member/own_thread.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
+#include "provider/system/own_thread.hpp"
 
 namespace dapple::soft::check {
 namespace {

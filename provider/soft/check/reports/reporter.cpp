@@ -14,9 +14,9 @@
 #include <cassert>
 
 #include "provider/common/settings.hpp"
-#include "provider/member/owned_fd.hpp"
 #include "provider/soft/check/reports/kinds.hpp"
 #include "provider/soft/check/reports/printed.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft::check {
 namespace {
