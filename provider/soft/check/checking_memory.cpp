@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "provider/soft/check/borrowers.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
@@ -14,89 +15,6 @@ using roce::Accessor;
 using roce::Fault;
 using roce::RemoteRange;
 using roce::Segment;
-
-// Looks whether pieces of memory are there, and takes note of those that the device is going to change. The memory
-// itself is going to be used, so that nothing there is withheld any more, except for a result (kStores).
-class CheckingMemory::Probe final : public MemoryTable::Borrower {
- public:
-  enum class Use : uint8_t { kReads, kWrites, kStores };
-
-  Probe(Checker& checker, Use use) : checker_(checker), use_(use), is_write_(use != Use::kReads) {}
-
-  bool use(std::byte* memory, size_t done, size_t size) override {
-    if (!checker_.mapped.has(memory, size, is_write_)) {
-      gone_ = memory;
-      before_ = done;
-      size_ = size;
-      return false;
-    }
-    if (use_ != Use::kStores) checker_.withheld.yield(memory, size);
-    if (!is_write_) return true;
-    checker_.overwritten(memory, size);
-    changed_.emplace_back(memory, size);
-    return true;
-  }
-  // The device has stored there: a copy that was made meanwhile may have old bytes.
-  void stored() const {
-    for (const std::span<std::byte> piece : changed_) checker_.overwritten(piece.data(), piece.size());
-  }
-  const std::byte* gone() const { return gone_; }
-  size_t size() const { return size_; }
-  // The key of the memory that is gone, if the transfer begins at `offset` of these segments.
-  uint32_t key(std::span<const Segment> segments, uint64_t offset) const {
-    uint64_t end = 0;
-    for (const Segment& segment : segments) {
-      end += segment.length;
-      if (offset + before_ < end) return segment.lkey;
-    }
-    return 0;
-  }
-
- private:
-  Checker& checker_;
-  const Use use_;
-  const bool is_write_;
-  std::vector<std::span<std::byte>> changed_;
-  const std::byte* gone_ = nullptr;
-  size_t before_ = 0;  // bytes of the transfer
-  size_t size_ = 0;
-};
-
-// Stores bytes apart until the program polls the completion of their request. Ends the loan if they are to be stored in
-// the memory itself.
-class CheckingMemory::Withhold final : public MemoryTable::Borrower {
- public:
-  Withhold(WithheldBytes& withheld, uint32_t qpn, const std::byte* from)
-      : withheld_(withheld), qpn_(qpn), from_(from) {}
-  bool use(std::byte* memory, size_t done, size_t size) override {
-    if (!withheld_.store(qpn_, memory, from_ + done, size)) return false;
-    stored_.emplace_back(memory, size);
-    return true;
-  }
-  // All of the packet's bytes go into the memory, because some of them have to, such as those for a null region.
-  void give_up() {
-    for (const std::span<std::byte> piece : stored_) withheld_.yield(piece.data(), piece.size());
-  }
-
- private:
-  WithheldBytes& withheld_;
-  const uint32_t qpn_;
-  const std::byte* const from_;
-  std::vector<std::span<std::byte>> stored_;
-};
-
-// Finds the place of a peer's range.
-class CheckingMemory::Address final : public MemoryTable::Borrower {
- public:
-  bool use(std::byte* memory, size_t, size_t) override {
-    begin_ = reinterpret_cast<uintptr_t>(memory);
-    return true;
-  }
-  uintptr_t begin() const { return begin_; }
-
- private:
-  uintptr_t begin_ = 0;
-};
 
 Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, uint32_t rights) const {
   return {.device = &qp_.context->memory,

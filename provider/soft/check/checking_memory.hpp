@@ -37,10 +37,6 @@ class CheckingMemory final : public MemoryLayer {
   roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
 
  private:
-  class Probe;
-  class Withhold;
-  class Address;
-
   Access peers_access(const roce::RemoteRange& range, const char* what, uint32_t rights = 0) const;
   // `size`: of the whole request, where it is known.
   Access own_access(const char* what, uint64_t size, std::optional<Place> posted, uint32_t rights = 0) const;
