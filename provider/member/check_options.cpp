@@ -29,6 +29,7 @@ bool read_word(std::string_view word, Options& options) {
   if (name == "halt_on_error") return flag_of(value, options.halt_on_error);
   if (name == "notes") return flag_of(value, options.notes);
   if (name == "strict") return flag_of(value, options.strict);
+  if (name == "races") return flag_of(value, options.races);
   if (name == "delay") return number_of(value, INT_MAX, options.delay_seed.emplace());
   if (name != "log_path" && name != "suppressions") return false;
   (name == "log_path" ? options.log_path : options.suppressions) = value;

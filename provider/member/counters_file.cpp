@@ -44,6 +44,17 @@ SlotPages* map_counters(int fd, uint32_t slot) {
   return memory == MAP_FAILED ? nullptr : reinterpret_cast<SlotPages*>(static_cast<char*>(memory) + within);
 }
 
+void* map_races(int fd, uint32_t slot) {
+  if (slot >= kMaxSlots || !is_counters_file(fd)) return nullptr;
+  const auto place = static_cast<off_t>(kAllSlotPagesSize + slot * kSlotRacesSize);
+  // Otherwise an access could end in SIGBUS.
+  if (fallocate(fd, 0, place, kSlotRacesSize) != 0) return nullptr;
+  // Pages have up to 64 KiB.
+  static_assert(kAllSlotPagesSize % 65536 == 0 && kSlotRacesSize % 65536 == 0);
+  void* memory = mmap(nullptr, kSlotRacesSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, place);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
 ResourceRowMemory::ResourceRowMemory(int file, uint32_t slot)
     : file_(file),
       rows_(static_cast<off_t>(slot * kSlotPagesSize + kSlotResourceRows)),
@@ -69,7 +80,7 @@ CountersSum::~CountersSum() {
 
 int CountersSum::cover(int fd, uint32_t slots) {
   if (slots <= covered_) return 0;
-  static_assert(kBlocks * kBlockSize == kCountersFileSize);
+  static_assert(kBlocks * kBlockSize == kAllSlotPagesSize);
   assert(slots <= kMaxSlots);
   for (uint32_t slot = covered_; slot < slots; slot++) {
     if (fallocate(fd, 0, static_cast<off_t>(slot * kSlotPagesSize), kSlotFirstSize) != 0) return errno;

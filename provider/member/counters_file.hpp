@@ -38,7 +38,10 @@ static_assert(sizeof(SlotPages) <= kSlotPagesSize);
 inline constexpr size_t kSlotFirstSize = 32768;
 inline constexpr size_t kSlotResourceRows = offsetof(SlotPages, resources) + offsetof(SlotResources, rows);
 static_assert(kSlotResourceRows < kSlotFirstSize);
-inline constexpr size_t kCountersFileSize = (kMaxSlots + 1) * kSlotPagesSize;  // of whole blocks
+inline constexpr size_t kAllSlotPagesSize = (kMaxSlots + 1) * kSlotPagesSize;  // of whole blocks
+// Behind the pages of all slots each slot has room for dapple-run --check=races, which has memory only then.
+inline constexpr size_t kSlotRacesSize = 458752;
+inline constexpr size_t kCountersFileSize = kAllSlotPagesSize + kMaxSlots * kSlotRacesSize;
 
 // Empty on failure. The size of the file cannot change afterwards.
 OwnedFd make_counters_file();
@@ -48,6 +51,9 @@ bool is_counters_file(int fd);
 
 // The pages of one slot, which stay mapped. Null on failure.
 SlotPages* map_counters(int fd, uint32_t slot);
+
+// The part of a slot for --check=races (provider/soft/check/races/race_pages.hpp), which stays mapped. Null on failure.
+void* map_races(int fd, uint32_t slot);
 
 // The rows of resources of a slot, for its owner, which takes memory for more of them when it needs them. Any thread.
 class ResourceRowMemory {

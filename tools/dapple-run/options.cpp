@@ -48,6 +48,7 @@ and needs no PROGRAM.
                   or the path of your own, and words that replace its lines, such as connectx7,rate=200,numa=1.
                   connectx7:8 gives PROGRAM 8 devices with the addresses 127.0.0.1 to 127.0.0.8, and no others
       --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
+      --check=races   also report requests of several programs of this host to the same bytes that no message orders
       --check=strict  also report races with peers in a program that is built with ThreadSanitizer
       --explain   the part of --check that costs little: report why a call of a verb fails, with the wrong value and the remedy
       --json FILE, --sarif FILE, --junit FILE
@@ -300,9 +301,10 @@ Options parse(char** words) {
       set_gids(options, value_of(option, argument));
     } else if (option == "--trace") {
       set_trace(options, value_of(option, argument));
-    } else if (option == "--check" || option == "--check=strict") {
+    } else if (option == "--check" || option == "--check=races" || option == "--check=strict") {
       options.check = true;
-      if (option != "--check") setenv("DAPPLE_CHECK", (environment_or("DAPPLE_CHECK", "") + ":strict=1").c_str(), 1);
+      if (option != "--check")
+        setenv("DAPPLE_CHECK", (environment_or("DAPPLE_CHECK", "") + ":" + option.substr(8) + "=1").c_str(), 1);
     } else if (std::string* file = report_file(options.reports, option); file != nullptr) {
       set_report(*file, option, value_of(option, argument));
     } else if (option == "--explain") {

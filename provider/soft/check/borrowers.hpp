@@ -40,6 +40,7 @@ class Probe final : public MemoryTable::Borrower {
   void stored() const {
     for (const std::span<std::byte> piece : changed_) checker_.overwritten(piece.data(), piece.size());
   }
+  std::span<const std::span<std::byte>> changed() const { return changed_; }
   const std::byte* gone() const { return gone_; }
   size_t size() const { return size_; }
   // The key of the memory that is gone, if the transfer begins at `offset` of these segments.

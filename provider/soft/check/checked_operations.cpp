@@ -105,9 +105,18 @@ void note_memory(ibv_mr& mr) {
   checker().freed->add(device, mr.lkey, config.memory, config.length, config.iova);
 }
 
+// The accesses until now are no part of what the program does with the memory next.
+void forget_accesses(const ibv_mr& mr) {
+  RegionConfig config;
+  if (checker().races == nullptr || context_of(mr.context)->memory.region_config(mr.lkey, config) != 0) return;
+  const auto begin = reinterpret_cast<uintptr_t>(config.memory);
+  checker().races->forget({begin, begin + config.length});
+}
+
 ibv_mr* note_region(ibv_mr* mr, const char* verb = "made by ibv_reg_mr") {
   if (mr == nullptr) return nullptr;
   checker().mapped.forget();
+  forget_accesses(*mr);
   note_memory(*mr);
   checker().keys.add(&context_of(mr->context)->memory, mr->lkey,
                      {.domain = ours<Mr>(mr)->pd->number,
@@ -159,6 +168,7 @@ int dereg_mr(ibv_mr* mr) {
   FreedMarks* freed = checker().freed;
   const uint64_t number = freed == nullptr ? 0 : freed->number_of(device, key);
   report_if_lent(checker(), *mr);
+  forget_accesses(*mr);
   checker().withheld.yield_key(key);
   checker().keys.remove(device, key);
   const int error = forgotten(mr, [&] { return below().dereg_mr(mr); });
@@ -318,9 +328,17 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
 }
 
 // In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.
+void meet_peer(Context& context, uint32_t peer) {
+  Slot slot;
+  if (checker().races == nullptr || !context.slot(slot)) return;
+  checker().races->open(slot.counters_file, slot.number);
+  checker().races->meet(peer);
+}
+
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   Qp& qp = *ours<Qp>(ibv);
   const roce::QpState before = qp.state.load(std::memory_order_acquire);
+  if ((mask & IBV_QP_DEST_QPN) != 0) meet_peer(*qp.context, attr->dest_qp_num);
   const int error = below().modify_qp(ibv, attr, mask);
   if (error == 0 && (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0)
     qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);

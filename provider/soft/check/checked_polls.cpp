@@ -15,6 +15,7 @@ namespace {
 
 // After an error the bytes mean nothing. This device tells the opcode then, too.
 void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32_t status) {
+  if (checker.races != nullptr) checker.races->polled(qpn, (opcode & IBV_WC_RECV) != 0, id);
   const std::vector<WithheldBytes::Changed> changed = checker.withheld.polled(qpn, id, (opcode & IBV_WC_RECV) != 0);
   if (status == IBV_WC_SUCCESS) report_written(checker, changed);
 }

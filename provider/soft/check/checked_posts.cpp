@@ -196,7 +196,8 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .stack = stack,
                              .segments = segments_of(wr->sg_list, wr->num_sge),
                              .pieces = {},
-                             .owner = receives.owner};
+                             .owner = receives.owner,
+                             .posted = checker.races == nullptr ? 0 : Races::clock()};
     receive.pieces = pieces_of(receives.device->memory, receive.segments);
     uint64_t withheld = PostedSends::kNone;
     if (receives.may_withhold) {
@@ -246,7 +247,10 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
                                 segments_of(wr->sg_list, wr->num_sge)));
   }
   const uint64_t before = outstanding(qp);
+  std::optional<Races::Posting> posting;
+  if (Checker::get()->races != nullptr) posting.emplace(here());
   const int error = unchecked_operations().post_send(ibv, requests, bad);
+  posting.reset();
   bool refused = false;
   uint64_t accepted = 0;
   for (const auto& [wr, one] : noted) {
@@ -276,7 +280,10 @@ int wr_complete(ibv_qp_ex* ibv) {
         note(qp, request.opcode, request.flags, request.id, {request.segments.begin(), request.segments.end()}));
   }
   const uint64_t before = outstanding(qp), count = post.count;
+  std::optional<Races::Posting> posting;
+  if (Checker::get()->races != nullptr) posting.emplace(here());
   const int error = qp.checked->wr_complete(ibv);
+  posting.reset();
   if (error == 0) {
     for (const Noted& one : noted) one.post_returned();
     report_sends_beyond(qp, before, count);

@@ -5,10 +5,13 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <utility>
 
 #include "provider/soft/check/checking_completions.hpp"
 #include "provider/soft/check/checking_events.hpp"
 #include "provider/soft/check/checking_memory.hpp"
+#include "provider/soft/check/races/numbered_queue_pair.hpp"
 
 namespace dapple::soft::check {
 
@@ -28,11 +31,20 @@ struct CheckedQp {
   CheckedQp(const CheckedQp&) = delete;
   CheckedQp& operator=(const CheckedQp&) = delete;
 
+  // The engine, with a layer for --check=races.
+  std::unique_ptr<roce::QueuePair> number(std::unique_ptr<roce::QueuePair> engine, const Qp& qp) {
+    if (engine == nullptr || checker.races == nullptr) return engine;
+    auto made = std::make_unique<NumberedQueuePair>(std::move(engine), *checker.races, qp);
+    numbered = made.get();
+    return made;
+  }
+
   Checker& checker;
   PostedSends sends;
   CheckingMemory memory;
   CheckingCompletions sent, received;
   CheckingEvents events;
+  NumberedQueuePair* numbered = nullptr;         // a layer of the engine; null without --check=races
   std::atomic<bool> has_rdma_cms_rights{false};  // librdmacm has set its qp_access_flags last
   int (*wr_complete)(ibv_qp_ex*) = nullptr;      // the one below, of an extended queue pair
 };

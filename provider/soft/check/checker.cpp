@@ -14,6 +14,7 @@
 #include "provider/soft/check/reports/scripts.hpp"
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"
+#include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/system/random.hpp"
@@ -27,10 +28,17 @@ bool is_emulated() {
   return emulation != nullptr && strcmp(emulation, "0") != 0;
 }
 
+// With weak orders, the bytes of a packet may reach the memory after the next packets.
+bool finds_races(const Options& options) {
+  return options.races && !has_weak_order();
+}
+
 }  // namespace
 
 Checker::Checker(const char* records)
-    : reporter(records), withholds(Sanitizer::of_program() == nullptr && !is_emulated()) {}
+    : reporter(records),
+      races(finds_races(reporter.options()) ? std::make_unique<Races>() : nullptr),
+      withholds(Sanitizer::of_program() == nullptr && !is_emulated()) {}
 
 Checker* Checker::get() {
   static Checker* const checker = []() -> Checker* {
@@ -98,6 +106,7 @@ void Checker::before_fork() {
   checker.objects.mutex().lock();
   checker.loads.mutex().lock();
   checker.writes.mutex().lock();
+  if (checker.races != nullptr) checker.races->mutex().lock();
   checker.reporter.mutex().lock();
   Scripts::get().mutex().lock();
   checker.receives.mutex().lock();
@@ -108,12 +117,14 @@ void Checker::before_fork() {
 
 void Checker::after_fork() {
   Checker& checker = *get();
+  if (checker.races != nullptr && !checker.is_its_process()) checker.races->close();
   if (checker.freed != nullptr) checker.freed->mutex().unlock();
   checker.withheld.mutex().unlock();
   checker.lent.mutex().unlock();
   checker.receives.mutex().unlock();
   Scripts::get().mutex().unlock();
   checker.reporter.mutex().unlock();
+  if (checker.races != nullptr) checker.races->mutex().unlock();
   checker.writes.mutex().unlock();
   checker.loads.mutex().unlock();
   checker.objects.mutex().unlock();

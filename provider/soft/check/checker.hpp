@@ -24,6 +24,7 @@
 #include "provider/soft/check/objects.hpp"
 #include "provider/soft/check/posted_receives.hpp"
 #include "provider/soft/check/posted_sends.hpp"
+#include "provider/soft/check/races/races.hpp"
 #include "provider/soft/check/recent_writes.hpp"
 #include "provider/soft/check/reports/reporter.hpp"
 #include "provider/soft/check/told_queue_pairs.hpp"
@@ -48,6 +49,8 @@ class Checker {
   RecentWrites writes;  // if the options ask for notes
   Reporter reporter;
   ToldQueuePairs told;
+  // Null if the options do not ask for races.
+  const std::unique_ptr<Races> races;
   // False: no bytes are withheld, because a sanitizer or the emulator looks at the program's accesses.
   const bool withholds;
   // Null if the program's heap is not watched.

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checking_completions.hpp"
 
+#include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
+#include "provider/soft/check/race_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
@@ -17,6 +19,7 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (queue_.context == nullptr) return below_.complete(completion);
   const bool had_overrun = queue_.queue.has_overrun();
   note_withheld(completion);
+  if (qp_.checked->numbered != nullptr) report_own_races(checker_, qp_, qp_.checked->numbered->complete(completion));
   below_.complete(completion);
   // The program never gets a completion that is lost. A queue that has lost one may lose more.
   if (queue_.queue.has_overrun()) checker_.withheld.end(qp_.qpn, receives());

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "provider/soft/check/borrowers.hpp"
+#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/race_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
@@ -114,11 +116,43 @@ Fault CheckingMemory::check_remote(Accessor who, const RemoteRange& range, uint3
   const char* what = (access & roce::kRemoteRead) != 0 ? "RDMA Read" : "RDMA Write";
   const Fault fault = explain(below_.check_remote(who, range, access), range, what, access);
   if (fault != Fault::kNone || (access & roce::kRemoteRead) == 0) return fault;
-  return there(who, range, roce::kRemoteRead, what) ? Fault::kNone : Fault::kFailed;
+  if (!there(who, range, roce::kRemoteRead, what)) return Fault::kFailed;
+  note_access(who, range, roce::kRemoteRead, NotedAccess::Kind::kRead);
+  return Fault::kNone;
+}
+
+// The order of the accesses of this host's programs. An access is noted before it is made: the program may look at the
+// bytes at once, and post a request.
+void CheckingMemory::note_access(Accessor who, const RemoteRange& range, uint32_t right, NotedAccess::Kind kind) {
+  NumberedQueuePair* numbered = qp_.checked->numbered;
+  Address address;
+  if (numbered == nullptr || range.length == 0) return;
+  if (qp_.context->memory.lend_to_peer(who, range, right, address) != Fault::kNone) return;
+  if (const auto found = numbered->access(range, address.begin(), kind)) report_race(checker_, qp_, *found);
+}
+
+void CheckingMemory::note_answer(Accessor who, const RemoteRange& range, uint32_t right, NotedAccess::Kind kind) {
+  NumberedQueuePair* numbered = qp_.checked->numbered;
+  Address address;
+  if (numbered == nullptr || range.length == 0) return;
+  if (qp_.context->memory.lend_to_peer(who, range, right, address) != Fault::kNone) return;
+  numbered->answer(range, address.begin(), kind);
+}
+
+void CheckingMemory::note_fill(std::span<const Segment> segments, const Probe& probe) {
+  NumberedQueuePair* numbered = qp_.checked->numbered;
+  if (numbered == nullptr) return;
+  const std::optional<uint64_t> posted = checker_.receives.time_of(receive_queue_of(qp_), segments);
+  if (!posted) return;
+  for (const std::span<std::byte> piece : probe.changed()) {
+    const auto begin = reinterpret_cast<uintptr_t>(piece.data());
+    if (const auto found = numbered->fill({begin, begin + piece.size()}, *posted)) report_race(checker_, qp_, *found);
+  }
 }
 
 Fault CheckingMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
   if (!there(who, range, roce::kRemoteWrite, "RDMA Write")) return Fault::kFailed;
+  note_access(who, range, roce::kRemoteWrite, NotedAccess::Kind::kWrite);
   const Fault fault = explain(below_.write(who, range, from), range, "RDMA Write", roce::kRemoteWrite);
   if (fault == Fault::kNone && checker_.reporter.options().notes) note_write(who, range);
   return fault;
@@ -151,26 +185,34 @@ void CheckingMemory::note_write(Accessor who, const RemoteRange& range) {
 Fault CheckingMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
   Probe probe(checker_, Probe::Use::kReads);
   if (qp_.context->memory.lend_to_peer(who, range, roce::kRemoteRead, probe) == Fault::kFailed) return Fault::kFailed;
-  return below_.read(who, range, to);
+  const Fault fault = below_.read(who, range, to);
+  if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteRead, NotedAccess::Kind::kRead);
+  return fault;
 }
 
 Fault CheckingMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
                                    uint64_t& original) {
   const RemoteRange range = {rkey, address, sizeof swap};
   if (!there(who, range, roce::kRemoteAtomic, "compare and swap")) return Fault::kFailed;
-  return explain(below_.compare_swap(who, rkey, address, compare, swap, original), range, "compare and swap",
-                 roce::kRemoteAtomic);
+  note_access(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
+  const Fault fault = below_.compare_swap(who, rkey, address, compare, swap, original);
+  if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
+  return explain(fault, range, "compare and swap", roce::kRemoteAtomic);
 }
 
 Fault CheckingMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
   const RemoteRange range = {rkey, address, sizeof add};
   if (!there(who, range, roce::kRemoteAtomic, "fetch and add")) return Fault::kFailed;
-  return explain(below_.fetch_add(who, rkey, address, add, original), range, "fetch and add", roce::kRemoteAtomic);
+  note_access(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
+  const Fault fault = below_.fetch_add(who, rkey, address, add, original);
+  if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
+  return explain(fault, range, "fetch and add", roce::kRemoteAtomic);
 }
 
 Fault CheckingMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
   const RemoteRange range = {rkey, address, sizeof value};
   if (!there(who, range, roce::kRemoteWrite, "atomic write")) return Fault::kFailed;
+  note_access(who, range, roce::kRemoteWrite, NotedAccess::Kind::kAtomic);
   return explain(below_.atomic_write(who, rkey, address, value), range, "atomic write", roce::kRemoteWrite);
 }
 
@@ -229,6 +271,7 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
     return Fault::kFailed;
   }
   if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
+  if (lent == Fault::kNone && !sends_.with_result(segments)) note_fill(segments, probe);
   const Fault fault =
       withholds(who, segments, offset, from, size) ? Fault::kNone : below_.scatter(who, segments, offset, from, size);
   probe.stored();

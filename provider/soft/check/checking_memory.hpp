@@ -8,11 +8,14 @@
 
 #include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/check/races/access_history.hpp"
 #include "provider/soft/memory/memory_layer.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft::check {
+
+class Probe;
 
 class CheckingMemory final : public MemoryLayer {
  public:
@@ -56,6 +59,10 @@ class CheckingMemory final : public MemoryLayer {
                  size_t size);
   // A peer has written there. Reports an earlier Write to the same bytes if there is no completion between the two.
   void note_write(roce::Accessor who, const roce::RemoteRange& range);
+  // For --check=races. `right`: that the access needs.
+  void note_access(roce::Accessor who, const roce::RemoteRange& range, uint32_t right, NotedAccess::Kind kind);
+  void note_answer(roce::Accessor who, const roce::RemoteRange& range, uint32_t right, NotedAccess::Kind kind);
+  void note_fill(std::span<const roce::Segment> segments, const Probe& probe);
   uint64_t stored_by(std::span<const roce::Segment> segments, size_t packet);
   std::optional<Place> poster_of_result(std::span<const roce::Segment> segments);
   void report_change(uint64_t at, const Place& posted);

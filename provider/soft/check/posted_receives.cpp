@@ -73,6 +73,20 @@ std::optional<Stack> PostedReceives::with_key(const void* queue, uint32_t lkey) 
   return std::nullopt;
 }
 
+std::optional<uint64_t> PostedReceives::time_of(const void* queue, std::span<const roce::Segment> segments) {
+  const std::lock_guard lock(mutex_);
+  const auto known = queues_.find(queue);
+  if (known == queues_.end()) return std::nullopt;
+  for (const PostedReceive& receive : known->second) {
+    const bool is_it = std::equal(receive.segments.begin(), receive.segments.end(), segments.begin(), segments.end(),
+                                  [](const roce::Segment& a, const roce::Segment& b) {
+                                    return a.address == b.address && a.length == b.length && a.lkey == b.lkey;
+                                  });
+    if (is_it) return receive.posted;
+  }
+  return std::nullopt;
+}
+
 std::optional<PostedReceive> PostedReceives::waiting_in(const void* memory, size_t size) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const std::lock_guard lock(mutex_);

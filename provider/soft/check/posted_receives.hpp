@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "provider/common/mutex.hpp"
@@ -27,6 +28,7 @@ struct PostedReceive {
   std::vector<roce::Segment> segments;
   std::vector<Piece> pieces;
   Owner owner;
+  uint64_t posted = 0;  // when; for --check=races
 
   uint64_t length() const { return roce::length_of(segments); }
 };
@@ -48,6 +50,8 @@ class PostedReceives {
   std::optional<PostedReceive> take(const void* queue, uint64_t id);
   // The oldest one that uses this key.
   std::optional<Stack> with_key(const void* queue, uint32_t lkey);
+  // The time of the post of the oldest one with these segments.
+  std::optional<uint64_t> time_of(const void* queue, std::span<const roce::Segment> segments);
   // The oldest one that waits for a message in some of these bytes, in the queue of a queue pair that may get one.
   std::optional<PostedReceive> waiting_in(const void* memory, size_t size);
   // The program has given this memory back: what is there now is not that of the receives.

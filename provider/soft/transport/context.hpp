@@ -108,6 +108,11 @@ class Context {
   // Takes unread asynchronous events of an object back.
   void withdraw(const void* element, EventCount& count);
 
+  // The slot of the process. False if it is lost.
+  bool slot(Slot& slot) {
+    Problem problem;
+    return ports_.link.slot(slot, problem);
+  }
   // The objects that dappled sees.
   ResourceTable& resources() const { return ports_.resources; }
   // A row for an object of this context.

@@ -116,7 +116,7 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
     if (qp.engine != nullptr && qp.planned_completions[0] != nullptr)
       qp.engine.reset(new (std::nothrow) PlannedQueuePair(std::move(qp.engine), qp.events));
-    if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
+    if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(qp.checked->number(std::move(qp.engine), qp));
   }
   return qp.engine != nullptr;
 }

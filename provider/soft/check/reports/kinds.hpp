@@ -34,6 +34,7 @@ inline constexpr std::string_view kKinds[] = {
     "out-of-bounds",
     "outstanding-sends",
     "overlapping-writes",
+    "racing-access",
     "receiver-not-ready",
     "refused-call",
     "shared-buffer",

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/races/races.hpp"
+
+#include <dlfcn.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace dapple::soft::check {
+namespace {
+
+using Kind = NotedAccess::Kind;
+using roce::SendOpcode;
+
+bool has_result(SendOpcode opcode) {
+  return opcode == SendOpcode::kRead || opcode == SendOpcode::kCompareSwap || opcode == SendOpcode::kFetchAdd;
+}
+
+}  // namespace
+
+uint64_t Races::clock() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+void Races::open(int file, uint32_t slot) {
+  const std::lock_guard lock(mutex_);
+  told_.open(file, slot);
+  cm_notes_ = static_cast<const provider::CmEventNotes*>(dlsym(RTLD_DEFAULT, provider::kCmEventNotes));
+}
+
+bool Races::got_cm_event() {
+  const uint64_t count = cm_notes_ == nullptr ? 0 : cm_notes_->count.load(std::memory_order_relaxed);
+  return std::exchange(cm_events_, count) != count;
+}
+
+void Races::meet(uint32_t peer) {
+  const std::lock_guard lock(mutex_);
+  told_.meet(peer);
+}
+
+void Races::see(uint32_t qpn, uint64_t stamp, const KnownRequests& known) {
+  const bool is_new = seen_.add(known);
+  if (seen_.add(qpn, stamp) || is_new) version_++;
+}
+
+void Races::learn(const Lesson& lesson) {
+  polled_.add(lesson.known);
+  if (lesson.qpn != 0) polled_.add(lesson.qpn, lesson.stamp);
+  if (seen_.add(polled_)) version_++;
+}
+
+void Races::assume_all() {
+  Lesson all;
+  all.known.floor = clock();
+  learn(all);
+}
+
+void Races::connect(uint32_t qpn, uint32_t peer) {
+  const std::lock_guard lock(mutex_);
+  QueuePair& queue_pair = queue_pairs_[qpn];
+  queue_pair.peer = peer;
+  queue_pair.last_told = {};
+  queue_pair.told_races = 0;
+  told_.connect(qpn, peer);
+  assume_all();
+}
+
+void Races::end(uint32_t qpn) {
+  const std::lock_guard lock(mutex_);
+  const auto known = queue_pairs_.find(qpn);
+  if (known == queue_pairs_.end()) return;
+  learn({0, qpn, known->second.last_stamp, {}});
+  learn({0, known->second.peer, clock(), {}});
+  told_.disconnect(qpn);
+  queue_pairs_.erase(known);
+}
+
+void Races::post(uint32_t qpn, const Post& post, std::span<const Range> memory) {
+  const std::lock_guard lock(mutex_);
+  if (got_cm_event()) assume_all();
+  QueuePair& queue_pair = queue_pairs_[qpn];
+  queue_pair.last_stamp = std::max(queue_pair.last_stamp + 1, clock());
+  queue_pair.requests.push_back({post, queue_pair.last_stamp});
+  if (queue_pair.requests.size() > kMostRequests) queue_pair.requests.pop_front();
+  if (posting_ != nullptr) {
+    queue_pair.stacks.push_back({queue_pair.last_stamp, post.opcode, *posting_});
+    if (queue_pair.stacks.size() > kMostStacks) queue_pair.stacks.pop_front();
+  }
+  if (post.is_told) told_.tell(qpn, queue_pair.last_stamp, post.first_psn, post.packets, seen_, version_);
+  const NotedAccess access = {.qpn = qpn,
+                              .stamp = queue_pair.last_stamp,
+                              .kind = has_result(post.opcode) ? Kind::kWrite : Kind::kRead,
+                              .opcode = post.opcode,
+                              .is_own = true,
+                              .arrived = queue_pair.last_stamp};
+  for (const Range& range : memory) history_.add(range.begin, range.end, access, seen_);
+}
+
+// Requests complete in order, and a completion tells of the earlier requests, too.
+std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
+  const std::lock_guard lock(mutex_);
+  QueuePair& queue_pair = queue_pairs_[qpn];
+  std::vector<Told> races = told_races(qpn, queue_pair);
+  std::deque<Request>& requests = queue_pair.requests;
+  const auto done = std::find_if(requests.begin(), requests.end(), [&](const Request& request) {
+    return request.id == id && (request.is_signaled || !is_good);
+  });
+  if (done == requests.end()) return races;
+  Lesson lesson = {id, qpn, done->stamp, {}};
+  for (auto request = requests.begin(); is_good && request != done + 1; ++request) {
+    if (!has_result(request->opcode)) continue;
+    const auto answer = told_.answer(queue_pair.peer, qpn, request->first_psn, request->packets);
+    if (answer) {
+      lesson.known.add(*answer);
+    } else {
+      lesson.known.add_all_until(clock());
+    }
+  }
+  requests.erase(requests.begin(), done + 1);
+  queue_pair.sent.push_back(lesson);
+  if (queue_pair.sent.size() > kMostCompletions) queue_pair.sent.pop_front();
+  return races;
+}
+
+std::optional<Stack> Races::poster_of(uint32_t qpn, uint64_t stamp) {
+  for (const PostedAt& post : queue_pairs_[qpn].stacks) {
+    if (post.stamp == stamp) return post.stack;
+  }
+  return std::nullopt;
+}
+
+std::vector<Races::Told> Races::told_races(uint32_t qpn, QueuePair& queue_pair) {
+  std::vector<Told> races;
+  for (const RaceRow& race : told_.races(queue_pair.peer, qpn, queue_pair.told_races)) {
+    const auto posted = std::find_if(queue_pair.stacks.begin(), queue_pair.stacks.end(),
+                                     [&](const PostedAt& post) { return post.stamp == race.stamp; });
+    if (posted == queue_pair.stacks.end()) continue;
+    races.push_back(
+        {posted->opcode, posted->stack, told_.process_of(queue_pair.peer), race.other_qpn, race.other_process});
+  }
+  return races;
+}
+
+void Races::tell_race(const NotedAccess& one, const NotedAccess& other) {
+  if (!one.is_own) told_.tell_race(one.via, {one.stamp, other.qpn, told_.process_of(other.qpn)});
+}
+
+const ToldRequest* Races::told(const Arrival& arrival) {
+  if (arrival.peer == 0) return nullptr;
+  ToldRequest& last = queue_pairs_[arrival.qpn].last_told;
+  if (last.stamp != 0 && last.has(arrival.psn)) return &last;
+  const std::optional<ToldRequest> found = told_.request(arrival.peer, arrival.qpn, arrival.psn);
+  last = found.value_or(ToldRequest{});
+  return found ? &last : nullptr;
+}
+
+void Races::received(const Arrival& arrival, uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  Lesson lesson = {id, 0, 0, {}};
+  if (const ToldRequest* request = told(arrival); request != nullptr) {
+    lesson = {id, arrival.peer, request->stamp, request->known};
+  } else {
+    lesson.known.floor = clock();
+  }
+  std::deque<Lesson>& lessons = queue_pairs_[arrival.qpn].received;
+  lessons.push_back(lesson);
+  if (lessons.size() > kMostCompletions) lessons.pop_front();
+}
+
+void Races::polled(uint32_t qpn, bool is_receive, uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto known = queue_pairs_.find(qpn);
+  if (known == queue_pairs_.end()) return assume_all();
+  std::deque<Lesson>& lessons = is_receive ? known->second.received : known->second.sent;
+  const auto lesson = std::find_if(lessons.begin(), lessons.end(), [&](const Lesson& one) { return one.id == id; });
+  if (lesson == lessons.end()) return assume_all();
+  std::for_each(lessons.begin(), lesson + 1, [&](const Lesson& one) { learn(one); });
+  lessons.erase(lessons.begin(), lesson + 1);
+}
+
+// The peer may find what this program has stored there, or what other peers have.
+void Races::answer(const Arrival& arrival, const Range& range, Kind kind) {
+  const std::lock_guard lock(mutex_);
+  // The peer's own atomic has changed the word.
+  const KnownRequests* changes = words_.find(range.begin);
+  const bool is_sure = kind != Kind::kRead && changes != nullptr && !words_.has_forgotten();
+  KnownRequests known = is_sure ? polled_ : seen_;
+  if (is_sure) known.add(*changes);
+  told_.tell_answer(arrival.qpn, arrival.psn, known);
+}
+
+std::optional<Races::Found> Races::access(const Arrival& arrival, const Range& range, const NotedAccess& access) {
+  const std::lock_guard lock(mutex_);
+  const bool was_written = history_.may_have_write(range.begin, range.end);
+  std::optional<Found> found = add(arrival, range, access, 0);
+  if (access.kind == Kind::kRead) return found;
+  // The program may look there now.
+  if (const ToldRequest* request = told(arrival); request != nullptr) {
+    words_.change(range.begin, range.end, request->known, arrival.peer, request->stamp,
+                  was_written ? seen_ : KnownRequests{});
+    see(arrival.peer, request->stamp, request->known);
+  } else {
+    assume_all();
+  }
+  return found;
+}
+
+std::optional<Races::Found> Races::fill(const Arrival& arrival, const Range& range, uint64_t posted) {
+  const std::lock_guard lock(mutex_);
+  return add(arrival, range, {.kind = Kind::kWrite, .opcode = SendOpcode::kSend}, posted);
+}
+
+std::optional<Races::Found> Races::add(const Arrival& arrival, const Range& range, NotedAccess access,
+                                       uint64_t posted) {
+  const ToldRequest* request = told(arrival);
+  if (request == nullptr) return std::nullopt;
+  access.qpn = arrival.peer;
+  access.stamp = request->stamp;
+  access.via = arrival.qpn;
+  access.arrived = clock();
+  const auto race = history_.add(range.begin, range.end, access, request->known, posted);
+  if (!race) return std::nullopt;
+  tell_race(race->earlier, access);
+  tell_race(access, race->earlier);
+  Found found = {*race, access, {told_.process_of(race->earlier.qpn), told_.process_of(access.qpn)}, {}};
+  if (race->earlier.is_own) found.posted = poster_of(race->earlier.qpn, race->earlier.stamp);
+  return found;
+}
+
+void Races::forget(const Range& range) {
+  const std::lock_guard lock(mutex_);
+  history_.forget(range.begin, range.end);
+}
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The shared memory about requests: this program's, and its view of the others'.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "provider/soft/check/races/race_pages.hpp"
+
+namespace dapple::soft::check {
+
+struct ToldRequest {
+  uint64_t stamp = 0;
+  uint32_t first_psn = 0;
+  uint32_t packets = 0;
+  KnownRequests known;  // at the post
+
+  bool has(uint32_t psn) const;
+};
+
+// Confined: the caller has a lock. A queue pair that finds its lane taken tells nothing.
+class ToldRequests {
+ public:
+  // This program's slot. Without it, nothing is told, and nothing found.
+  void open(int file, uint32_t slot);
+  bool is_open() const { return own_ != nullptr; }
+  // A child of fork() has its parent's memory, and tells nothing.
+  void close() { own_ = nullptr; }
+
+  // Maps the memory of the peer's program.
+  void meet(uint32_t peer);
+  // The queue pair is connected to this peer.
+  void connect(uint32_t qpn, uint32_t peer);
+  void disconnect(uint32_t qpn);
+  // The request is posted. `version`: changes when `known` does.
+  void tell(uint32_t qpn, uint64_t stamp, uint32_t first_psn, uint32_t packets, const KnownRequests& known,
+            uint64_t version);
+  // The answer to a Read or atomic of the peer goes out.
+  void tell_answer(uint32_t qpn, uint32_t psn, const KnownRequests& known);
+  // A request of the peer of this queue pair races.
+  void tell_race(uint32_t qpn, const RaceRow& race);
+
+  // None if the peer tells nothing of it: it is on another host, not checked, or the request is too old.
+  std::optional<ToldRequest> request(uint32_t peer, uint32_t qpn, uint32_t psn) const;
+  // What the peer knew when it answered the request with these PSNs.
+  std::optional<KnownRequests> answer(uint32_t peer, uint32_t qpn, uint32_t first_psn, uint32_t packets) const;
+  // The races of this queue pair's requests that the peer has told since the last call; `seen` is the caller's for each
+  // queue pair, and 0 at first.
+  std::vector<RaceRow> races(uint32_t peer, uint32_t qpn, uint32_t& seen) const;
+  // The process of a queue pair; 0: unknown.
+  int process_of(uint32_t qpn) const;
+
+ private:
+  Lane* lane_of(uint32_t qpn) const;
+  const Lane* peers_lane(uint32_t peer, uint32_t qpn) const;
+  const RacePages* pages_of(uint32_t qpn) const;
+  static std::optional<KnownRequests> find(const SharedRow<KnownRow> (&rows)[kKnownRows], uint64_t number);
+
+  int file_ = -1;
+  RacePages* own_ = nullptr;
+  uint64_t version_ = 0;                        // of the last row
+  uint64_t known_ = 0;                          // its number
+  uint64_t answers_ = 0;                        // the number of the last answer
+  std::unique_ptr<const RacePages*[]> others_;  // by slot; mapped as long as the process lives
+};
+
+}  // namespace dapple::soft::check
