@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For dapple-run --hang: notes the events of librdmacm that a program has got and not acknowledged, since a destroy of
-// their id waits for that without end. In other programs these functions only pass on the call.
-#include <dlfcn.h>
+// The functions of librdmacm for events. For dapple-run --hang: notes the events of librdmacm that a program has got
+// and not acknowledged, since a destroy of their id waits for that without end. In other programs these functions only
+// pass on the call.
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <sys/syscall.h>
@@ -11,10 +11,9 @@
 
 #include "provider/common/cm_event_notes.hpp"
 #include "provider/common/settings.hpp"
-#include "provider/preload/real_dlsym.hpp"
-#include "provider/preload/real_function.hpp"
+#include "provider/preload/cm_calls.hpp"
+#include "provider/preload/cm_reasons.hpp"
 
-using dapple::preload::real_function;
 using dapple::provider::CmEventNote;
 using dapple::provider::CmEventNotes;
 
@@ -26,8 +25,6 @@ constinit CmEventNotes dapple_cm_event_notes;
 #pragma GCC visibility pop
 
 namespace {
-
-constexpr const char* kLibrary = "librdmacm.so.1";
 
 // --check explains hangs, too.
 bool notes_events() {
@@ -63,7 +60,9 @@ void forget(const rdma_cm_event* event) {
 // Names the id that this thread destroys, while it exists.
 class Ending {
  public:
+  // Null: does nothing.
   explicit Ending(const void* id) {
+    if (id == nullptr) return;
     const auto thread = static_cast<int>(syscall(SYS_gettid));
     for (CmEventNotes::Ending& each : dapple_cm_event_notes.endings) {
       int free = 0;
@@ -85,44 +84,41 @@ class Ending {
   CmEventNotes::Ending* own_ = nullptr;
 };
 
-int lacks_function() {
-  errno = ENOSYS;
-  return -1;
-}
-
-// The next library's. libdapple-heap.so has some of these functions, too, without a version.
-void* next_function(const char* name, const void* caller) {
-  if (void* next = dapple::preload::real_dlsym()(RTLD_NEXT, name)) return next;
-  return real_function(kLibrary, name, "RDMACM_1.0", caller);
-}
-
 }  // namespace
 
-#define DAPPLE_NEXT(function) \
-  reinterpret_cast<decltype(&(function))>(next_function(#function, __builtin_return_address(0)))
+using namespace dapple::preload;
 
 #pragma GCC visibility push(default)
 extern "C" {
 
 int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
-  const auto real = DAPPLE_NEXT(rdma_get_cm_event);
-  const int result = real == nullptr ? lacks_function() : real(channel, event);
+  const auto real = DAPPLE_NEXT_CM(rdma_get_cm_event, "RDMACM_1.0");
+  if (real == nullptr) return -1;
+  const CmCall call("rdma_get_cm_event");
+  const int result = real(channel, event);
   if (result == 0 && notes_events()) note(**event);
+  if (result != 0 && call.is_unexplained(errno)) call.report(errno, event == nullptr ? kNoEvent : kNoReason);
   return result;
 }
 
 int rdma_ack_cm_event(rdma_cm_event* event) {
-  const auto real = DAPPLE_NEXT(rdma_ack_cm_event);
+  const auto real = DAPPLE_NEXT_CM(rdma_ack_cm_event, "RDMACM_1.0");
+  if (real == nullptr) return -1;
   if (notes_events()) forget(event);
-  return real == nullptr ? lacks_function() : real(event);
+  const CmCall call("rdma_ack_cm_event");
+  const int result = real(event);
+  if (result != 0 && call.is_unexplained(errno)) call.report(errno, event == nullptr ? kNoEvent : kNoReason);
+  return result;
 }
 
 int rdma_destroy_id(rdma_cm_id* id) {
-  const auto real = DAPPLE_NEXT(rdma_destroy_id);
-  if (real == nullptr) return lacks_function();
-  if (!notes_events()) return real(id);
-  const Ending ending(id);
-  return real(id);
+  const auto real = DAPPLE_NEXT_CM(rdma_destroy_id, "RDMACM_1.0");
+  if (real == nullptr) return -1;
+  const CmCall call("rdma_destroy_id");
+  const Ending ending(notes_events() ? id : nullptr);
+  const int result = real(id);
+  if (result != 0 && call.is_unexplained(errno)) call.report(errno, kNoReason);
+  return result;
 }
 
 }  // extern "C"

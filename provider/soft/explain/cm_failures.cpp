@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/explain/cm_failures.hpp"
 
+#include <dlfcn.h>
+
 #include <string>
 
+#include "provider/common/cm_calls.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/member/cm_voice.hpp"
@@ -34,6 +37,20 @@ void report_refused(const char* function, int error, const char* reason, bool is
                      explanation_of(reason, "See rdma_cm(7)."), {{"called", check::Stack::here()}});
 }
 
+unsigned reported() {
+  unsigned count = 0;
+  last_refusal(count);
+  return count;
+}
+
+// A name that is not resolved is the user's mistake rather than the program's.
+void report_failed_function(const char* function, int error, const char* reason) {
+  const ErrnoGuard keep;
+  if (process_reporter() == nullptr) return;
+  report_failed_call(error < 0 ? Level::kWarning : Level::kError, std::string(function) + "()", error,
+                     explanation_of(reason, "See rdma_cm(7)."), {{"called", check::Stack::here()}});
+}
+
 void report_failed(const CmFailure& failure) {
   const ErrnoGuard keep;
   check::Reporter* reporter = process_reporter();
@@ -56,6 +73,10 @@ void explain_cm() {
   if (doors() == nullptr || (settings.check_records == nullptr && !provider::is_on(settings.explain))) return;
   static constexpr CmVoice kVoice = {report_refused, is_failure, report_failed};
   doors()->explain_cm(kVoice);
+  // Null without the preloaded library.
+  auto* calls = static_cast<provider::CmCalls*>(dlsym(RTLD_DEFAULT, provider::kCmCalls));
+  static constexpr provider::CmCallWatcher kWatcher = {reported, report_failed_function};
+  if (calls != nullptr) calls->watcher.store(&kWatcher, std::memory_order_release);
 }
 
 }  // namespace dapple::soft::explain

@@ -5,6 +5,7 @@
  * has failed as expected. "right" makes no mistake. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
@@ -15,7 +16,24 @@
 
 enum { kPort = 7174, kTimeout = 2000 };
 
+static const char* const kRefusedByLibrary[] = {"unknown-family",
+                                                "no-device",
+                                                "second-queue-pair",
+                                                "depth",
+                                                "channel-of-own",
+                                                "establish",
+                                                "ece",
+                                                "no-event",
+                                                "left-twice",
+                                                "name",
+                                                NULL};
+
 static struct rdma_event_channel* channel;
+
+static int is_one_of(const char* const* names) {
+  while (*names != NULL && !IS(*names)) names++;
+  return *names != NULL;
+}
 
 static struct sockaddr_in address(const char* host, uint16_t port) {
   struct sockaddr_in made = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -128,6 +146,52 @@ static void call_in_vain(void) {
   end(id);
 }
 
+/* Calls that librdmacm refuses itself. */
+static void call_library_in_vain(void) {
+  struct rdma_cm_id* id =
+      IS("no-device") || IS("unknown-family") || IS("channel-of-own") ? make_id() : with_queue_pair();
+  struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+                                  .qp_type = IBV_QPT_RC};
+  struct rdma_conn_param parameters = {.initiator_depth = 200};
+  struct sockaddr_in other = {.sin_family = AF_UNIX};
+  struct ibv_ece ece = {0};
+  if (IS("unknown-family")) fails(rdma_bind_addr(id, (struct sockaddr*)&other), EINVAL);
+  if (IS("no-device")) {
+    struct rdma_cm_id* bound = resolved();
+    struct ibv_pd* pd = ibv_alloc_pd(bound->verbs);
+    MUST(pd != NULL);
+    fails(rdma_create_qp(id, pd, &attr), EINVAL);
+    MUST(ibv_dealloc_pd(pd) == 0);
+    end(bound);
+  }
+  if (IS("second-queue-pair")) fails(rdma_create_qp(id, NULL, &attr), EINVAL);
+  if (IS("depth")) fails(rdma_connect(id, &parameters), EINVAL);
+  if (IS("channel-of-own")) {
+    struct rdma_cm_id* request = NULL;
+    MUST(bind_to(id, "127.0.0.1", kPort) == 0 && rdma_listen(id, 1) == 0);
+    fails(rdma_get_request(id, &request), EINVAL);
+  }
+  if (IS("establish")) fails(rdma_establish(id), EINVAL);
+  if (IS("ece")) fails(rdma_set_local_ece(id, &ece), EINVAL);
+  if (IS("no-event")) fails(rdma_ack_cm_event(NULL), EINVAL);
+  if (IS("left-twice")) {
+    other = address("239.1.2.3", 0);
+    fails(rdma_leave_multicast(id, (struct sockaddr*)&other), EADDRNOTAVAIL);
+  }
+  if (IS("name")) {
+    struct rdma_addrinfo* found = NULL;
+    MUST(rdma_getaddrinfo("127.0.0.1", "no-such-service", NULL, &found) != 0);
+  }
+  end(id);
+}
+
+/* An event channel without an event, for a program that asks without waiting. */
+static void ask_without_waiting(void) {
+  struct rdma_cm_event* event = NULL;
+  MUST(fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0);
+  fails(rdma_get_cm_event(channel, &event), EAGAIN);
+}
+
 static void connect_in_vain(void) {
   struct rdma_conn_param parameters = {0};
   struct rdma_cm_id* id = NULL;
@@ -192,8 +256,11 @@ int main(int argc, char** argv) {
   MUST((channel = rdma_create_event_channel()) != NULL);
   if (IS("right")) {
     end(with_queue_pair());
+    ask_without_waiting();
   } else if (IS("nobody-listens") || IS("rejected") || IS("no-neighbour")) {
     connect_in_vain();
+  } else if (is_one_of(kRefusedByLibrary)) {
+    call_library_in_vain();
   } else if (IS("datagrams")) {
     send_datagrams_in_vain();
   } else if (IS("removal")) {

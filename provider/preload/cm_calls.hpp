@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// For dapple-run --explain and --check: sees which calls of librdmacm return an error to the program.
+#pragma once
+
+#include <errno.h>
+
+namespace dapple::preload {
+
+// A call, for as long as it runs. librdmacm calls functions of its own, so only the outermost call of a thread counts.
+class CmCall {
+ public:
+  explicit CmCall(const char* function);
+  ~CmCall();
+  CmCall(const CmCall&) = delete;
+  CmCall& operator=(const CmCall&) = delete;
+
+  // True if the call is reported as a failure with `error`, for which nothing else has been reported since it began.
+  bool is_unexplained(int error) const;
+  // See CmCallWatcher::failed. A null reason: no failure. errno stays.
+  void report(int error, const char* reason) const;
+
+ private:
+  const char* function_;
+  unsigned reported_ = 0;
+  bool is_watched_ = false;
+};
+
+// librdmacm's function, behind those of this library, for this caller. Null with ENOSYS in errno if there is none.
+void* next_cm_function(const char* name, const char* version, const void* caller);
+
+}  // namespace dapple::preload
+
+#define DAPPLE_NEXT_CM(function, version)  \
+  reinterpret_cast<decltype(&(function))>( \
+      dapple::preload::next_cm_function(#function, version, __builtin_return_address(0)))
