@@ -12,7 +12,7 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kHeapVersion = 3;
+inline constexpr uint32_t kHeapVersion = 4;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
 // The thread that calls malloc() or a similar function calls these. Their own use of the heap calls none of them.
@@ -49,14 +49,18 @@ struct HeapInterest {
   std::atomic<bool> taken{false};
 };
 
-// The thread that calls a function of librdmacm calls these.
+// The thread that calls a function of librdmacm calls these. The objects are ids, event channels and events.
 struct IdWatcher {
-  // The function, a literal, has ended the id, whose memory stays for a while.
-  void (*ended)(const void* id, const char* function);
+  // The function, a literal, has ended the object, whose memory stays for a while.
+  void (*ended)(const void* object, const char* function);
   // Before the memory is given back.
-  void (*given_back)(const void* id);
-  // True after a report: the function has got an id that has ended.
-  bool (*has_ended)(const void* id, const char* function);
+  void (*given_back)(const void* object);
+  // True after a report: the function has got an object that has ended.
+  bool (*has_ended)(const void* object, const char* function);
+  // The instruction at this place, or a call of it, has used an event that has ended. In a handler of SIGSEGV.
+  void (*touched)(const void* event, uintptr_t place);
+  // The program has got the id with a request for a connection.
+  void (*requested)(const void* id);
 };
 
 struct Heap {
@@ -70,6 +74,9 @@ struct Heap {
   bool (*pause)(bool paused);
   // Call it once; the watcher stays.
   void (*watch_ids)(const IdWatcher& watcher);
+  // The ids of requests whose connections had ended before a later request of their listener came, and which the
+  // program has not destroyed. Returns their number, and writes at most `most` of them.
+  size_t (*ids_left_alone)(const void** ids, size_t most);
 };
 
 }  // namespace dapple::soft

@@ -62,5 +62,6 @@ extern Next<int(void*, size_t)> next_munmap;
 extern Next<void*(void*, size_t, int, int, int, off_t)> next_mmap;
 extern Next<void*(void*, size_t, size_t, int, ...)> next_mremap;
 extern Next<int(void*, size_t, int)> next_madvise;
+extern Next<int(void*, size_t, int)> next_mprotect;
 
 }  // namespace dapple::heap

@@ -13,6 +13,7 @@
 
 #include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
+#include "provider/preload/heap/requests.hpp"
 
 namespace dapple::heap {
 
@@ -153,5 +154,6 @@ void tell_kept(const void* memory, size_t size, const void* caller) {
 extern "C" {
 [[gnu::visibility("default")]] extern const dapple::soft::Heap dapple_heap;
 constinit const dapple::soft::Heap dapple_heap = {dapple::soft::kHeapVersion, &dapple::heap::interest,
-                                                  dapple::heap::watch, dapple::heap::pause, dapple::heap::watch_ids};
+                                                  dapple::heap::watch,        dapple::heap::pause,
+                                                  dapple::heap::watch_ids,    dapple::heap::ids_left_alone};
 }

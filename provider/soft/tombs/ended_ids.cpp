@@ -2,8 +2,14 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/tombs/ended_ids.hpp"
 
-#include <string.h>
+#include <stdlib.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/tombs/tombs.hpp"
@@ -11,16 +17,85 @@
 namespace dapple::soft::tombs {
 namespace {
 
+constexpr size_t kMostShown = 64;
+
 bool has_ended(const void* id, const char* function) {
   return Tombs::get().report_if_ended(id, function);
 }
 
-void ended(const void* id, const char* function) {
-  const bool is_ep = strcmp(function, "rdma_destroy_ep") == 0;
-  Tombs::get().add(
-      id, {.name = check::format("the rdma_cm_id at %p", id),
-           .verb = function,
-           .places = {{is_ep ? "destroyed by rdma_destroy_ep" : "destroyed by rdma_destroy_id", check::here()}}});
+// The functions that end an object.
+struct End {
+  std::string_view function;
+  const char* object;
+  const char* title;
+};
+constexpr End kEnds[] = {
+    {"rdma_destroy_id", "rdma_cm_id", "destroyed by rdma_destroy_id"},
+    {"rdma_destroy_ep", "rdma_cm_id", "destroyed by rdma_destroy_ep"},
+    {"rdma_destroy_event_channel", "rdma_event_channel", "destroyed by rdma_destroy_event_channel"},
+    {"rdma_ack_cm_event", "rdma_cm_event", "acknowledged by rdma_ack_cm_event"},
+};
+
+void ended(const void* object, const char* function) {
+  check::Checker::get()->objects.remove(object);
+  for (const End& end : kEnds) {
+    if (end.function != function) continue;
+    const std::string name = check::format("the %s at %p", end.object, object);
+    Tombs::get().add(object, {.name = name, .verb = function, .places = {{end.title, check::here()}}});
+  }
+}
+
+// The stack of the instruction, without the frames of the handler.
+check::Stack stack_from(uintptr_t place) {
+  check::Stack stack = check::Stack::here();
+  const auto end = stack.callers + stack.count;
+  const auto first = std::find(stack.callers, end, reinterpret_cast<void*>(place));
+  if (first == end) return stack;
+  stack.count = static_cast<int>(std::copy(first, end, stack.callers) - stack.callers);
+  // The others are return addresses, which are behind their calls.
+  stack.callers[0] = static_cast<char*>(stack.callers[0]) + 1;
+  return stack;
+}
+
+void touched(const void* event, uintptr_t place) {
+  const std::optional<Tomb> tomb = Tombs::get().find(event);
+  if (!tomb.has_value()) return;
+  std::vector<check::Place> places = {{"used", stack_from(place)}};
+  places.insert(places.end(), tomb->places.begin(), tomb->places.end());
+  check::Checker::get()->reporter.show(
+      {.kind = "used-after-destroy",
+       .text = check::format("The program uses %s after %s(), which ends the event and its private data.",
+                             tomb->name.c_str(), tomb->verb),
+       .remedy = "Copy what the program needs of an event before rdma_ack_cm_event().",
+       .places = places});
+}
+
+void requested(const void* id) {
+  check::Checker::get()->objects.add(id, "got by rdma_get_cm_event for a connection request");
+}
+
+void report_left_ids() {
+  check::Checker& checker = *check::Checker::get();
+  const void* ids[kMostShown];
+  const size_t count = check::loaded_heap()->ids_left_alone(ids, kMostShown);
+  // A single one may be a server's last connection.
+  if (count < 2 || !checker.is_its_process()) return;
+  std::vector<check::Place> places;
+  for (size_t i = 0; i < std::min(count, kMostShown); i++) {
+    const std::optional<check::Place> made = checker.objects.made(ids[i]);
+    const auto is_it = [&](const check::Place& place) {
+      return check::bytes_of(place.stack) == check::bytes_of(made->stack);
+    };
+    if (made.has_value() && std::none_of(places.begin(), places.end(), is_it)) places.push_back(*made);
+  }
+  checker.reporter.show({.level = check::Level::kWarning,
+                         .kind = "left-object",
+                         .text = check::format("The program has not destroyed %zu ids of connection requests, whose "
+                                               "connections ended before a later request came.",
+                                               count),
+                         .remedy = "Call rdma_destroy_id() for the id of each request, also after rdma_reject() and "
+                                   "after RDMA_CM_EVENT_DISCONNECTED.",
+                         .places = places});
 }
 
 void given_back(const void* id) {
@@ -32,8 +107,9 @@ void given_back(const void* id) {
 void watch_ids() {
   const Heap* heap = check::loaded_heap();
   if (heap == nullptr) return;
-  static constexpr IdWatcher kWatcher = {ended, given_back, has_ended};
+  static constexpr IdWatcher kWatcher = {ended, given_back, has_ended, touched, requested};
   heap->watch_ids(kWatcher);
+  atexit(report_left_ids);
 }
 
 }  // namespace dapple::soft::tombs

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/objects/kept_memory.hpp"
 
 namespace dapple::soft::tombs {
@@ -48,22 +49,25 @@ void Tombs::remove(const void* object) {
   tombs_.erase(object);
 }
 
+std::optional<Tomb> Tombs::find(const void* object) {
+  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto found = tombs_.find(object);
+  return found == tombs_.end() ? std::nullopt : std::optional(found->second);
+}
+
 bool Tombs::report_if_ended(const void* object, const char* verb) {
-  if (!any_.load(std::memory_order_acquire)) return false;
-  Tomb tomb;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = tombs_.find(object);
-    if (found == tombs_.end()) return false;
-    tomb = found->second;
-  }
+  const std::optional<Tomb> tomb = find(object);
+  if (!tomb.has_value()) return false;
   std::vector<check::Place> places = {{"used", check::here()}};
-  places.insert(places.end(), tomb.places.begin(), tomb.places.end());
-  check::Checker::get()->reporter.show(
-      {.kind = "used-after-destroy",
-       .text = check::format("%s() for %s fails: the object is used after %s().", verb, tomb.name.c_str(), tomb.verb),
-       .remedy = "Use an object before it is destroyed, and destroy it once.",
-       .places = places});
+  places.insert(places.end(), tomb->places.begin(), tomb->places.end());
+  const std::string text =
+      check::format("%s() for %s fails: the object is used after %s().", verb, tomb->name.c_str(), tomb->verb);
+  explain::remember_refusal(text);
+  check::Checker::get()->reporter.show({.kind = "used-after-destroy",
+                                        .text = text,
+                                        .remedy = "Use an object before it is destroyed, and destroy it once.",
+                                        .places = places});
   return true;
 }
 

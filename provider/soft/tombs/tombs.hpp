@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class Tombs {
   void add(const void* object, Tomb tomb);
   // Its memory is given back. keep() does this for objects of verbs.
   void remove(const void* object);
+  // The object, if it has ended.
+  std::optional<Tomb> find(const void* object);
   // Reports that the verb has got this object, if the object has ended. Returns true then.
   bool report_if_ended(const void* object, const char* verb);
 
