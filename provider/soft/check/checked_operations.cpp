@@ -395,6 +395,7 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 }
 
 int destroy_ah(ibv_ah* ah) {
+  report_if_addressed(checker(), ah);
   return forgotten(ah, [&] { return below().destroy_ah(ah); });
 }
 

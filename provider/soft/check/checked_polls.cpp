@@ -18,6 +18,7 @@ void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32
   if (checker.races != nullptr) checker.races->polled(qpn, (opcode & IBV_WC_RECV) != 0, id);
   const std::vector<WithheldBytes::Changed> changed = checker.withheld.polled(qpn, id, (opcode & IBV_WC_RECV) != 0);
   if (status == IBV_WC_SUCCESS) report_written(checker, changed);
+  if (status == IBV_WC_WR_FLUSH_ERR && (opcode & IBV_WC_RECV) == 0) checker.polled_flush(qpn, id);
 }
 
 // The program has got the completion in `cq.current`.

@@ -102,9 +102,9 @@ uint64_t withhold(WithheldBytes::Request request) {
   return checker.withheld.add(std::move(request), fills);
 }
 
-// Notes a request that uses memory. `flags`: roce::SendFlag.
+// Notes a request that uses memory. `flags`: roce::SendFlag. `address_handle`: of a datagram, if it is known.
 Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
-                  const std::vector<roce::Segment>& segments) {
+                  const std::vector<roce::Segment>& segments, const ibv_ah* address_handle) {
   PostedSend send;
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
   if (!is_known || (flags & roce::kInline) != 0 || segments.empty()) return {};
@@ -117,7 +117,8 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
                .has_result = send.has_result,
                .is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0,
                .pieces = pieces_of(qp.context->memory, segments),
-               .posted = send.stack};
+               .posted = send.stack,
+               .address_handle = address_handle};
   Noted noted;
   if (sends && (flags & roce::kFence) == 0) report_if_not_fenced(*Checker::get(), qp, loan.pieces, send.stack);
   report_if_poisoned(*Checker::get(), sends ? "send request" : "Read or atomic", loan.owner, loan.pieces, send.stack);
@@ -142,18 +143,25 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
   return noted;
 }
 
-Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const std::vector<roce::Segment>& segments) {
-  const Noted noted = note_memory(qp, opcode, flags, id, segments);
+Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const std::vector<roce::Segment>& segments,
+           const ibv_ah* address_handle = nullptr) {
+  const Noted noted = note_memory(qp, opcode, flags, id, segments, address_handle);
   const bool is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0;
   if (is_signaled) Checker::get()->withheld.add_signaled(qp.qpn, id);
   return noted;
 }
 
-// Tells whether it is a datagram whose address handle has another protection domain.
-bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
+// Null for a request that is no datagram.
+ibv_ah* address_handle_of(const Qp& qp, const ibv_send_wr& wr) {
   const bool is_datagram =
       qp.init.qp_type == IBV_QPT_UD && (wr.opcode == IBV_WR_SEND || wr.opcode == IBV_WR_SEND_WITH_IMM);
-  return is_datagram && ours<Ah>(wr.wr.ud.ah)->domain != qp.domain;
+  return is_datagram ? wr.wr.ud.ah : nullptr;
+}
+
+// Tells whether it is a datagram whose address handle has another protection domain.
+bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
+  ibv_ah* address_handle = address_handle_of(qp, wr);
+  return address_handle != nullptr && ours<Ah>(address_handle)->domain != qp.domain;
 }
 
 // A queue of receives.
@@ -225,16 +233,24 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
   return error;
 }
 
-// The requests that wait in the send queue.
-uint64_t outstanding(Qp& qp) {
+// A send queue before a post.
+struct SendQueueState {
+  uint64_t outstanding;
+  bool is_in_error;
+};
+SendQueueState send_queue_state(Qp& qp) {
   const std::lock_guard lock(qp.mutex);
-  return qp.engine->outstanding_sends();
+  return {qp.engine->outstanding_sends(), qp.engine->state() == roce::QpState::kError};
 }
 
 // `before`: the requests that waited before the post of `count` others.
 void report_sends_beyond(Qp& qp, uint64_t before, uint64_t count) {
   report_if_beyond(*Checker::get(), *qp.context, &qp, before + count, qp.init.cap.max_send_wr, "send requests", qp.qpn,
                    &qp);
+}
+
+void note_in_error(Qp& qp, uint64_t id) {
+  if (qp.checked->sends.add_in_error(qp.qpn, id)) report_post_in_error(*Checker::get(), qp);
 }
 
 }  // namespace
@@ -244,9 +260,10 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   std::vector<std::pair<const ibv_send_wr*, Noted>> noted;
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
     noted.emplace_back(wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), wr->send_flags, wr->wr_id,
-                                segments_of(wr->sg_list, wr->num_sge)));
+                                segments_of(wr->sg_list, wr->num_sge), address_handle_of(qp, *wr)));
   }
-  const uint64_t before = outstanding(qp);
+  const auto [before, is_in_error] = send_queue_state(qp);
+  for (const ibv_send_wr* wr = requests; is_in_error && wr != nullptr; wr = wr->next) note_in_error(qp, wr->wr_id);
   std::optional<Races::Posting> posting;
   if (Checker::get()->races != nullptr) posting.emplace(here());
   const int error = unchecked_operations().post_send(ibv, requests, bad);
@@ -279,7 +296,9 @@ int wr_complete(ibv_qp_ex* ibv) {
     noted.push_back(
         note(qp, request.opcode, request.flags, request.id, {request.segments.begin(), request.segments.end()}));
   }
-  const uint64_t before = outstanding(qp), count = post.count;
+  const auto [before, is_in_error] = send_queue_state(qp);
+  const uint64_t count = post.count;
+  for (uint32_t i = 0; i < count && is_in_error && post.error == 0; i++) note_in_error(qp, post.requests[i]->send.id);
   std::optional<Races::Posting> posting;
   if (Checker::get()->races != nullptr) posting.emplace(here());
   const int error = qp.checked->wr_complete(ibv);

@@ -85,6 +85,11 @@ void Checker::remove(PostedSends& sends) {
   sends_.erase(&sends);
 }
 
+void Checker::polled_flush(uint32_t qpn, uint64_t id) {
+  const std::lock_guard lock(sends_mutex_);
+  for (PostedSends* sends : sends_) sends->polled_flush(qpn, id);
+}
+
 void Checker::overwritten(const std::byte* memory, size_t size) {
   // A request that is noted after this look copies the bytes that the device has stored; see copy_of().
   std::atomic_thread_fence(std::memory_order_seq_cst);

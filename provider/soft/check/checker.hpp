@@ -63,6 +63,8 @@ class Checker {
   std::unique_ptr<roce::QueuePair> late(std::unique_ptr<roce::QueuePair> engine);
   // False in a child of fork(), whose memory is not that of its parent's requests.
   bool is_its_process() const { return process_ == getpid(); }
+  // The program has polled a flushed send request.
+  void polled_flush(uint32_t qpn, uint64_t id);
   // The device has written there.
   void overwritten(const std::byte* memory, size_t size);
 

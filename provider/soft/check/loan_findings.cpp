@@ -81,6 +81,20 @@ void report_if_lent(Checker& checker, const ibv_mr& mr) {
     report(checker, "deregistered", name_of(*loan), {"deregistered", here()}, loan->posted);
 }
 
+void report_if_addressed(Checker& checker, const ibv_ah* address_handle) {
+  if (!checker.is_its_process()) return;
+  const std::optional<Loan> loan = checker.lent.user_of_handle(address_handle);
+  if (!loan) return;
+  checker.reporter.show(
+      {.level = Level::kWarning,
+       .kind = "ah-in-use",
+       .text =
+           "The program has destroyed an address handle that a " + name_of(*loan) +
+           " may still use: its completion has not been polled. This device has copied the address; others need not.",
+       .remedy = "Call ibv_destroy_ah() after the completion of the last request with this handle has been polled.",
+       .places = {{"destroyed by ibv_destroy_ah", here()}, {"posted", loan->posted}}});
+}
+
 void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const std::vector<Piece>& pieces,
                         const Stack& posted) {
   Sanitizer* const sanitizer = Sanitizer::of_program();

@@ -34,6 +34,8 @@ void report_if_moved(Checker& checker, const void* memory, size_t size, const st
 void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMarks::How how, const Stack& stack);
 // The program deregisters this memory.
 void report_if_lent(Checker& checker, const ibv_mr& mr);
+// The program destroys this address handle.
+void report_if_addressed(Checker& checker, const ibv_ah* address_handle);
 // The program posts a request with memory that it has freed or poisoned itself, as AddressSanitizer knows. `what`:
 // "send request".
 void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const std::vector<Piece>& pieces,

@@ -65,6 +65,28 @@ void PostedSends::clear() {
   for (const PostedSend& send : sends_) forget(send);
   sends_.clear();
   done_ = 0;
+  ids_in_error_.clear();
+  polled_flushes_ = 0;
+}
+
+bool PostedSends::add_in_error(uint32_t qpn, uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  qpn_in_error_ = qpn;
+  ids_in_error_.push_back(id);
+  if (ids_in_error_.size() > most_) ids_in_error_.pop_front();
+  return polled_flushes_ >= kFlushesToNotice && pthread_equal(flushes_polled_by_, pthread_self()) != 0;
+}
+
+void PostedSends::polled_flush(uint32_t qpn, uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  if (qpn != qpn_in_error_) return;
+  const auto found = std::find(ids_in_error_.begin(), ids_in_error_.end(), id);
+  if (found == ids_in_error_.end()) return;
+  ids_in_error_.erase(found);
+  // Another thread may not know yet what this one has polled.
+  if (pthread_equal(flushes_polled_by_, pthread_self()) == 0) polled_flushes_ = 0;
+  flushes_polled_by_ = pthread_self();
+  polled_flushes_++;
 }
 
 // The queue pair executes its requests in order, so of several with the same segments it is the oldest.

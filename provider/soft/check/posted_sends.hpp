@@ -4,6 +4,8 @@
 // The send requests that a queue pair got last: the stacks of their posts, and the bytes that their buffers had then.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +67,14 @@ class PostedSends {
   // The device has written there itself, so a copy of these bytes proves nothing.
   void overwritten(const std::byte* memory, size_t size);
 
+  // The program posts a request with this id to its queue pair, which is in error and only flushes it. True if the
+  // thread should know that: it has polled the flushes of kFlushesToNotice requests which were posted in this way.
+  bool add_in_error(uint32_t qpn, uint64_t id);
+  // The thread polls a request of this queue pair, which is flushed.
+  void polled_flush(uint32_t qpn, uint64_t id);
+  // A program may post one request to a queue pair in error to see the end of those before it.
+  static constexpr unsigned kFlushesToNotice = 2;
+
   Mutex& mutex() { return mutex_; }
 
  private:
@@ -79,6 +89,10 @@ class PostedSends {
   uint64_t next_number_ = 0;
   std::deque<PostedSend> sends_;
   size_t done_ = 0;  // the first so many have sent all their bytes, or have none to send
+  uint32_t qpn_in_error_ = 0;
+  std::deque<uint64_t> ids_in_error_;  // of the last requests that were posted in error and are not polled
+  pthread_t flushes_polled_by_ = {};
+  unsigned polled_flushes_ = 0;  // by this thread, the last one that has polled any
 };
 
 }  // namespace dapple::soft::check

@@ -127,6 +127,21 @@ void report_if_beyond(Checker& checker, const Context& device, const void* queue
        .places = places});
 }
 
+void report_post_in_error(Checker& checker, const Qp& qp) {
+  const Owner owner(qp.qpn, qp.context->ibv->device->name);
+  checker.reporter.show(
+      {.level = Level::kWarning,
+       .kind = "post-in-error",
+       .text =
+           "The program posts a send request to " + owner.name() +
+           ", which is in IBV_QPS_ERR, although it has polled IBV_WC_WR_FLUSH_ERR for other requests that it posted "
+           "in this state: none of them is sent.",
+       .remedy =
+           "Stop to post when a completion has an error. Destroy the queue pair, or change it to IBV_QPS_RESET and "
+           "connect it again.",
+       .places = {{"posted", here()}}});
+}
+
 void report_end(Checker& checker, Qp& qp) {
   uint64_t outstanding = 0, not_ready = 0;
   {

@@ -27,6 +27,9 @@ void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool fro
 // if its address handle has another protection domain.
 void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
 
+// The program posts a request to a queue pair in error, and should know that.
+void report_post_in_error(Checker& checker, const Qp& qp);
+
 // The program destroys the queue pair: its requests that are not complete, and a note of the messages that waited.
 void report_end(Checker& checker, Qp& qp);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <chrono>
 #include <memory>
 
 #include "tests/native/namespaces.hpp"
@@ -15,6 +16,9 @@ using namespace dapple::tests;
 namespace {
 
 constexpr int kLeaks = 300;
+constexpr uint32_t kQkey = 0x1111;  // of connect()
+using Clock = std::chrono::steady_clock;
+constexpr auto kInVain = std::chrono::milliseconds(700);
 
 bool ends(ibv_cq* cq, ibv_wc_status status) {
   ibv_wc completion;
@@ -121,6 +125,50 @@ bool send_result(Pair& pair) {
   return true;
 }
 
+// Posts to a queue pair in error. One such post with its flush is how programs drain a queue pair.
+bool post_in_error(Pair& pair, int posts) {
+  if (post_receive(pair.a, 1, 0, 64) != 0 || !to_error(pair.a.qp) || !ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR))
+    return false;
+  for (int i = 0; i < posts; i++) {
+    if (post_send(pair.a, 1, IBV_WR_SEND, 0, 64) != 0 || !ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR)) return false;
+  }
+  return true;
+}
+
+// A datagram whose address handle ends before its completion is polled, or after that.
+bool send_datagram(bool too_early) {
+  PairOptions options;
+  options.type = IBV_QPT_UD;
+  const std::unique_ptr<Pair> pair(make_pair(options));
+  ibv_ah* address = pair == nullptr ? nullptr : make_own_address(*pair);
+  if (address == nullptr || post_receive(pair->b, 1, 0, 256) != 0) return false;
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), 64, pair->a.mr->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.ud.ah = address;
+  request.wr.ud.remote_qpn = pair->b.qp->qp_num;
+  request.wr.ud.remote_qkey = kQkey;
+  if (ibv_post_send(pair->a.qp, &request, &bad) != 0) return false;
+  if (too_early && ibv_destroy_ah(address) != 0) return false;
+  if (!ends(pair->a.cq, IBV_WC_SUCCESS) || !ends(pair->b.cq, IBV_WC_SUCCESS)) return false;
+  return too_early || ibv_destroy_ah(address) == 0;
+}
+
+// Polls the queue for a while.
+bool poll_in_vain(Pair& pair, unsigned flags) {
+  if (post_send(pair.a, 1, IBV_WR_RDMA_WRITE, 0, 64, &pair.b, 0, flags) != 0) return false;
+  if (flags == IBV_SEND_SIGNALED && !ends(pair.a.cq, IBV_WC_SUCCESS)) return false;
+  ibv_wc completion;
+  const Clock::time_point end = Clock::now() + kInVain;
+  while (Clock::now() < end) {
+    if (ibv_poll_cq(pair.a.cq, 1, &completion) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -139,6 +187,12 @@ int main(int count, char** words) {
   if (strcmp(name, "beyond") == 0) good = send_beyond(*pair);
   if (strcmp(name, "gives-up") == 0) good = give_up(*pair);
   if (strcmp(name, "fence") == 0) good = send_result(*pair);
+  if (strcmp(name, "post-in-error") == 0) good = post_in_error(*pair, 3);
+  if (strcmp(name, "drain") == 0) good = post_in_error(*pair, 1);
+  if (strcmp(name, "early-ah") == 0) good = send_datagram(true);
+  if (strcmp(name, "ah") == 0) good = send_datagram(false);
+  if (strcmp(name, "unsignaled") == 0) good = poll_in_vain(*pair, 0);
+  if (strcmp(name, "signaled") == 0) good = poll_in_vain(*pair, IBV_SEND_SIGNALED);
   if (strcmp(name, "leaks") == 0) {
     good = leak(*pair);
     // The regions still use the domain.

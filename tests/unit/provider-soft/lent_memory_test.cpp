@@ -66,6 +66,19 @@ void user_of__unsignaled_request__is_its_user_for_microseconds(void**) {
   assert_false(is_used(lent, 20 * kMicrosecond));
 }
 
+void user_of_handle__datagram__is_its_user_until_a_completion(void**) {
+  LentMemory lent{mapped};
+  const int handle = 0, other_handle = 0;
+  Loan loan;
+  loan.is_signaled = true;
+  loan.address_handle = &handle;
+  lent.returned(lent.add(std::move(loan)), kPosted);
+  assert_true(lent.user_of_handle(&handle, kPosted + kMicrosecond).has_value());
+  assert_false(lent.user_of_handle(&other_handle, kPosted + kMicrosecond).has_value());
+  lent.end_all(kPosted + kMicrosecond);
+  assert_false(lent.user_of_handle(&handle, kPosted + kMicrosecond).has_value());
+}
+
 void user_of__another_key__finds_nothing(void**) {
   LentMemory lent{mapped};
   post(lent, true);
@@ -166,6 +179,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(user_of__signaled_request__is_its_user_for_a_while),
       cmocka_unit_test(user_of__unsignaled_request__is_its_user_for_microseconds),
+      cmocka_unit_test(user_of_handle__datagram__is_its_user_until_a_completion),
       cmocka_unit_test(user_of__another_key__finds_nothing),
       cmocka_unit_test(user_of__after_a_completion__finds_nothing),
       cmocka_unit_test(user_of__after_a_peers_write__finds_only_those_of_the_writer),

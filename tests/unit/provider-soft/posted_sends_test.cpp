@@ -152,6 +152,50 @@ void add__more_than_the_depth__forgets_the_oldest(void**) {
   assert_false(waits(sends, 0));
 }
 
+constexpr uint32_t kQpn = 17;
+
+void add_in_error__after_polled_flushes__is_noticed(void**) {
+  PostedSends sends(4);
+  for (unsigned i = 0; i < PostedSends::kFlushesToNotice; i++) {
+    assert_false(sends.add_in_error(kQpn, 1));
+    sends.polled_flush(kQpn, 1);
+  }
+  assert_true(sends.add_in_error(kQpn, 1));
+  sends.clear();
+  assert_false(sends.add_in_error(kQpn, 1));
+}
+
+void add_in_error__after_one_flush__is_a_program_that_drains(void**) {
+  PostedSends sends(4);
+  assert_false(sends.add_in_error(kQpn, 1));
+  sends.polled_flush(kQpn, 1);
+  sends.polled_flush(kQpn, 1);
+  assert_false(sends.add_in_error(kQpn, 2));
+}
+
+void add_in_error__flushes_of_older_requests__do_not_count(void**) {
+  PostedSends sends(4);
+  for (uint64_t id = 1; id <= 3; id++) sends.polled_flush(kQpn, id);
+  assert_false(sends.add_in_error(kQpn, 4));
+  for (uint64_t id = 5; id <= 7; id++) sends.polled_flush(kQpn, id);
+  sends.polled_flush(kQpn + 1, 4);
+  assert_false(sends.add_in_error(kQpn, 8));
+}
+
+void* poll_flushes(void* sends) {
+  for (unsigned i = 0; i < PostedSends::kFlushesToNotice; i++) static_cast<PostedSends*>(sends)->polled_flush(kQpn, i);
+  return nullptr;
+}
+
+void add_in_error__flushes_polled_by_another_thread__do_not_count(void**) {
+  PostedSends sends(4);
+  for (unsigned i = 0; i < PostedSends::kFlushesToNotice; i++) sends.add_in_error(kQpn, i);
+  pthread_t other;
+  assert_int_equal(pthread_create(&other, nullptr, poll_flushes, &sends), 0);
+  pthread_join(other, nullptr);
+  assert_false(sends.add_in_error(kQpn, 3));
+}
+
 }  // namespace
 
 int main() {
@@ -165,6 +209,10 @@ int main() {
       cmocka_unit_test(keep__changed_byte__finds_its_place),
       cmocka_unit_test(overwritten__beside_the_buffer__keeps_the_copy),
       cmocka_unit_test(remove__refused_request__waits_no_more),
+      cmocka_unit_test(add_in_error__after_polled_flushes__is_noticed),
+      cmocka_unit_test(add_in_error__after_one_flush__is_a_program_that_drains),
+      cmocka_unit_test(add_in_error__flushes_of_older_requests__do_not_count),
+      cmocka_unit_test(add_in_error__flushes_polled_by_another_thread__do_not_count),
       cmocka_unit_test(add__more_than_the_depth__forgets_the_oldest),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -138,6 +138,15 @@ std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::op
   return std::nullopt;
 }
 
+std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, int64_t now) {
+  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(loans_.begin(), loans_.end(), [&](const Loan& loan) {
+    return loan.address_handle == address_handle && is_certain(loan, now);
+  });
+  return found == loans_.end() ? std::nullopt : std::optional(*found);
+}
+
 std::optional<Loan> LentMemory::result_in(const void* queue_pair, const std::vector<Piece>& pieces) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(mutex_);

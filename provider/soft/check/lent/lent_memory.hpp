@@ -37,8 +37,9 @@ struct Loan {
   int64_t returned = 0;  // the time when the post has returned; 0 before that
   std::vector<Piece> pieces;
   Stack posted;
-  SharedCopy copy = nullptr;  // of a signaled request that sends bytes
-  bool overwritten = false;   // the device has stored there since
+  SharedCopy copy = nullptr;             // of a signaled request that sends bytes
+  bool overwritten = false;              // the device has stored there since
+  const void* address_handle = nullptr;  // of a datagram
 };
 
 // A request whose bytes the program has changed too early.
@@ -77,6 +78,8 @@ class LentMemory {
   // alone.
   std::optional<Loan> user_of(const void* memory, size_t size, std::optional<uint32_t> lkey = std::nullopt,
                               int64_t now = clock());
+  // The same for a datagram with this address handle.
+  std::optional<Loan> user_of_handle(const void* address_handle, int64_t now = clock());
   // Any request with some of these bytes.
   std::optional<Loan> any_in(const std::vector<Piece>& pieces);
   // A request of the queue pair whose result comes into some of these bytes.

@@ -10,6 +10,7 @@
 namespace dapple::soft::check {
 
 inline constexpr std::string_view kKinds[] = {
+    "ah-in-use",
     "changed-send-buffer",
     "cq-may-overrun",
     "cq-overrun",
@@ -35,6 +36,7 @@ inline constexpr std::string_view kKinds[] = {
     "outstanding-sends",
     "overlapping-writes",
     "racing-access",
+    "post-in-error",
     "receiver-not-ready",
     "refused-call",
     "shared-buffer",

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/hang/polls_in_vain.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "provider/soft/transport/context.hpp"
+
+namespace dapple::soft::hang {
+namespace {
+
+constexpr uint64_t kLong = 500'000'000;  // nanoseconds
+
+// True if the queue has got no completion of this queue pair, because the program has asked for none. `note` has all
+// requests only if there are fewer than the send queue has room for.
+bool asks_for_nothing(const Qp& qp, const QpNote& note) {
+  const auto is_signaled = [](const NotedSend& send) { return send.signaled; };
+  return qp.srq == nullptr && note.receives.empty() && note.sends.size() < qp.init.cap.max_send_wr &&
+         std::none_of(note.sends.begin(), note.sends.end(), is_signaled);
+}
+
+}  // namespace
+
+std::optional<check::Report> polled_in_vain(Notes& notes, const Qp& qp) {
+  std::optional<check::Report> report;
+  notes.change([&](const Notes::Tables& tables) {
+    const auto found = tables.pollers.find(gettid());
+    const auto own = tables.qps.find(const_cast<Qp*>(&qp));
+    if (found == tables.pollers.end() || own == tables.qps.end() || own->second.sends.empty()) return;
+    const Poller& poller = found->second;
+    if (poller.cqs.size() != 1 || poller.last_ns - poller.since_ns < kLong) return;
+    if (poller.cqs.front() != reinterpret_cast<const ibv_cq*>(qp.send_cq)) return;
+    for (const auto& [other, note] : tables.qps) {
+      const bool uses = other->send_cq == qp.send_cq || other->recv_cq == qp.send_cq;
+      if (uses && !asks_for_nothing(*other, note)) return;
+    }
+    const double seconds = static_cast<double>(poller.last_ns - poller.since_ns) / 1e9;
+    report = {.level = check::Level::kWarning,
+              .kind = "unsignaled-request",
+              .text = check::format("The program has polled a completion queue of %s for %.1f s in vain: no request of "
+                                    "its queue pairs has asked for a completion, and they have no receive.",
+                                    qp.context->ibv->device->name, seconds),
+              .remedy = "Set IBV_SEND_SIGNALED in send_flags of the request, or sq_sig_all for the queue pair.",
+              .places = {{"the last request was posted", own->second.sends.back().stack}}};
+  });
+  return report;
+}
+
+}  // namespace dapple::soft::hang
