@@ -3,15 +3,14 @@
 #include "provider/soft/hang/noted_operations.hpp"
 
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/hang/causes.hpp"
 #include "provider/soft/hang/hang_reporter.hpp"
+#include "provider/soft/hang/last_look.hpp"
 #include "provider/soft/hang/noted_polls.hpp"
 #include "provider/soft/hang/notes.hpp"
-#include "provider/soft/hang/polls_in_vain.hpp"
 #include "provider/soft/hang/watcher.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/verbs.hpp"
@@ -318,7 +317,7 @@ int destroy_cq(ibv_cq* cq) {
 // The peer's request may have failed meanwhile, so the program does not hang.
 int destroy_qp(ibv_qp* qp) {
   for (const check::Report& report : lost_receives(look_at(notes(), *ours<Qp>(qp)))) hang_reporter().show(report);
-  if (const std::optional<check::Report> report = polled_in_vain(notes(), *ours<Qp>(qp))) hang_reporter().show(*report);
+  for (const check::Report& report : last_look(notes(), *ours<Qp>(qp))) hang_reporter().show(report);
   return ended(&Notes::Tables::qps, ours<Qp>(qp), [&] { return inner->destroy_qp(qp); });
 }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <thread>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/pair.hpp"
@@ -169,6 +170,15 @@ bool poll_in_vain(Pair& pair, unsigned flags) {
   return true;
 }
 
+// A message that comes again and again, until the program gives up. `late`: the receive is only late.
+bool send_without_receive(Pair& pair, bool late) {
+  if (post_send(pair.a, 1, IBV_WR_SEND, 0, 64) != 0) return false;
+  std::this_thread::sleep_for(kInVain);
+  if (late)
+    return post_receive(pair.b, 1, 0, 64) == 0 && ends(pair.a.cq, IBV_WC_SUCCESS) && ends(pair.b.cq, IBV_WC_SUCCESS);
+  return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -193,6 +203,8 @@ int main(int count, char** words) {
   if (strcmp(name, "ah") == 0) good = send_datagram(false);
   if (strcmp(name, "unsignaled") == 0) good = poll_in_vain(*pair, 0);
   if (strcmp(name, "signaled") == 0) good = poll_in_vain(*pair, IBV_SEND_SIGNALED);
+  if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
+  if (strcmp(name, "late-receive") == 0) good = send_without_receive(*pair, true);
   if (strcmp(name, "leaks") == 0) {
     good = leak(*pair);
     // The regions still use the domain.

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/hang/polls_in_vain.hpp"
+#include "provider/soft/hang/last_look.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "provider/soft/hang/view.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::hang {
 namespace {
 
 constexpr uint64_t kLong = 500'000'000;  // nanoseconds
+constexpr uint64_t kManyNaks = 20;
 
 // True if the queue has got no completion of this queue pair, because the program has asked for none. `note` has all
 // requests only if there are fewer than the send queue has room for.
@@ -21,8 +24,6 @@ bool asks_for_nothing(const Qp& qp, const QpNote& note) {
   return qp.srq == nullptr && note.receives.empty() && note.sends.size() < qp.init.cap.max_send_wr &&
          std::none_of(note.sends.begin(), note.sends.end(), is_signaled);
 }
-
-}  // namespace
 
 std::optional<check::Report> polled_in_vain(Notes& notes, const Qp& qp) {
   std::optional<check::Report> report;
@@ -47,6 +48,34 @@ std::optional<check::Report> polled_in_vain(Notes& notes, const Qp& qp) {
               .places = {{"the last request was posted", own->second.sends.back().stack}}};
   });
   return report;
+}
+
+// The queue pair had many messages of its peer, or one that came again and again.
+std::optional<check::Report> never_ready(Notes& notes, Qp& qp) {
+  if (qp.init.qp_type != IBV_QPT_RC || qp.srq != nullptr) return std::nullopt;
+  for (const QpView& view : look_at(notes, qp).qps) {
+    if (view.naks < kManyNaks || view.note.lost || !view.note.receives.empty()) continue;
+    return check::Report{
+        .level = check::Level::kWarning,
+        .kind = "receiver-not-ready",
+        .text =
+            check::format("Queue pair 0x%x of %s has told its peer %llu times that it has no receive (RNR NAKs), and "
+                          "the program has never posted one.",
+                          view.qpn, view.device.c_str(), check::number(view.naks)),
+        .remedy = "Post a receive for each message, before the peer can send it.",
+        .places = {{"destroyed", check::here()}, {"the queue pair was made", view.note.made}}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<check::Report> last_look(Notes& notes, Qp& qp) {
+  std::vector<check::Report> reports;
+  for (const std::optional<check::Report>& report : {polled_in_vain(notes, qp), never_ready(notes, qp)}) {
+    if (report) reports.push_back(*report);
+  }
+  return reports;
 }
 
 }  // namespace dapple::soft::hang
