@@ -32,6 +32,10 @@ using FindShowFinding = ShowFinding (*)();
 inline constexpr char kLastRefusal[] = "dapple_last_refusal";
 using LastRefusal = const char* (*)(unsigned& count);
 
+// For dappledv_report_failure().
+inline constexpr char kReportFailure[] = "dapple_report_failure";
+using ReportFailure = bool (*)(const char* text, const char* remedy);
+
 // The same for dappledv_mark_free() and dappledv_mark_used(). It does nothing without --check.
 inline constexpr char kMarkMemory[] = "dapple_mark_memory";
 using MarkMemory = void (*)(const void* memory, size_t size, bool is_free);

@@ -4,6 +4,7 @@
 // The exported functions. All other symbols are compiled hidden.
 #pragma GCC visibility push(default)
 #include <infiniband/dappledv.h>
+#include <infiniband/dappledv_failure.h>
 #pragma GCC visibility pop
 
 #include <errno.h>
@@ -189,6 +190,10 @@ int dappledv_fault_clear() noexcept {
 
 const char* dappledv_refusal(unsigned* count) noexcept {
   return dapple::provider::last_refusal(count);
+}
+
+int dappledv_report_failure(const char* text, const char* remedy) noexcept {
+  return dapple::provider::report_failure(text, remedy) ? 1 : 0;
 }
 
 void dappledv_mark_free(const void* block, size_t size) noexcept {

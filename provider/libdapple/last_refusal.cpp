@@ -25,4 +25,10 @@ const char* last_refusal(unsigned* count) {
   return line;
 }
 
+bool report_failure(const char* text, const char* remedy) {
+  const ErrnoGuard keep;
+  const auto report = reinterpret_cast<ReportFailure>(find_in_plugin(kReportFailure));
+  return report != nullptr && report(text, remedy);
+}
+
 }  // namespace dapple::provider

@@ -7,4 +7,7 @@ namespace dapple::provider {
 // As dappledv_refusal().
 const char* last_refusal(unsigned* count);
 
+// dappledv_report_failure().
+bool report_failure(const char* text, const char* remedy);
+
 }  // namespace dapple::provider

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/explained.hpp"
 
+#include <infiniband/dappledv_failure.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -110,6 +112,12 @@ std::string meaning_of(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype, std::st
   }
 }
 
+// The program has made a mistake. Other errors may come to a program that is right.
+bool is_mistake(DAT_RETURN_TYPE type) {
+  return type == DAT_INVALID_HANDLE || type == DAT_INVALID_PARAMETER || type == DAT_INVALID_STATE ||
+         type == DAT_LENGTH_ERROR || type == DAT_PROTECTION_VIOLATION || type == DAT_PRIVILEGES_VIOLATION;
+}
+
 }  // namespace
 
 bool explains() noexcept {
@@ -129,8 +137,13 @@ void explain(const char* function, const char* arguments, DAT_RETURN result, uns
   if (is_usual(type)) return;
   unsigned now = 0;
   const char* verb = dappledv_refusal(&now);
-  const std::string reason = verb && now != failures ? verb : meaning_of(type, subtype, arguments) + ".";
-  log_error("%s() fails with %s: %s See %s(3dat).", function, name_of(type, subtype).c_str(), reason.c_str(), function);
+  const bool is_verbs_error = verb && now != failures;
+  const std::string reason = is_verbs_error ? verb : meaning_of(type, subtype, arguments) + ".";
+  const std::string text = std::string(function) + "() fails with " + name_of(type, subtype) + ": " + reason;
+  const std::string remedy = "See " + std::string(function) + "(3dat).";
+  // The verb has its report.
+  if (!is_verbs_error && is_mistake(type) && dappledv_report_failure(text.c_str(), remedy.c_str()) != 0) return;
+  log_error("%s %s", text.c_str(), remedy.c_str());
 } catch (...) {
   // Without memory there is no line.
 }

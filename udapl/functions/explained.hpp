@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Under dapple-run --explain and --check, the provider's table has functions that print a line for each error that they
-// return: the error's name, and its meaning or the reason of the verb that has failed below it. Without these options,
-// the table has the functions themselves.
+// Under dapple-run --explain and --check, the provider's table has functions that report each error that they return:
+// the error's name, and its meaning or the reason of the verb that has failed below it. An error that is no mistake of
+// the program, or of a verb that has its report, is a line alone. Without these options, the table has the functions
+// themselves.
 #pragma once
 
 #include <infiniband/dappledv_refusal.h>

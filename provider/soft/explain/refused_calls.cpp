@@ -47,6 +47,18 @@ void report_failed_call(Level level, const std::string& call, int error, const E
       {.level = level, .kind = "refused-call", .text = text, .remedy = explanation.remedy, .places = places});
 }
 
+bool report_failure(const char* text, const char* remedy) {
+  const ErrnoGuard keep;
+  if (process_reporter() == nullptr) return false;
+  remember_refusal(text);
+  process_reporter()->show({.level = Level::kError,
+                            .kind = "refused-call",
+                            .text = text,
+                            .remedy = remedy,
+                            .places = {{"called", check::here()}}});
+  return true;
+}
+
 void report_refused_call(const char* verb, const std::string& name, int error, const void* object) {
   const ErrnoGuard keep;
   const Refusal& kept = refusal();

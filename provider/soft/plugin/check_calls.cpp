@@ -9,6 +9,7 @@
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/watched_heap.hpp"
 #include "provider/soft/explain/last_refusal.hpp"
+#include "provider/soft/explain/refused_calls.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -45,3 +46,9 @@ extern "C" [[gnu::visibility("default")]] const char* dapple_last_refusal(unsign
 }
 
 static_assert(std::is_same_v<decltype(&dapple_last_refusal), dapple::provider::LastRefusal>);
+
+extern "C" [[gnu::visibility("default")]] bool dapple_report_failure(const char* text, const char* remedy) {
+  return dapple::soft::explain::report_failure(text, remedy);
+}
+
+static_assert(std::is_same_v<decltype(&dapple_report_failure), dapple::provider::ReportFailure>);
