@@ -32,6 +32,8 @@ std::unique_ptr<QueuePair> QueuePair::create(const QpConfig& config, Memory& mem
       return make<UnreliableConnection>(config, memory, send_completions, receive_completions, receives, events);
     case QpType::kUd:
       return make<UnreliableDatagram>(config, memory, send_completions, receive_completions, receives, events);
+    case QpType::kRawPacket:
+      break;
   }
   return nullptr;
 }

@@ -21,7 +21,9 @@ namespace dapple::roce {
 // The numbers of both are libibverbs'.
 // An extended reliable connection (IBTA A14) goes one way: from a kXrcSend, which has no responder, to a kXrcReceive,
 // which has no requester.
-enum class QpType : uint8_t { kRc = 2, kUc = 3, kUd = 4, kXrcSend = 9, kXrcReceive = 10 };
+// A raw packet queue pair has Ethernet frames instead of RoCE packets, so its engine is the host's own: a Core of this
+// type. create() makes none.
+enum class QpType : uint8_t { kRc = 2, kUc = 3, kUd = 4, kRawPacket = 8, kXrcSend = 9, kXrcReceive = 10 };
 constexpr bool is_reliable(QpType type) {
   return type == QpType::kRc || type == QpType::kXrcSend || type == QpType::kXrcReceive;
 }

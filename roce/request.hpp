@@ -70,7 +70,8 @@ enum class SendOpcode : uint8_t {
   kAtomicWrite = 15,
 };
 
-enum SendFlag : uint8_t { kFence = 1, kSignaled = 2, kSolicited = 4, kInline = 8 };
+// kIpChecksum is for raw packets; others ignore it.
+enum SendFlag : uint8_t { kFence = 1, kSignaled = 2, kSolicited = 4, kInline = 8, kIpChecksum = 16 };
 
 // A bind of a memory window of type 2, or of type 1 by the verb that posts for it.
 struct WindowBind {
@@ -152,7 +153,7 @@ enum class CompletionOpcode : uint8_t {
   kReceiveWriteImmediate = 129,
 };
 
-enum CompletionFlag : uint8_t { kWithGrh = 1, kWithImmediate = 2, kWithInvalidate = 8 };
+enum CompletionFlag : uint8_t { kWithGrh = 1, kWithImmediate = 2, kIpChecksumGood = 4, kWithInvalidate = 8 };
 
 struct Completion {
   uint64_t request_id = 0;

@@ -60,6 +60,8 @@ constexpr OpcodeSet operations_of(QpType type) {
       return kOfUnreliable;
     case QpType::kUd:
       return kOfDatagrams;
+    case QpType::kRawPacket:
+      return {SendOpcode::kSend};
     case QpType::kXrcSend:
       return kOfExtended;
     case QpType::kXrcReceive:

@@ -7,7 +7,7 @@
 namespace dapple::roce {
 namespace {
 
-enum Column { kColumnRc, kColumnUc, kColumnUd, kColumnXrcSend, kColumnXrcReceive, kColumns };
+enum Column { kColumnRc, kColumnUc, kColumnUd, kColumnXrcSend, kColumnXrcReceive, kColumnRawPacket, kColumns };
 
 struct Transition {
   QpState from;
@@ -27,11 +27,11 @@ constexpr uint32_t kOfResponder = kMaxDestRdAtomic | kMinRnrTimer;
 constexpr uint32_t kDrainedChanges = kPort | kAddress | kConnectionOptions | kPathMigration | kNotifyDrained;
 
 // The sending end of XRC has the attributes of a requester, and the receiving end those of a responder. As in the
-// kernel, the receiving end has a timeout, too.
+// kernel, the receiving end has a timeout, too. A raw packet queue pair has a port and nothing else.
 constexpr Transition kTransitions[] = {
     {QpState::kReset,
      QpState::kInit,
-     {kOfConnection, kOfConnection, kPkeyIndex | kPort | kQkey, kOfConnection, kOfConnection},
+     {kOfConnection, kOfConnection, kPkeyIndex | kPort | kQkey, kOfConnection, kOfConnection, kPort},
      {}},
     {QpState::kInit,
      QpState::kInit,
@@ -70,6 +70,8 @@ Column column_of(QpType type) {
       return kColumnUd;
     case QpType::kXrcSend:
       return kColumnXrcSend;
+    case QpType::kRawPacket:
+      return kColumnRawPacket;
     case QpType::kXrcReceive:
       break;
   }

@@ -39,6 +39,7 @@ void Workload::choose_opcode(Party& party, Operation& operation) {
     case QpType::kUd:
       opcode = random_.one_of(kDatagram);
       break;
+    case QpType::kRawPacket:
     case QpType::kXrcSend:
     case QpType::kXrcReceive:
       assert(!"the simulator makes no such queue pairs");
