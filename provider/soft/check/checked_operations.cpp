@@ -12,6 +12,7 @@
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
 #include "provider/soft/transport/context.hpp"
 
@@ -377,6 +378,62 @@ int destroy_qp(ibv_qp* ibv) {
   return 0;
 }
 
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) {
+  return noted(below().create_flow(qp, attr), "made by ibv_create_flow");
+}
+
+int destroy_flow(ibv_flow* flow) {
+  return forgotten(flow, [&] { return below().destroy_flow(flow); });
+}
+
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr) {
+  const uint32_t asked = attr->max_wr;
+  ibv_wq* wq = noted(below().create_wq(context, attr), "made by ibv_create_wq");
+  if (wq == nullptr) return nullptr;
+  const Qp& qp = ours<Wq>(wq)->qp;
+  checker().asked.add(&qp.own_receives, asked);
+  checker().loads.add(qp.recv_cq, &qp.own_receives, asked);
+  checker().receives.attach(&qp.own_receives, qp.state);
+  report_load(qp, *qp.recv_cq);
+  return wq;
+}
+
+int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) {
+  const int error = below().modify_wq(wq, attr);
+  if (error != 0 || (attr->attr_mask & IBV_WQ_ATTR_STATE) == 0 || attr->wq_state == IBV_WQS_RDY) return error;
+  const Qp& qp = ours<Wq>(wq)->qp;
+  checker().withheld.end(qp.qpn, &qp.own_receives);
+  if (attr->wq_state == IBV_WQS_RESET) checker().receives.forget(&qp.own_receives);
+  return 0;
+}
+
+int destroy_wq(ibv_wq* wq) {
+  const Qp& qp = ours<Wq>(wq)->qp;
+  const void* queue = &qp.own_receives;
+  const std::atomic<roce::QpState>& state = qp.state;
+  const Cq* cq = qp.recv_cq;
+  const uint32_t qpn = qp.qpn;
+  checker().receives.detach(queue, state);
+  const int error = forgotten(wq, [&] { return below().destroy_wq(wq); });
+  if (error != 0) {
+    checker().receives.attach(queue, state);
+    return error;
+  }
+  checker().withheld.end(qpn, queue);
+  checker().receives.forget(queue);
+  checker().asked.remove(queue);
+  checker().loads.remove(cq, queue);
+  return 0;
+}
+
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attr) {
+  return noted(below().create_rwq_ind_table(context, attr), "made by ibv_create_rwq_ind_table");
+}
+
+int destroy_rwq_ind_table(ibv_rwq_ind_table* table) {
+  return forgotten(table, [&] { return below().destroy_rwq_ind_table(table); });
+}
+
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   return noted(below().alloc_mw(pd, type), "made by ibv_alloc_mw");
 }
@@ -414,24 +471,31 @@ const Operations& checked_operations() {
     made.create_ah = watched<create_ah>();
     made.create_cq = watched<create_cq>();
     made.create_cq_ex = watched<create_cq_ex>();
+    made.create_flow = watched<create_flow>();
     made.create_qp = watched<create_qp>();
     made.create_qp_ex = watched<create_qp_ex>();
+    made.create_rwq_ind_table = watched<create_rwq_ind_table>();
     made.create_srq = watched<create_srq>();
     made.create_srq_ex = watched<create_srq_ex>();
+    made.create_wq = watched<create_wq>();
     made.dealloc_mw = watched<dealloc_mw>();
     made.dealloc_pd = watched<dealloc_pd>();
     made.dealloc_td = watched<dealloc_td>();
     made.dereg_mr = watched<dereg_mr>();
     made.destroy_ah = watched<destroy_ah>();
     made.destroy_cq = watched<destroy_cq>();
+    made.destroy_flow = watched<destroy_flow>();
     made.destroy_qp = watched<destroy_qp>();
+    made.destroy_rwq_ind_table = watched<destroy_rwq_ind_table>();
     made.destroy_srq = watched<destroy_srq>();
+    made.destroy_wq = watched<destroy_wq>();
     made.free_dm = watched<free_dm>();
     made.import_dm = watched<import_dm>();
     made.import_mr = watched<import_mr>();
     made.import_pd = watched<import_pd>();
     made.modify_qp = watched<modify_qp>();
     made.modify_srq = watched<modify_srq>();
+    made.modify_wq = watched<modify_wq>();
     made.open_qp = watched<open_qp>();
     made.open_xrcd = watched<open_xrcd>();
     made.poll_cq = watched<poll_cq>();

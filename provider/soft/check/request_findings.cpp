@@ -95,7 +95,10 @@ void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bo
     checker.reporter.show(
         {.kind = "unsupported-request",
          .text = format("Queue pair 0x%x of %s has the type IBV_QPT_%s, which has no IBV_WR_%s.", qp.qpn, device_of(qp),
-                        type == roce::QpType::kUd ? "UD" : "UC", std::string(opcode_name(opcode)).c_str()),
+                        type == roce::QpType::kUd          ? "UD"
+                        : type == roce::QpType::kRawPacket ? "RAW_PACKET"
+                                                           : "UC",
+                        std::string(opcode_name(opcode)).c_str()),
          .remedy = "Use a queue pair of the type IBV_QPT_RC for this operation.",
          .places = {{"posted", here()}}});
   } else if (is_foreign_address) {

@@ -225,8 +225,11 @@ const Operations& explained_operations(const Operations& operations) {
     DAPPLE_ENDED(dereg_mr)
     DAPPLE_ENDED(destroy_ah)
     DAPPLE_ENDED(destroy_cq)
+    DAPPLE_ENDED(destroy_flow)
     DAPPLE_ENDED(destroy_qp)
+    DAPPLE_ENDED(destroy_rwq_ind_table)
     DAPPLE_ENDED(destroy_srq)
+    DAPPLE_ENDED(destroy_wq)
     DAPPLE_ENDED(free_dm)
 #undef DAPPLE_ENDED
     made.alloc_dm = alloc_dm<k_alloc_dm>;

@@ -15,7 +15,7 @@ Holders& Holders::get() {
   return *holders;
 }
 
-void Holders::add(const void* object, std::string name, const char* verb, std::initializer_list<const void*> used) {
+void Holders::add(const void* object, std::string name, const char* verb, const std::vector<const void*>& used) {
   assert(object != nullptr);
   Known known = {.holder = {std::move(name), {verb, check::Stack::here()}}, .used = {}};
   for (const void* each : used) {

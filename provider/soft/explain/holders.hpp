@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ class Holders {
   static Holders& get();
 
   // `name`: of object_names.hpp; `verb`: a literal, such as "made by ibv_create_qp". Null pointers are left out.
-  void add(const void* object, std::string name, const char* verb, std::initializer_list<const void*> used);
+  void add(const void* object, std::string name, const char* verb, const std::vector<const void*>& used);
   // Call it after the object is destroyed, and by its address alone.
   void remove(const void* object);
 

@@ -5,6 +5,7 @@
 #include "provider/soft/explain/holders.hpp"
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::explain {
@@ -49,11 +50,29 @@ void note_made(ibv_srq* srq) {
 void note_made(ibv_qp* qp) {
   const auto& xrc = ours<Qp>(qp)->xrc;
   const ibv_xrcd* xrcd = xrc == nullptr ? nullptr : &xrc->xrcd.abi.xrcd;
-  Holders::get().add(qp, name_of(qp), "made by ibv_create_qp", {qp->pd, qp->send_cq, qp->recv_cq, qp->srq, xrcd});
+  const auto& raw = ours<Qp>(qp)->raw;
+  const ibv_rwq_ind_table* table = raw == nullptr || raw->table == nullptr ? nullptr : &raw->table->ibv;
+  Holders::get().add(qp, name_of(qp), "made by ibv_create_qp",
+                     {qp->pd, qp->send_cq, qp->recv_cq, qp->srq, xrcd, table});
 }
 
 void note_made(ibv_ah* ah) {
   Holders::get().add(ah, name_of(ah), "made by ibv_create_ah", {ah->pd});
+}
+
+void note_made(ibv_flow* flow) {
+  Holders::get().add(flow, name_of(flow), "made by ibv_create_flow", {&ours<Flow>(flow)->entry.qp->abi.qp});
+}
+
+void note_made(ibv_wq* wq) {
+  Holders::get().add(wq, name_of(wq), "made by ibv_create_wq", {wq->pd, wq->cq});
+}
+
+void note_made(ibv_rwq_ind_table* table) {
+  const RwqTable& made = *ours<RwqTable>(table);
+  std::vector<const void*> used;
+  for (uint32_t i = 0; i < made.size; i++) used.push_back(&made.queues[i]->ibv);
+  Holders::get().add(table, name_of(table), "made by ibv_create_rwq_ind_table", used);
 }
 
 void note_end(const void* object) {

@@ -21,6 +21,9 @@ void note_made(ibv_srq* srq);
 void note_made(ibv_xrcd* xrcd);
 void note_made(ibv_qp* qp);
 void note_made(ibv_ah* ah);
+void note_made(ibv_flow* flow);
+void note_made(ibv_wq* wq);
+void note_made(ibv_rwq_ind_table* table);
 // The object at this address is gone.
 void note_end(const void* object);
 

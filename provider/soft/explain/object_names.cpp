@@ -59,4 +59,16 @@ std::string name_of(const ibv_ah* ah) {
   return of_device("the address handle", ah->context);
 }
 
+std::string name_of(const ibv_flow* flow) {
+  return of_device(format("the flow with the handle %u", flow->handle), flow->context);
+}
+
+std::string name_of(const ibv_wq* wq) {
+  return of_device(format("work queue 0x%x", wq->wq_num), wq->context);
+}
+
+std::string name_of(const ibv_rwq_ind_table* table) {
+  return of_device(format("the indirection table with the handle %d", table->ind_tbl_handle), table->context);
+}
+
 }  // namespace dapple::soft::explain

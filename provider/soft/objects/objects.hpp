@@ -157,6 +157,7 @@ struct Cq : KeptMemory {
 struct Srq;
 struct XrcDomain;
 struct XrcQp;
+struct RawQp;
 
 // An XRC domain, as one call has opened it.
 struct Xrcd : KeptMemory {
@@ -341,6 +342,8 @@ struct Qp : KeptMemory {
   std::unique_ptr<roce::CompletionSink> planned_completions[2];
   // Of a receiving queue pair of XRC; null for others. Its type is known to its folder alone.
   std::unique_ptr<XrcQp, void (*)(XrcQp*)> xrc{nullptr, nullptr};
+  // The same of a raw packet queue pair.
+  std::unique_ptr<RawQp, void (*)(RawQp*)> raw{nullptr, nullptr};
 };
 
 // libibverbs' objects begin ours.

@@ -106,6 +106,17 @@ int destroy_qp(ibv_qp* qp);
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 
+// flow_verbs.cpp
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr);
+int destroy_flow(ibv_flow* flow);
+
+// wq_verbs.cpp
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr);
+int modify_wq(ibv_wq* wq, ibv_wq_attr* attr);
+int destroy_wq(ibv_wq* wq);
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attr);
+int destroy_rwq_ind_table(ibv_rwq_ind_table* table);
+
 // ece_verbs.cpp
 int query_ece(ibv_qp* qp, ibv_ece* ece);
 int set_ece(ibv_qp* qp, ibv_ece* ece);

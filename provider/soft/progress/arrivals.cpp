@@ -155,6 +155,21 @@ inline void Arrivals::take(Qp& qp, const Arrival& arrival) {
   take(*qp, arrival);
 }
 
+void Arrivals::take_frame(Qp& qp, std::span<const std::byte> frame) {
+  count_++;
+  {
+    const BiasedLock lock(qp.mutex);
+    if (qp.scheduling.ends) return;
+    qp.traffic->received_packets.add_alone();
+    qp.traffic->received_bytes.add_alone(frame.size());
+    roce::Packet packet;
+    packet.payload = frame;
+    const FaultTolerantStores tolerant(engines_.held.worker() != Worker::kPoller);
+    qp.engine->receive(clock_, packet);
+  }
+  touch(qp);
+}
+
 [[gnu::noinline]] void Arrivals::finish_touched() {
   for (uint32_t i = 0; i < touched_count_; ++i) {
     Qp& qp = *touched_[i];

@@ -10,6 +10,7 @@
 #include "provider/protocol/messages.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/progress/engines.hpp"
+#include "provider/soft/raw/frame_wire.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "provider/soft/scheduling/turn_clock.hpp"
 #include "provider/soft/transport/fetch_ahead.hpp"
@@ -20,7 +21,7 @@
 namespace dapple::soft {
 
 // Guarded by the lock of receiving.
-class Arrivals final : public ArrivalSink {
+class Arrivals final : public ArrivalSink, public FrameTaker {
  public:
   Arrivals(const QpTable& qps, Multicast& multicast, Engines& engines, SlotCounters& counters)
       : qps_(qps), multicast_(multicast), engines_(engines), counters_(counters) {}
@@ -32,6 +33,8 @@ class Arrivals final : public ArrivalSink {
   // ArrivalSink.
   void arrived(const Arrival& arrival) override;
   void much_arrived() override { finish_all(); }
+  // FrameTaker.
+  void take_frame(Qp& qp, std::span<const std::byte> frame) override;
   // After the packets of a pass: acknowledges them, and tells the application.
   void finish_all() {
     if (touched_count_ > 0) finish_touched();

@@ -121,7 +121,7 @@ bool Background::sleep_until(Time when, bool for_packets) {
                                   {-1, POLLIN, 0},
                                   {left_to_poller ? -1 : parts_.links.fd(), POLLIN, 0}};
   if (for_packets) {
-    waiting[kWire].fd = parts_.wire.receive_fd();
+    waiting[kWire].fd = parts_.progress.wire().receive_fd();
     waiting[kDaemon].fd = parts_.watch.fd_to_poll();
     when = std::min(when, parts_.watch.next_look());
     bool awake = false;

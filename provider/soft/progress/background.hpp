@@ -26,7 +26,6 @@ class Background {
     const Wakeup& wakeup;
     DaemonWatch& watch;
     SameHostLinks& links;
-    const Wire& wire;
     Outages* outages;  // null without a plan of them
   };
   explicit Background(const Parts& parts)

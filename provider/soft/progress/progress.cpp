@@ -89,7 +89,7 @@ bool Progress::receive_packets(Worker worker) {
   }
   if (same_host_passes_ > 0 && worker == Worker::kPoller && ++unlooked_passes_ < kPassesUnlooked) return any;
   unlooked_passes_ = 0;
-  return wire_.receive(arrivals_) > 0 || any;
+  return wire().receive(arrivals_) > 0 || any;
 }
 
 // Not inlined, because most passes find nothing to send.

@@ -25,12 +25,17 @@ class Progress {
  public:
   Progress(const QpTable& qps, Multicast& multicast, Wire& wire, Transports& transports, SlotCounters& counters,
            const Wakeup& wakeup)
-      : wire_(wire),
+      : wire_(&wire),
         links_(transports.links()),
         engines_(wire, transports.publication(), counters, wakeup),
         arrivals_(qps, multicast, engines_, counters) {}
 
   Engines& engines() { return engines_; }
+  FrameTaker& frame_taker() { return arrivals_; }
+
+  // The wire that packets come from. Another one replaces it while the caller has stop_receiving().
+  Wire& wire() const { return *wire_.load(std::memory_order_acquire); }
+  void receive_from(Wire& wire) { wire_.store(&wire, std::memory_order_release); }
 
   // Called by a polling thread of the program: a pass, unless another thread makes one now.
   void poll();
@@ -60,7 +65,7 @@ class Progress {
   bool expire_due();
   bool run_ready();
 
-  Wire& wire_;
+  std::atomic<Wire*> wire_;  // changes under the lock of receiving
   SameHostLinks& links_;
   Engines engines_;
   BiasedMutex receive_mutex_{LockRank::kReceiving};

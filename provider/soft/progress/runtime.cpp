@@ -51,7 +51,8 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
       resources_(*slot.resources, resource_rows_, ForkGeneration::counter()),
       watch_(std::move(link), wakeup_),
       progress_(qps_, multicast_, *wire_, transports_, *slot.counters, wakeup_),
-      background_({progress_, wakeup_, watch_, transports_.links(), *wire_, planned_.outages()}) {
+      frames_(*wire_, progress_.frame_taker()),
+      background_({progress_, wakeup_, watch_, transports_.links(), planned_.outages()}) {
   engines().plan(planned_);
 }
 
@@ -103,7 +104,7 @@ void Runtime::fork_child() {
   UsersInProgress::forget_others();
   if (the_runtime != nullptr) {
     the_runtime->watch_.link().fork_child();
-    the_runtime->wire_->close_in_child();
+    the_runtime->progress_.wire().close_in_child();
     the_runtime->transports_.close_in_child();
     the_runtime->wakeup_.close();
     the_runtime = nullptr;
@@ -133,9 +134,21 @@ void Runtime::remove(Qp& qp) {
   qps_.remove(qp, progress_.stop_receiving());
   transports_.leave({qp.transport.ring, qp.transport.row});
   qp.source = {};
+  if (qp.raw != nullptr) with_frames([&](FrameWire& frames) { return frames.leave(qp); });
+}
+
+int Runtime::open_frames() {
+  const auto stopped = progress_.stop_receiving();
+  if (frames_.is_open()) return 0;
+  if (const int error = frames_.open(); error != 0) return error;
+  progress_.receive_from(frames_);
+  // The background thread sleeps until the wire before this one has packets.
+  wakeup_.wake();
+  return 0;
 }
 
 void Runtime::remove_all(Context& context) {
+  with_frames([&](FrameWire& frames) { return frames.forget(context); });
   while (Qp* qp = qps_.any_of(context)) {
     multicast_.detach_from_all(*qp);
     remove(*qp);

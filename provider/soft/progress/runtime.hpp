@@ -18,6 +18,7 @@
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/progress/planned_faults.hpp"
 #include "provider/soft/progress/progress.hpp"
+#include "provider/soft/raw/frame_wire.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "provider/soft/scheduling/wakeup.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -61,6 +62,15 @@ class Runtime {
   // The same for the objects of XRC.
   void remove_xrc(const Context& context);
 
+  // The process has a raw packet queue pair: from now on it receives Ethernet frames, too. 0, or an errno.
+  int open_frames();
+  // Calls use(frames) while nothing is received.
+  template <typename Use>
+  auto with_frames(Use use) {
+    const auto stopped = progress_.stop_receiving();
+    return use(frames_);
+  }
+
   // Called by a thread of the program that polls: makes progress, unless another thread does so now.
   void poll() { progress_.poll(); }
   // Called by a thread of the program: processes all packets that have arrived, acknowledgements included.
@@ -89,6 +99,7 @@ class Runtime {
   Wakeup wakeup_;
   DaemonWatch watch_;
   Progress progress_;
+  FrameWire frames_;
   Background background_;
 };
 

@@ -117,6 +117,8 @@ const char* type_name(ibv_qp_type type) {
       return "UC";
     case IBV_QPT_UD:
       return "UD";
+    case IBV_QPT_RAW_PACKET:
+      return "RAW_PACKET";
     case IBV_QPT_XRC_SEND:
       return "XRC_SEND";
     case IBV_QPT_XRC_RECV:

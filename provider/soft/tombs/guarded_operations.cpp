@@ -226,8 +226,11 @@ const Operations& guarded_operations(const Operations& operations) {
     DAPPLE_ENDED(dereg_mr, "deregistered")
     DAPPLE_ENDED(destroy_ah, "destroyed")
     DAPPLE_ENDED(destroy_cq, "destroyed")
+    DAPPLE_ENDED(destroy_flow, "destroyed")
     DAPPLE_ENDED(destroy_qp, "destroyed")
+    DAPPLE_ENDED(destroy_rwq_ind_table, "destroyed")
     DAPPLE_ENDED(destroy_srq, "destroyed")
+    DAPPLE_ENDED(destroy_wq, "destroyed")
     DAPPLE_ENDED(free_dm, "freed")
 #undef DAPPLE_ENDED
 #define DAPPLE_UNIMPORTED(name, Ours)                                \

@@ -19,9 +19,11 @@ inline constexpr uint32_t kMaxInline = 1024;  // bytes
 inline constexpr int kMaxReadsAndAtomics = 128;
 
 // The flags that the engine knows, with libibverbs' values.
-inline constexpr unsigned kSendFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
+inline constexpr unsigned kSendFlags =
+    roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline | roce::kIpChecksum;
 static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV_SEND_SIGNALED);
 static_assert(int{roce::kSolicited} == IBV_SEND_SOLICITED && int{roce::kInline} == IBV_SEND_INLINE);
+static_assert(int{roce::kIpChecksum} == IBV_SEND_IP_CSUM);
 
 static_assert(sizeof(roce::Segment) == sizeof(ibv_sge) && offsetof(ibv_sge, lkey) == offsetof(roce::Segment, lkey));
 static_assert(offsetof(ibv_sge, addr) == offsetof(roce::Segment, address));

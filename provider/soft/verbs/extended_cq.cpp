@@ -41,6 +41,7 @@ static_assert(static_cast<int>(CompletionOpcode::kReceive) == IBV_WC_RECV);
 static_assert(static_cast<int>(CompletionOpcode::kReceiveWriteImmediate) == IBV_WC_RECV_RDMA_WITH_IMM);
 static_assert(int{roce::kWithGrh} == IBV_WC_GRH);
 static_assert(int{roce::kWithImmediate} == IBV_WC_WITH_IMM);
+static_assert(int{roce::kIpChecksumGood} == IBV_WC_IP_CSUM_OK);
 static_assert(int{roce::kWithInvalidate} == IBV_WC_WITH_INV);
 
 Cq& cq_of(ibv_cq_ex* ibv) {

@@ -44,6 +44,8 @@ uint64_t type_operations(ibv_qp_type type) {
       return kUcOperations;
     case IBV_QPT_UD:
       return kDatagramOperations;
+    case IBV_QPT_RAW_PACKET:
+      return IBV_QP_EX_WITH_SEND;
     case IBV_QPT_XRC_SEND:
       return kRcOperations & ~uint64_t{IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush};
     default:
@@ -100,8 +102,9 @@ Request* begin(ibv_qp_ex* ibv, SendOpcode opcode) {
   request->send = {};
   request->send.id = ibv->wr_id;
   request->send.opcode = opcode;
-  request->send.flags = static_cast<uint8_t>(
-      ibv->wr_flags & (unsigned{roce::kFence} | unsigned{roce::kSignaled} | unsigned{roce::kSolicited}));
+  request->send.flags =
+      static_cast<uint8_t>(ibv->wr_flags & (unsigned{roce::kFence} | unsigned{roce::kSignaled} |
+                                            unsigned{roce::kSolicited} | unsigned{roce::kIpChecksum}));
   return request.get();
 }
 

@@ -15,7 +15,7 @@ namespace dapple::soft::verbs {
 ibv_counters* create_counters(ibv_context* ibv, ibv_counters_init_attr*) {
   if (!usable(ibv)) return failed(refuse_child());
   return failed(refuse(EOPNOTSUPP,
-                       "counters count the packets of flows, and the device has no flow steering.\n"
+                       "counters count the packets of flows, and the device does not count them.\n"
                        "Read the counters of the port: ports/1/counters and hw_counters in sysfs, or rdma statistic."));
 }
 

@@ -7,6 +7,7 @@
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/raw_parts.hpp"
 
 namespace dapple::soft::verbs {
 
@@ -32,15 +33,20 @@ int check_xrc(const ibv_context* context) {
 
 int check_qp(const QpParts& parts, const ibv_qp_init_attr& attr) {
   const bool is_xrc = attr.qp_type == IBV_QPT_XRC_SEND || attr.qp_type == IBV_QPT_XRC_RECV;
-  if (!is_xrc && attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD) {
+  const bool is_raw = attr.qp_type == IBV_QPT_RAW_PACKET;
+  if (!is_xrc && !is_raw && attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD) {
     return refuse(EOPNOTSUPP,
                   "qp_type is %d.\n"
-                  "Use IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND or IBV_QPT_XRC_RECV.",
+                  "Use IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND or IBV_QPT_XRC_RECV.",
                   attr.qp_type);
   }
   if (is_xrc) {
     if (const int error = check_xrc(parts.context); error != 0) return error;
   }
+  if (is_raw) {
+    if (const int error = check_raw(parts.context); error != 0) return error;
+  }
+  if (parts.table != nullptr) return check_rss(parts, attr);
   if (attr.qp_type == IBV_QPT_XRC_RECV) {
     if (parts.xrcd != nullptr && parts.xrcd->context == parts.context) return 0;
     return refuse(EINVAL,

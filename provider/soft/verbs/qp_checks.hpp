@@ -6,6 +6,10 @@
 
 #include "provider/soft/objects/objects.hpp"
 
+namespace dapple::soft {
+struct RwqTable;
+}
+
 namespace dapple::soft::verbs {
 
 struct QpParts {
@@ -14,6 +18,8 @@ struct QpParts {
   ibv_xrcd* xrcd = nullptr;      // of the receiving end of XRC; null for others
   bool is_extended = false;      // it has the interface of ibv_qp_ex
   uint64_t send_operations = 0;  // of that
+  RwqTable* table = nullptr;     // of receive side scaling; null for others
+  const ibv_rx_hash_conf* hash = nullptr;
 };
 
 // False for an end of XRC that has no receives, or no sends.

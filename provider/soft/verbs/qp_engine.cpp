@@ -13,6 +13,7 @@
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/planned/planned_completions.hpp"
 #include "provider/soft/planned/planned_queue_pair.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/trace/traced_completions.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -26,6 +27,7 @@ namespace {
 static_assert(static_cast<int>(roce::QpType::kRc) == IBV_QPT_RC);
 static_assert(static_cast<int>(roce::QpType::kUc) == IBV_QPT_UC);
 static_assert(static_cast<int>(roce::QpType::kUd) == IBV_QPT_UD);
+static_assert(static_cast<int>(roce::QpType::kRawPacket) == IBV_QPT_RAW_PACKET);
 static_assert(static_cast<int>(roce::QpType::kXrcSend) == IBV_QPT_XRC_SEND);
 static_assert(static_cast<int>(roce::QpType::kXrcReceive) == IBV_QPT_XRC_RECV);
 
@@ -51,7 +53,10 @@ uint64_t next_weak_seed() {
 // The engine. Null: no memory.
 std::unique_ptr<roce::QueuePair> create_engine(const roce::QpConfig& config, roce::Memory& memory,
                                                roce::CompletionSink& sent, roce::CompletionSink& received,
-                                               roce::ReceiveSource& receives, roce::EventSink& events) {
+                                               roce::ReceiveSource& receives, roce::EventSink& events,
+                                               FrameSender* frame_sender) {
+  if (config.type == roce::QpType::kRawPacket)
+    return RawQueuePair::create(config, memory, sent, received, receives, events, frame_sender);
   if (!has_weak_order()) return roce::QueuePair::create(config, memory, sent, received, receives, events);
   const uint64_t seed = next_weak_seed();
   std::unique_ptr<WeakMemory> weak = WeakMemory::create(memory, ~seed);
@@ -111,7 +116,7 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       received = &qp.checked->received;
       events = &qp.checked->events;
     }
-    qp.engine = create_engine(config, *memory, *sent, *received, receives, *events);
+    qp.engine = create_engine(config, *memory, *sent, *received, receives, *events, qp.raw.get());
     const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
     if (qp.engine != nullptr && qp.planned_completions[0] != nullptr)

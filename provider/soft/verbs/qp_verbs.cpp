@@ -17,12 +17,14 @@
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/transport/shown_qp.hpp"
 #include "provider/soft/verbs/qp_checks.hpp"
 #include "provider/soft/verbs/qp_engine.hpp"
+#include "provider/soft/verbs/raw_parts.hpp"
 #include "provider/soft/verbs/xrc_handles.hpp"
 #include "provider/soft/weak_order/waits.hpp"
 #include "provider/soft/xrc/absent_objects.hpp"
@@ -83,7 +85,7 @@ ibv_qp* make_qp(const QpParts& parts, ibv_qp_init_attr& attr) {
   qp->place_in_limit = std::move(place);
   const DeviceAttributes& most = context.attributes();
   attr.cap.max_recv_wr = granted_depth(attr.cap.max_recv_wr, most.max_qp_wr);
-  if (has_sends(attr.qp_type)) {
+  if (has_sends(attr.qp_type) && parts.table == nullptr) {
     attr.cap.max_send_wr = granted_depth(attr.cap.max_send_wr, most.max_qp_wr);
     // Like rxe, which keeps inline data in the room for the segments. Some programs use inline data that they did not
     // ask for (rdma_xclient).
@@ -101,9 +103,13 @@ ibv_qp* make_qp(const QpParts& parts, ibv_qp_init_attr& attr) {
   qp->srq = attr.srq == nullptr ? nullptr : ours<Srq>(attr.srq);
   if (attr.qp_type == IBV_QPT_XRC_RECV && !join_xrc(*qp, *ours<Xrcd>(parts.xrcd)))
     return failed(refuse_memory("queue pairs"));
-  if (parts.is_extended) error = publish_qp_ex(*qp, parts.send_operations);
+  if (attr.qp_type == IBV_QPT_RAW_PACKET) error = join_frames(*qp, parts);
+  if (error == 0 && parts.is_extended) error = publish_qp_ex(*qp, parts.send_operations);
   if (error == 0) error = equip(*qp);
-  if (error != 0) return failed(error);
+  if (error != 0) {
+    leave_frames(*qp);
+    return failed(error);
+  }
   publish(*qp, parts.pd);
   if (qp->xrc != nullptr) show_to_domain(*qp);
   return &qp.release()->abi.qp;
@@ -124,13 +130,12 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
-  constexpr uint32_t kKnown =
-      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+                              IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if (const uint32_t unknown = attr->comp_mask & ~kKnown; unknown != 0) {
     return failed(refuse(EOPNOTSUPP,
                          "comp_mask has 0x%x, which the device does not know.\n"
-                         "Use IBV_QP_INIT_ATTR_PD, IBV_QP_INIT_ATTR_XRCD, IBV_QP_INIT_ATTR_CREATE_FLAGS and "
-                         "IBV_QP_INIT_ATTR_SEND_OPS_FLAGS at most.",
+                         "Leave IBV_QP_INIT_ATTR_MAX_TSO_HEADER and newer bits out.",
                          unknown));
   }
   const bool has_pd = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0;
@@ -157,6 +162,8 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
       .xrcd = (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 ? attr->xrcd : nullptr,
       .is_extended = is_extended,
       .send_operations = is_extended ? attr->send_ops_flags : 0,
+      .table = (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) != 0 ? ours<RwqTable>(attr->rwq_ind_tbl) : nullptr,
+      .hash = (attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) != 0 ? &attr->rx_hash_conf : nullptr,
   };
   ibv_qp* qp = make_qp(parts, plain);
   if (qp != nullptr) attr->cap = plain.cap;
@@ -168,6 +175,10 @@ int destroy_qp(ibv_qp* ibv) {
   if (const uint32_t groups = ours<Qp>(ibv)->multicast_groups.load(); groups != 0) {
     return refuse(EBUSY, "the queue pair is attached to %u multicast groups.\nCall ibv_detach_mcast() for each first.",
                   groups);
+  }
+  if (const RawQp* raw = ours<Qp>(ibv)->raw.get(); raw != nullptr && raw->flows.load() != 0) {
+    return refuse(EBUSY, "%u flows steer frames to the queue pair.\nCall ibv_destroy_flow() for each first.",
+                  raw->flows.load());
   }
   if (ours<Qp>(ibv)->xrc != nullptr) {
     close_xrc_qp(*ours<Qp>(ibv));
@@ -184,6 +195,7 @@ int destroy_qp(ibv_qp* ibv) {
   }
   qp->context->withdraw(&qp->abi, qp->event_count);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);
+  leave_frames(*qp);
   if (qp->srq != nullptr) leave(qp->srq->users);
   leave(qp->recv_cq->users);
   leave(qp->send_cq->users);

@@ -14,11 +14,13 @@
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
+#include "provider/soft/raw/toeplitz.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/post.hpp"
+#include "provider/soft/verbs/raw_limits.hpp"
 #include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {
@@ -34,6 +36,7 @@ constexpr uint64_t kFlushPersistent = uint64_t{1} << 39;
 constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;
 
 constexpr uint64_t kWindowFlags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+constexpr uint64_t kRawFlags = IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_RAW_IP_CSUM;
 constexpr uint64_t kFlushFlags = kFlushGlobal | kFlushPersistent | kAtomicWrite;
 
 // The default identity has the limits that this plug-in serves, and no profile has larger ones.
@@ -51,14 +54,20 @@ static_assert(kServed.max_qp_rd_atom == kMaxReadsAndAtomics && kServed.max_qp_in
 static_assert(kServed.max_inline == kMaxInline);
 static_assert(kServed.max_mcast_grp == kMaxAttachments);
 
+bool has_raw_packets(const DeviceAttributes& attributes) {
+  return (attributes.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING) != 0;
+}
+
 uint64_t flags_of(const DeviceAttributes& attributes) {
   uint64_t flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-                   IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS | kWindowFlags | kFlushFlags;
+                   IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS | kWindowFlags | kFlushFlags |
+                   kRawFlags;
   if (!coherence::machine_persistence().possible) flags &= ~kFlushPersistent;
   if ((attributes.features & kFeatureSrq) == 0) flags &= ~uint64_t{IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC};
   if ((attributes.features & kFeatureMemoryWindows) == 0) flags &= ~kWindowFlags;
   if ((attributes.features & kFeatureFlush) == 0) flags &= ~kFlushFlags;
-  return flags & attributes.device_cap_flags;
+  flags &= attributes.device_cap_flags;
+  return has_raw_packets(attributes) ? flags : flags & ~kRawFlags;
 }
 
 void describe(const Context& context, ibv_device_attr& attr) {
@@ -122,6 +131,14 @@ uint32_t xrc_odp_caps_of(const DeviceAttributes& attributes) {
   return kAll & odp_caps_of(attributes).per_transport_caps.rc_odp_caps;
 }
 
+ibv_rss_caps rss_caps() {
+  return {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+          .max_rwq_indirection_tables = kMaxTables,
+          .max_rwq_indirection_table_size = kMaxTableSize,
+          .rx_hash_fields_mask = kHashFields,
+          .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
+}
+
 }  // namespace
 
 // Fills in a member of the attributes, if the program's structure has it.
@@ -151,6 +168,11 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
   }
   if ((attributes.features & kFeatureOnDemand) != 0) DAPPLE_TELL(odp_caps, odp_caps_of(attributes));
   if ((attributes.features & kFeatureOnDemand) != 0) DAPPLE_TELL(xrc_odp_caps, xrc_odp_caps_of(attributes));
+  if (has_raw_packets(attributes)) {
+    DAPPLE_TELL(rss_caps, rss_caps());
+    DAPPLE_TELL(max_wq_type_rq, attributes.max_qp);
+    DAPPLE_TELL(raw_packet_caps, IBV_RAW_PACKET_CAP_IP_CSUM);
+  }
   if ((attributes.features & kFeatureDeviceMemory) != 0) DAPPLE_TELL(max_dm_size, kMaxDeviceMemory);
   return 0;
 }

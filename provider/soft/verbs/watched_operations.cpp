@@ -8,6 +8,7 @@
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
@@ -51,6 +52,15 @@ void stored(ibv_xrcd* xrcd) {
 }
 void stored(ibv_qp* qp) {
   stored(ours<Qp>(qp));
+}
+void stored(ibv_flow* flow) {
+  stored(ours<Flow>(flow));
+}
+void stored(ibv_wq* wq) {
+  stored(ours<Wq>(wq));
+}
+void stored(ibv_rwq_ind_table* table) {
+  stored(ours<RwqTable>(table));
 }
 void stored(ibv_ah* ah) {
   stored(ours<Ah>(ah));

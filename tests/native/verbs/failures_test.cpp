@@ -107,7 +107,7 @@ void refusals__have_the_documented_errors(void**) {
   ibv_qp_init_attr init = {};
   init.send_cq = init.recv_cq = pair->a.cq;
   init.cap = {1, 1, 1, 1, 0};
-  init.qp_type = IBV_QPT_RAW_PACKET;
+  init.qp_type = IBV_QPT_DRIVER;
   assert_null(ibv_create_qp(pair->pd, &init));
   assert_int_equal(errno, EOPNOTSUPP);
   init.qp_type = IBV_QPT_RC;

@@ -145,7 +145,7 @@ void add__malformed__false_and_no_fault(void**) {
                            "ibv_reg_mr@1=4096",
                            "ibv_reg_mr@1=12x",
                            "reg_mr@1=ENOMEM",
-                           "ibv_create_flow@1=ENOMEM",
+                           "ibv_create_flow_action_esp@1=ENOMEM",
                            "completion@1=ENOMEM",
                            "completion@1=SUCCESS",
                            "event@1=ENOMEM",

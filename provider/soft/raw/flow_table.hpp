@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The flows of a device in this process, and the queue pairs that they steer a frame to.
+#pragma once
+
+#include <stdint.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "provider/protocol/messages.hpp"
+#include "provider/soft/raw/frame.hpp"
+
+namespace dapple::soft {
+
+struct Qp;
+
+// The values that a flow wants in the header fields of a frame, where the mask has bits.
+struct FlowMatch {
+  template <typename Filter>
+  struct Wanted {
+    Filter value = {};
+    Filter mask = {};
+
+    bool fits(const Filter& found) const {
+      unsigned char v[sizeof(Filter)], m[sizeof(Filter)], f[sizeof(Filter)];
+      std::memcpy(v, &value, sizeof(v));
+      std::memcpy(m, &mask, sizeof(m));
+      std::memcpy(f, &found, sizeof(f));
+      unsigned char differences = 0;
+      for (size_t i = 0; i < sizeof(v); i++) differences |= static_cast<unsigned char>((v[i] ^ f[i]) & m[i]);
+      return differences == 0;
+    }
+  };
+
+  Frame::Network network = Frame::Network::kOther;        // kOther: any
+  Frame::Transport transport = Frame::Transport::kOther;  // kOther: any
+  Wanted<ibv_flow_eth_filter> ethernet;
+  Wanted<ibv_flow_ipv4_ext_filter> ipv4;
+  Wanted<ibv_flow_ipv6_filter> ipv6;
+  Wanted<ibv_flow_tcp_udp_filter> ports;
+
+  bool fits(const Frame& frame) const {
+    if (network != Frame::Network::kOther && network != frame.network) return false;
+    if (transport != Frame::Transport::kOther && transport != frame.transport) return false;
+    if (ethernet.mask.vlan_tag != 0 && !frame.has_vlan) return false;
+    return ethernet.fits(frame.ethernet) && ipv4.fits(frame.ipv4) && ipv6.fits(frame.ipv6) && ports.fits(frame.ports);
+  }
+};
+
+struct FlowRule {
+  ibv_flow_attr_type type = IBV_FLOW_ATTR_NORMAL;
+  uint16_t priority = 0;   // 0 comes first
+  bool continues = false;  // IBV_FLOW_ATTR_FLAGS_DONT_TRAP: later flows get the frame, too
+  bool drops = false;      // IBV_FLOW_SPEC_ACTION_DROP
+  FlowMatch match;         // of a normal flow
+};
+
+// A place in the table. It stays where it is.
+struct FlowEntry {
+  FlowRule rule;
+  Qp* qp = nullptr;
+  FlowEntry* next = nullptr;  // the table's
+};
+
+// Guarded by the lock of receiving.
+class FlowTable {
+ public:
+  // Behind the flows of the same priority that are there.
+  void add(FlowEntry& entry);
+  void remove(FlowEntry& entry);
+  bool empty() const { return first_ == nullptr; }
+  // Calls forgotten(entry) for each flow whose queue pair is(qp), and removes it.
+  template <typename Is>
+  void remove_if(Is is) {
+    for (FlowEntry** at = &first_; *at != nullptr;) {
+      if (is(*(*at)->qp)) {
+        *at = (*at)->next;
+      } else {
+        at = &(*at)->next;
+      }
+    }
+  }
+
+  // Calls deliver(qp) for each queue pair that gets the frame: those of sniffers, and those of the first normal flow
+  // that fits, with those of flows that want the same at the same priority. A frame that no normal flow takes goes to
+  // the default flows.
+  template <typename Deliver>
+  void steer(const Frame& frame, Deliver deliver) const;
+
+ private:
+  static bool wants_the_same(const FlowRule& a, const FlowRule& b);
+  template <typename Deliver>
+  bool steer_normal(const Frame& frame, Deliver deliver) const;
+
+  FlowEntry* first_ = nullptr;  // by priority
+};
+
+// True if a flow has taken the frame.
+template <typename Deliver>
+bool FlowTable::steer_normal(const Frame& frame, Deliver deliver) const {
+  const FlowEntry* taken = nullptr;
+  for (const FlowEntry* entry = first_; entry != nullptr; entry = entry->next) {
+    const FlowRule& rule = entry->rule;
+    if (rule.type != IBV_FLOW_ATTR_NORMAL) continue;
+    if (taken != nullptr && rule.priority != taken->rule.priority) break;
+    if (!rule.match.fits(frame) || (taken != nullptr && !wants_the_same(taken->rule, rule))) continue;
+    if (!rule.drops) deliver(*entry->qp);
+    if (!rule.continues && taken == nullptr) taken = entry;
+  }
+  return taken != nullptr;
+}
+
+template <typename Deliver>
+void FlowTable::steer(const Frame& frame, Deliver deliver) const {
+  for (const FlowEntry* entry = first_; entry != nullptr; entry = entry->next) {
+    if (entry->rule.type == IBV_FLOW_ATTR_SNIFFER) deliver(*entry->qp);
+  }
+  // The packets of the RDMA transport do not come as far.
+  if (frame.transport == Frame::Transport::kUdp && frame.ports.dst_port == __builtin_bswap16(kRocePort)) return;
+  if (steer_normal(frame, deliver)) return;
+  for (const FlowEntry* entry = first_; entry != nullptr; entry = entry->next) {
+    const ibv_flow_attr_type type = entry->rule.type;
+    if (type == IBV_FLOW_ATTR_ALL_DEFAULT || (type == IBV_FLOW_ATTR_MC_DEFAULT && frame.is_multicast()))
+      deliver(*entry->qp);
+  }
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The frames of one device: an AF_PACKET socket on its network interface, and the flows that steer arriving frames. The
+// raw packet queue pairs of a process that belong to one device share it.
+//
+// The kernel gives the socket a copy of each frame that the interface receives; its own stack gets the frame, too. So
+// the socket receives only while there is a flow.
+#pragma once
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "provider/soft/raw/flow_table.hpp"
+#include "provider/system/owned_fd.hpp"
+
+namespace dapple::soft {
+
+// Opens a socket that sends and receives frames. 0, or an errno: EPERM without CAP_NET_RAW.
+int open_frames(OwnedFd& made);
+
+class FramePort {
+ public:
+  // Null without memory. `mtu`: that of the network interface; longer frames are lost.
+  static FramePort* create(uint32_t device, uint32_t netdev, uint32_t mtu);
+  ~FramePort();
+
+  // The socket sends from now on. 0, or an errno.
+  int start(OwnedFd socket);
+  int fd() const { return socket_.get(); }
+  // Begins to receive, or ends it. 0, or an errno.
+  int listen(bool wanted);
+  // The interface takes frames for this flow, which it would leave out otherwise: of a multicast group, of another
+  // address, or all. 0, or an errno.
+  int admit(const FlowRule& rule, bool wanted);
+
+  // Any thread. As FrameSender::send().
+  size_t send(std::span<const iovec> frames, int& error) const;
+
+  // Calls take(frame) for each frame that has arrived, up to some dozens. Returns their number.
+  template <typename Take>
+  size_t receive(Take take) {
+    const size_t count = fetch();
+    for (size_t i = 0; i < count; i++) {
+      Frame frame;
+      const std::span<std::byte> bytes = fetched(i);
+      if (!bytes.empty() && parse_frame(bytes, frame)) take(frame);
+    }
+    return count;
+  }
+  void close_in_child() { socket_.reset(); }
+
+  // Guarded by the lock of receiving.
+  const uint32_t device_index;
+  uint32_t users = 0;
+  FlowTable flows;
+  FramePort* next = nullptr;
+
+ private:
+  static constexpr size_t kFramesAtOnce = 32;
+  struct Slot;
+
+  FramePort(uint32_t device, uint32_t netdev, uint32_t mtu);
+  // Receives frames. Returns their number.
+  size_t fetch();
+  // One of them, as it was on the wire; empty if it is lost.
+  std::span<std::byte> fetched(size_t number);
+
+  const uint32_t netdev_index_;
+  const size_t slot_size_;
+  OwnedFd socket_;
+  std::unique_ptr<std::byte[]> bytes_;  // slot_size_ for each
+  std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<mmsghdr[]> messages_;
+};
+
+}  // namespace dapple::soft

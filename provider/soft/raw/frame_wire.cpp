@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/raw/frame_wire.hpp"
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+#include <cassert>
+#include <utility>
+
+#include "provider/common/host_guards.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
+
+namespace dapple::soft {
+
+void FrameWire::watch(int fd, bool wanted) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  epoll_ctl(descriptors_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event);
+}
+
+int FrameWire::open() {
+  OwnedFd made(epoll_create1(EPOLL_CLOEXEC));
+  if (!made) return errno;
+  made.hide();
+  descriptors_ = std::move(made);
+  watch(below_.receive_fd(), true);
+  return 0;
+}
+
+FramePort* FrameWire::find(uint32_t device_index) {
+  FramePort* port = ports_;
+  while (port != nullptr && port->device_index != device_index) port = port->next;
+  return port;
+}
+
+int FrameWire::make(const Netdev& netdev, OwnedFd socket, FramePort*& made) {
+  std::unique_ptr<FramePort> port(FramePort::create(netdev.device_index, netdev.index, netdev.mtu));
+  if (port == nullptr) return ENOMEM;  // no refusal: the verb gives the reason
+  if (const int error = port->start(std::move(socket)); error != 0) return error;
+  port->next = ports_;
+  made = ports_ = port.release();
+  return 0;
+}
+
+int FrameWire::join(Qp& qp, const Netdev& netdev, OwnedFd socket) {
+  assert(is_open());
+  FramePort* port = find(netdev.device_index);
+  if (port == nullptr) {
+    if (const int error = make(netdev, std::move(socket), port); error != 0) return error;
+  }
+  port->users++;
+  qp.raw->port = port;
+  return 0;
+}
+
+void FrameWire::leave(Qp& qp) {
+  FramePort* port = std::exchange(qp.raw->port, nullptr);
+  if (port == nullptr || --port->users != 0) return;
+  assert(port->flows.empty());
+  FramePort** at = &ports_;
+  while (*at != port) at = &(*at)->next;
+  *at = port->next;
+  delete port;
+}
+
+int FrameWire::add(FlowEntry& flow) {
+  FramePort& port = *flow.qp->raw->port;
+  if (const int error = port.admit(flow.rule, true); error != 0) return error;
+  if (port.flows.empty()) {
+    if (const int error = port.listen(true); error != 0) {
+      port.admit(flow.rule, false);
+      return error;
+    }
+    watch(port.fd(), true);
+  }
+  port.flows.add(flow);
+  return 0;
+}
+
+void FrameWire::stop(FramePort& port) {
+  port.listen(false);
+  watch(port.fd(), false);
+}
+
+void FrameWire::remove(FlowEntry& flow) {
+  FramePort& port = *flow.qp->raw->port;
+  port.flows.remove(flow);
+  port.admit(flow.rule, false);
+  if (port.flows.empty()) stop(port);
+}
+
+void FrameWire::forget(const Context& context) {
+  for (FramePort* port = ports_; port != nullptr; port = port->next) {
+    if (port->flows.empty()) continue;
+    port->flows.remove_if([&](const Qp& qp) { return qp.context == &context; });
+    if (port->flows.empty()) stop(*port);
+  }
+}
+
+size_t FrameWire::receive(ArrivalSink& sink) {
+  const CancelGuard whole;
+  size_t count = below_.receive(sink);
+  for (FramePort* port = ports_; port != nullptr; port = port->next) {
+    if (port->flows.empty()) continue;
+    count += port->receive([&](const Frame& frame) {
+      port->flows.steer(frame, [&](Qp& qp) { taker_.take_frame(qp.raw->receiver_of(frame), frame.bytes); });
+    });
+  }
+  return count;
+}
+
+void FrameWire::close_in_child() {
+  for (FramePort* port = ports_; port != nullptr; port = port->next) port->close_in_child();
+  descriptors_.reset();
+  below_.close_in_child();
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/raw/raw_queue_pair.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+#include <cassert>
+#include <new>
+
+#include "provider/soft/raw/checksums.hpp"
+#include "roce/packet.hpp"
+
+namespace dapple::soft {
+
+using roce::CompletionStatus;
+using roce::QpState;
+
+std::unique_ptr<RawQueuePair> RawQueuePair::create(const roce::QpConfig& qp_config, roce::Memory& qp_memory,
+                                                   roce::CompletionSink& sent_to, roce::CompletionSink& received_to,
+                                                   roce::ReceiveSource& qp_receives, roce::EventSink& qp_events,
+                                                   FrameSender* sender) {
+  assert(qp_config.type == roce::QpType::kRawPacket && (sender != nullptr || qp_config.send_depth == 0));
+  std::unique_ptr<RawQueuePair> made(
+      new (std::nothrow) RawQueuePair(qp_config, qp_memory, sent_to, received_to, qp_receives, qp_events, sender));
+  if (made == nullptr || !made->allocate()) return nullptr;
+  return made;
+}
+
+bool RawQueuePair::prepare(QpState to, const roce::QpAttributes&) {
+  if (to == QpState::kRts && room_ == nullptr && sender_ != nullptr) {
+    room_.reset(new (std::nothrow) std::byte[kRoom]);
+    return room_ != nullptr;
+  }
+  return true;
+}
+
+// No frame is under way between two calls, so the send queue is drained at once.
+void RawQueuePair::entered(QpState) {
+  if (state() == QpState::kSqd && values.notify_drained) raise(roce::QpEvent::kSendQueueDrained);
+}
+
+CompletionStatus RawQueuePair::build(const roce::SendEntry& entry, std::span<std::byte> to, size_t& size) {
+  if (!roce::operations_of(config.type).has(entry.request.opcode)) return CompletionStatus::kLocalQpOperation;
+  if (entry.length < kEthernetHeader || entry.length > kLongestFrame) return CompletionStatus::kLocalLength;
+  size = std::max<size_t>(entry.length, kShortestFrame);
+  assert(size <= to.size());
+  if (entry.inline_bytes != nullptr) {
+    memcpy(to.data(), entry.inline_bytes, entry.length);
+  } else if (memory.gather(self(), entry.request.segments, 0, to.data(), entry.length) != roce::Fault::kNone) {
+    return CompletionStatus::kLocalProtection;
+  }
+  memset(&to[entry.length], 0, size - entry.length);
+  if ((entry.request.flags & roce::kIpChecksum) != 0) complete_checksums(to.first(size));
+  return CompletionStatus::kSuccess;
+}
+
+RawQueuePair::Step RawQueuePair::send_some() {
+  iovec frames[kFramesAtOnce];
+  size_t built = 0, used = 0;
+  CompletionStatus status = CompletionStatus::kSuccess;
+  const auto waiting = static_cast<size_t>(sends.tail() - sends.head());
+  while (built < std::min(waiting, kFramesAtOnce)) {
+    const roce::SendEntry& entry = sends[sends.head() + built];
+    const std::span<std::byte> room(&room_[used], kRoom - used);
+    if (room.size() < std::max<size_t>(entry.length, kShortestFrame) && entry.length <= kLongestFrame) break;
+    size_t size = 0;
+    status = build(entry, room, size);
+    if (status != CompletionStatus::kSuccess) break;
+    frames[built++] = {room.data(), size};
+    used += size;
+  }
+  int error = 0;
+  const size_t sent = built == 0 ? 0 : sender_->send({frames, built}, error);
+  assert(sent == built || error != 0);
+  for (size_t i = 0; i < sent; i++) finish_send(CompletionStatus::kSuccess);
+  if (error == EAGAIN) return Step::kFull;
+  if (error == EMSGSIZE) status = CompletionStatus::kLocalLength;
+  if (status == CompletionStatus::kSuccess) return Step::kDone;
+  finish_send(status);
+  return Step::kFailed;
+}
+
+bool RawQueuePair::transmit(roce::Now, roce::PacketSink&) {
+  if (state() != QpState::kRts) return false;
+  while (!sends.empty()) {
+    switch (send_some()) {
+      case Step::kFull:
+        return true;
+      case Step::kFailed:
+        enter_send_error();
+        return false;
+      case Step::kDone:
+        break;
+    }
+  }
+  return false;
+}
+
+void RawQueuePair::receive(roce::Now, const roce::Packet& packet) {
+  using Reason = roce::DroppedMessage::Reason;
+  if (packet.info != nullptr) return;
+  const std::span<const std::byte> bytes = packet.payload;
+  const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
+  // Programs make flows before the queue pair is ready, so nobody hears of these frames.
+  if (!is_ready) {
+    count.dropped_packets++;
+    return;
+  }
+  if (!take_receive()) return drop({.reason = Reason::kNoReceive, .found = bytes.size()});
+  // As a NIC: the receive queue cannot go on after an error.
+  if (bytes.size() > receive_room) {
+    finish_receive(CompletionStatus::kLocalLength);
+    return enter_error();
+  }
+  const std::span<const roce::Segment> segments(receive_request.segments, receive_request.segment_count);
+  if (memory.scatter(receiver, segments, 0, bytes.data(), bytes.size()) != roce::Fault::kNone) {
+    finish_receive(CompletionStatus::kLocalProtection);
+    return enter_error();
+  }
+  received = bytes.size();
+  roce::Completion completion;
+  Frame frame;
+  if (parse_frame(bytes, frame) && has_good_checksums(frame)) completion.flags = roce::kIpChecksumGood;
+  finish_receive(CompletionStatus::kSuccess, completion);
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Flow steering.
+#include <errno.h>
+#include <string.h>
+
+#include <atomic>
+#include <memory>
+#include <new>
+
+#include "provider/common/host_guards.hpp"
+#include "provider/soft/objects/use_count.hpp"
+#include "provider/soft/objects/verbs.hpp"
+#include "provider/soft/progress/revival.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/raw/flow_attr.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
+#include "provider/soft/refusals/attribute_names.hpp"
+#include "provider/soft/refusals/refusal.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/raw_parts.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+std::atomic<uint32_t> next_handle{1};
+
+int check_flow(const Qp& qp) {
+  if (const int error = check_raw(qp.context->ibv); error != 0) return error;
+  // As the kernel: the privilege first.
+  if (const int error = check_privilege(); error != 0) return error;
+  if (qp.raw != nullptr) return 0;
+  return refuse(EINVAL,
+                "the queue pair has the type %s, and flows steer Ethernet frames.\n"
+                "Use a queue pair of the type IBV_QPT_RAW_PACKET.",
+                type_name(qp.init.qp_type));
+}
+
+// 0, or an errno.
+int add(FlowEntry& flow) {
+  const CancelGuard whole;
+  return flow.qp->runtime->with_frames([&](FrameWire& frames) { return frames.add(flow); });
+}
+
+}  // namespace
+
+ibv_flow* create_flow(ibv_qp* ibv, ibv_flow_attr* attr) {
+  if (!usable(ibv->context)) return failed(refuse_child());
+  Qp& qp = *ours<Qp>(ibv);
+  if (const int error = check_flow(qp); error != 0) return failed(error);
+  std::unique_ptr<Flow> flow(new (std::nothrow) Flow);
+  if (flow == nullptr) return failed(refuse_memory("flows"));
+  if (const int error = read_flow(*attr, flow->entry.rule); error != 0) return failed(error);
+  flow->entry.qp = &qp;
+  flow->ibv.context = ibv->context;
+  flow->ibv.handle = next_handle.fetch_add(1, std::memory_order_relaxed);
+  const int error = add(flow->entry);
+  if (error != 0) {
+    refuse(error,
+           "the network interface does not admit the flow's frames: %s.\n"
+           "Look at the interface, and at the memory for sockets (net.core.optmem_max).",
+           strerrordesc_np(error));
+    return failed(error);
+  }
+  qp.raw->flows.fetch_add(1);
+  return &flow.release()->ibv;
+}
+
+int destroy_flow(ibv_flow* ibv) {
+  if (!usable(ibv->context)) return refuse_child();
+  const std::unique_ptr<Flow> flow(ours<Flow>(ibv));
+  const CancelGuard whole;
+  Qp& qp = *flow->entry.qp;
+  qp.runtime->with_frames([&](FrameWire& frames) { frames.remove(flow->entry); });
+  leave(qp.raw->flows);
+  return 0;
+}
+
+}  // namespace dapple::soft::verbs

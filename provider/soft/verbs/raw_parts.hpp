@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The parts that only raw packet queue pairs have.
+#pragma once
+
+#include "provider/soft/objects/objects.hpp"
+#include "provider/soft/verbs/qp_checks.hpp"
+
+namespace dapple::soft::verbs {
+
+// 0, or the errno of a refusal: the device's identity may have no raw packets.
+int check_raw(const ibv_context* context);
+// 0, or the errno of a refusal: the process may lack CAP_NET_RAW.
+int check_privilege();
+
+// Those of a queue pair with receive side scaling: 0, or the errno of a refusal.
+int check_rss(const QpParts& parts, const ibv_qp_init_attr& attr);
+// Before the queue pair has its engine. 0, or the errno of a refusal.
+int join_frames(Qp& qp, const QpParts& parts);
+// After a failure: the queue pair is not made.
+void leave_frames(Qp& qp);
+
+}  // namespace dapple::soft::verbs
