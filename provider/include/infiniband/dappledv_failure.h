@@ -23,8 +23,8 @@ extern "C" {
 
 /*
  * Reports that a function of the calling library returns an error to the program: an error of the kind "refused-call",
- * with the stack of the call. dapple-run --check then ends with its exit code for errors. dappledv_refusal() returns the
- * text from then on. For an error of a verb, which has a report already, do not call it.
+ * with the stack of the call. dapple-run --check then ends with its exit code for errors. dappledv_refusal() returns
+ * the text from then on. For an error of a verb, which has a report already, do not call it.
  *
  * text, remedy: a sentence each. They are copied.
  *
