@@ -240,7 +240,7 @@ static void objects(void) {
     attr.cap.max_send_wr = 1 << 30;
     MUST(ibv_create_qp(pd, &attr) == NULL && errno == EINVAL);
   } else if (IS("qp-type")) {
-    attr.qp_type = IBV_QPT_RAW_PACKET;
+    attr.qp_type = IBV_QPT_DRIVER;
     MUST(ibv_create_qp(pd, &attr) == NULL && errno == EOPNOTSUPP);
   } else if (IS("srq-depth")) {
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = 0, .max_sge = 1}};

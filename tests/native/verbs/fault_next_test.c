@@ -98,7 +98,7 @@ static void fault_next__unknown__einval_and_no_fault(void** state) {
       {NULL, ENOMEM},
       {"", ENOMEM},
       {"reg_mr", ENOMEM},
-      {"ibv_create_flow", ENOMEM},
+      {"ibv_create_flow_action_esp", ENOMEM},
       {"ibv_reg_mr", 0},
       {"ibv_reg_mr", -1},
       {"ibv_reg_mr", 4096},
