@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/segment_at.hpp"
 #include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checked_qp.hpp"
@@ -205,7 +206,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .segments = segments_of(wr->sg_list, wr->num_sge),
                              .pieces = {},
                              .owner = receives.owner,
-                             .posted = checker.races == nullptr ? 0 : Races::clock()};
+                             .posted = checker.races == nullptr ? 0 : now_ns()};
     receive.pieces = pieces_of(receives.device->memory, receive.segments);
     uint64_t withheld = PostedSends::kNone;
     if (receives.may_withhold) {

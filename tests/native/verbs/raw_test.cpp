@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/leaves_objects.hpp"  // close__ends_what_is_left() does
 #include "tests/native/verbs/raw_rig.hpp"
 #include "tests/native/verbs/rig.hpp"
 
@@ -327,14 +328,6 @@ void flow__of_an_interface_that_is_gone__fails(void**) {
 }
 
 }  // namespace
-
-#if defined(__SANITIZE_ADDRESS__)
-// close__ends_what_is_left() leaves objects.
-extern "C" [[gnu::visibility("default")]] const char*
-__asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
-  return "detect_leaks=0";
-}
-#endif
 
 int main(int argc, char**) {
   need_veth_pair();

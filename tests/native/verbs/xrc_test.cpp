@@ -12,6 +12,7 @@
 #include <initializer_list>
 
 #include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/leaves_objects.hpp"  // close__ends_what_is_left() does
 #include "tests/native/verbs/rig.hpp"
 
 using namespace dapple::tests;
@@ -495,14 +496,6 @@ void close__ends_what_is_left(void**) {
 }
 
 }  // namespace
-
-#if defined(__SANITIZE_ADDRESS__)
-// close__ends_what_is_left() leaves objects.
-extern "C" [[gnu::visibility("default")]] const char*
-__asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
-  return "detect_leaks=0";
-}
-#endif
 
 int main(int argc, char**) {
   need_new_namespace();

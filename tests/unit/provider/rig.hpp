@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a test works with, made anew for each test.
+// The rig of a test: the objects that it works with, made anew for each test.
 #pragma once
 
 #include "tests/unit/provider/cmocka.hpp"

@@ -27,7 +27,7 @@ bool conflict(const NotedAccess& one, const NotedAccess& other) {
   return one.kind != other.kind && !(one.is_word && other.is_word);
 }
 
-// What races with the first one races with the second one, too.
+// Each request that races with the earlier access races with this one, too.
 bool stands_for(const NotedAccess& access, const NotedAccess& earlier) {
   return access.kind == Kind::kWrite || access.kind == earlier.kind;
 }

@@ -3,11 +3,12 @@
 #include "provider/soft/check/races/races.hpp"
 
 #include <dlfcn.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
+
+#include "provider/common/clock.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -20,12 +21,6 @@ bool has_result(SendOpcode opcode) {
 }
 
 }  // namespace
-
-uint64_t Races::clock() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 void Races::open(int file, uint32_t slot) {
   const std::lock_guard lock(mutex_);
@@ -56,7 +51,7 @@ void Races::learn(const Lesson& lesson) {
 
 void Races::assume_all() {
   Lesson all;
-  all.known.floor = clock();
+  all.known.floor = now_ns();
   learn(all);
 }
 
@@ -75,7 +70,7 @@ void Races::end(uint32_t qpn) {
   const auto known = queue_pairs_.find(qpn);
   if (known == queue_pairs_.end()) return;
   learn({0, qpn, known->second.last_stamp, {}});
-  learn({0, known->second.peer, clock(), {}});
+  learn({0, known->second.peer, now_ns(), {}});
   told_.disconnect(qpn);
   queue_pairs_.erase(known);
 }
@@ -84,7 +79,7 @@ void Races::post(uint32_t qpn, const Post& post, std::span<const Range> memory) 
   const std::lock_guard lock(mutex_);
   if (got_cm_event()) assume_all();
   QueuePair& queue_pair = queue_pairs_[qpn];
-  queue_pair.last_stamp = std::max(queue_pair.last_stamp + 1, clock());
+  queue_pair.last_stamp = std::max(queue_pair.last_stamp + 1, now_ns());
   queue_pair.requests.push_back({post, queue_pair.last_stamp});
   if (queue_pair.requests.size() > kMostRequests) queue_pair.requests.pop_front();
   if (posting_ != nullptr) {
@@ -118,7 +113,7 @@ std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
     if (answer) {
       lesson.known.add(*answer);
     } else {
-      lesson.known.add_all_until(clock());
+      lesson.known.add_all_until(now_ns());
     }
   }
   requests.erase(requests.begin(), done + 1);
@@ -127,19 +122,17 @@ std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
   return races;
 }
 
-std::optional<Stack> Races::poster_of(uint32_t qpn, uint64_t stamp) {
-  for (const PostedAt& post : queue_pairs_[qpn].stacks) {
-    if (post.stamp == stamp) return post.stack;
-  }
-  return std::nullopt;
+const Races::PostedAt* Races::QueuePair::find_post(uint64_t stamp) const {
+  const auto found =
+      std::find_if(stacks.begin(), stacks.end(), [=](const PostedAt& post) { return post.stamp == stamp; });
+  return found == stacks.end() ? nullptr : &*found;
 }
 
 std::vector<Races::Told> Races::told_races(uint32_t qpn, QueuePair& queue_pair) {
   std::vector<Told> races;
   for (const RaceRow& race : told_.races(queue_pair.peer, qpn, queue_pair.told_races)) {
-    const auto posted = std::find_if(queue_pair.stacks.begin(), queue_pair.stacks.end(),
-                                     [&](const PostedAt& post) { return post.stamp == race.stamp; });
-    if (posted == queue_pair.stacks.end()) continue;
+    const PostedAt* posted = queue_pair.find_post(race.stamp);
+    if (posted == nullptr) continue;
     races.push_back(
         {posted->opcode, posted->stack, told_.process_of(queue_pair.peer), race.other_qpn, race.other_process});
   }
@@ -165,7 +158,7 @@ void Races::received(const Arrival& arrival, uint64_t id) {
   if (const ToldRequest* request = told(arrival); request != nullptr) {
     lesson = {id, arrival.peer, request->stamp, request->known};
   } else {
-    lesson.known.floor = clock();
+    lesson.known.floor = now_ns();
   }
   std::deque<Lesson>& lessons = queue_pairs_[arrival.qpn].received;
   lessons.push_back(lesson);
@@ -222,13 +215,16 @@ std::optional<Races::Found> Races::add(const Arrival& arrival, const Range& rang
   access.qpn = arrival.peer;
   access.stamp = request->stamp;
   access.via = arrival.qpn;
-  access.arrived = clock();
+  access.arrived = now_ns();
   const auto race = history_.add(range.begin, range.end, access, request->known, posted);
   if (!race) return std::nullopt;
   tell_race(race->earlier, access);
   tell_race(access, race->earlier);
   Found found = {*race, access, {told_.process_of(race->earlier.qpn), told_.process_of(access.qpn)}, {}};
-  if (race->earlier.is_own) found.posted = poster_of(race->earlier.qpn, race->earlier.stamp);
+  if (race->earlier.is_own) {
+    const PostedAt* post = queue_pairs_[race->earlier.qpn].find_post(race->earlier.stamp);
+    if (post != nullptr) found.posted = post->stack;
+  }
   return found;
 }
 

@@ -5,7 +5,8 @@
 // requests that it knows to be complete, of its own queue pairs and of others'. It grows with each completion that the
 // program polls: by the request itself, by what the sender of a message knew at its post, and by what the target of a
 // Read or an atomic knew. A program also learns from a Write or an atomic of a peer that has arrived: it may look at
-// its memory. What is not certain counts as known, so that no correct program is reported.
+// its memory. An order that is not certain counts as known, so that no correct program is
+// reported.
 #pragma once
 
 #include <cstdint>
@@ -108,15 +109,13 @@ class Races {
 
   Mutex& mutex() { return mutex_; }
 
-  // Nanoseconds of CLOCK_MONOTONIC: the stamps of requests, which the programs of a host compare.
-  static uint64_t clock();
-
   // If there are more, the oldest are forgotten.
   static constexpr size_t kMostRequests = 4096;
   static constexpr size_t kMostCompletions = 512;
   static constexpr size_t kMostStacks = 64;  // of each queue pair
 
  private:
+  // A stamp is now_ns() at the post, which the programs of a host can compare.
   struct Request : Post {
     uint64_t stamp = 0;
   };
@@ -140,9 +139,10 @@ class Races {
     std::deque<PostedAt> stacks;  // of the last posts
     uint32_t told_races = 0;
     ToldRequest last_told;  // the last request of the peer; a stamp of 0: none
+
+    const PostedAt* find_post(uint64_t stamp) const;  // null: forgotten
   };
 
-  std::optional<Stack> poster_of(uint32_t qpn, uint64_t stamp);
   std::vector<Told> told_races(uint32_t qpn, QueuePair& queue_pair);
   // To the program of the first one.
   void tell_race(const NotedAccess& one, const NotedAccess& other);
