@@ -156,10 +156,10 @@ bool wait_for_write(Pair& pair) {
 
 // Sends the result of a Read without a wait.
 bool forward(Pair& pair) {
+  memset(pair.a.buffer + 2 * kSize, 0, kSize);
   if (!read(pair, 1, 0)) return false;
   if (post_send(pair.b, 2, IBV_WR_RDMA_WRITE, 0, kSize, &pair.a, 2 * kSize, IBV_SEND_SIGNALED | IBV_SEND_FENCE) != 0)
     return false;
-  memset(pair.a.buffer + 2 * kSize, 0, kSize);
   return ends(pair.b.cq, 2) && all_are(pair.a.buffer + 2 * kSize, kSize, kData);
 }
 

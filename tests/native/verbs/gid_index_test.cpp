@@ -85,6 +85,8 @@ void expect_free(int entry) {
 int begin_with_address(void**) {
   if (!begin({})) return 1;
   run("for i in 1 2 3; do ip addr del 10.9.9.$i/32 dev lo 2>/dev/null; done");
+  // An address that is back before the device looks keeps its entry, which need not be the first free one.
+  if (entry_of(1) != -1) return 1;
   return address("add", 1) ? 0 : 1;
 }
 
