@@ -23,6 +23,7 @@
 #include "provider/member/open_questions.hpp"
 #include "provider/member/trust.hpp"
 #include "provider/protocol/identity_text.hpp"
+#include "provider/system/process_state.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -31,6 +32,8 @@ namespace {
 // again. More than that are not an accident.
 constexpr int kTries = 32;
 constexpr timeval kAnswerTime = {10, 0};
+// So often we wait once more for a dappled that has no CPU, or that the kernel or a disk keeps waiting.
+constexpr int kMoreWaits = 5;
 // A question that kills each dappled is not repeated without limit.
 constexpr uint64_t kPatienceMs = 10'000;
 constexpr timespec kBusyPause = {0, 20'000'000};
@@ -42,6 +45,10 @@ void silent_holder(const NameHolder& holder, Problem& problem) {
   name_holder(holder, subject, sizeof subject);
   problem.set(ETIMEDOUT, "%s has the name of dappled and does not answer; end it, or run in another network namespace",
               subject);
+}
+
+bool holder_is_kept_waiting() {
+  return is_kept_waiting(find_name_holder(kDaemonName, SOCK_SEQPACKET).process);
 }
 
 // After a refused connection. Too many connections may be fewer after a pause. A lack of descriptors lasts.
@@ -74,9 +81,10 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
   sockaddr_un address;
   const socklen_t size = abstract_address(kDaemonName, address);
   int result;
+  int more_waits = kMoreWaits;
   do {
     result = connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size);
-  } while (result != 0 && errno == EINTR);
+  } while (result != 0 && (errno == EINTR || (errno == EAGAIN && more_waits-- > 0 && holder_is_kept_waiting())));
   if (result != 0) {
     nobody = errno == ECONNREFUSED;
     problem.set(errno, nobody ? "dappled does not run" : "dappled cannot be reached: %s", strerror(errno));
@@ -190,10 +198,11 @@ DaemonLink::Answer DaemonLink::exchange_once(std::span<const std::byte> request,
   }
   alignas(8) std::byte room[kMaxMessageSize];
   ssize_t size;
+  int more_waits = kMoreWaits;
   do {
     size = descriptors == nullptr ? receive_message(socket_.get(), room)
                                   : receive_message(socket_.get(), room, *descriptors);
-  } while (is_change(room, size));
+  } while (is_change(room, size) || (size == -EAGAIN && more_waits-- > 0 && holder_is_kept_waiting()));
   if (size <= 0) {
     const int error = size == 0 ? EPIPE : static_cast<int>(-size);
     problem.set(error,

@@ -30,7 +30,8 @@ extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* arg
 namespace dapple::soft {
 namespace {
 
-constexpr int kReadyMilliseconds = 10000;
+// A busy machine may take long. The end of dappled is noticed at once.
+constexpr int kReadyMilliseconds = 60'000;
 constexpr size_t kStackSize = 64 * 1024;
 constexpr size_t kMaxEnvironment = 4096;
 
