@@ -26,7 +26,7 @@ namespace {
 // Less than the time for which a question waits, and than the next attempt to connect.
 constexpr int kMaxDelay = 6000;             // ms
 constexpr double kAfterwards = 4;           // seconds
-constexpr double kMaxOfAQuestion = 25;      // seconds: that of this thread, and another thread's attempt to connect
+constexpr double kMaxOfAQuestion = 35;      // seconds: that of this thread, and two attempts of another one to connect
 constexpr useconds_t kBetween = 5000;       // µs
 constexpr useconds_t kNoticed = 1'000'000;  // µs; dappled has seen what happened while it was stopped
 
