@@ -257,7 +257,8 @@ int hide(int fd) {
   const rlim_t most = limit.rlim_cur < kMaxDescriptor ? limit.rlim_cur : kMaxDescriptor;
   int moved = real.fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(most - most / 4));
   if (moved >= 0 && moved < kMaxDescriptor) {
-    real.close(fd);
+    // Not by `real`: a sanitizer in the program has seen how the number was opened, so it has to see the close.
+    close(fd);
   } else {
     if (moved >= 0) real.close(moved);
     moved = fd;
@@ -266,7 +267,14 @@ int hide(int fd) {
   return moved;
 }
 
+// The program's close() refuses a hidden descriptor, and a sanitizer there has never seen the number. Any other has to
+// be closed as it was opened, or the sanitizer takes the next file of this number for that of another thread.
 void close_hidden(int fd) {
+  Door door;
+  if (!find(fd, Kind::kHidden, door)) {
+    close(fd);
+    return;
+  }
   forget(fd);
   real.close(fd);
 }

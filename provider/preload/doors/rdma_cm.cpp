@@ -315,8 +315,8 @@ int open_channel(int flags, int& fd) {
   if (!link->cm_open(ends[1], door.channel, journal, problem)) {
     // librdmacm tries other names and reports them.
     complain(problem);
-    real.close(ends[0]);
-    real.close(ends[1]);
+    close(ends[0]);
+    close(ends[1]);
     return problem.error != 0 ? problem.error : ENODEV;
   }
   // Without the mapping, dappled's messages are single bytes.
@@ -325,7 +325,7 @@ int open_channel(int flags, int& fd) {
   door.attached[0] = hide(ends[1]);
   door.attached[1] = hide(journal.release());
   if (!track(ends[0], door)) {
-    real.close(ends[0]);
+    close(ends[0]);
     for (const int attached : door.attached) close_hidden(attached);
     if (door.front != nullptr) munmap(door.front, kFrontSize);
     return EMFILE;

@@ -35,7 +35,7 @@ int open_channel() {
   const int writer = hide(ends[1]);
   if (track(ends[0], {.kind = Kind::kChannel, .attached = {writer, -1}})) return ends[0];
   const int error = errno;
-  real.close(ends[0]);
+  close(ends[0]);
   close_hidden(writer);
   return refuse(error);
 }

@@ -6,7 +6,10 @@
  * receive queue) after the completion of the Send alone; "written", under dapple-run --check=strict, what a peer has
  * written before any message from it; "none" for a correct program with several threads.
  */
+#include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "tests/native/sanitizers/pair.h"
@@ -157,7 +160,29 @@ static void* poll_for_another(void* argument) {
   return NULL;
 }
 
+static atomic_bool channel_is_made;
+
+/* The folder gets a number that the device has had for a moment. Nothing orders this thread behind the other one. */
+static void* list_a_folder(void* unused) {
+  (void)unused;
+  while (!atomic_load_explicit(&channel_is_made, memory_order_relaxed)) sched_yield();
+  DIR* folder = opendir("/");
+  check(folder != NULL && closedir(folder) == 0, "a folder");
+  return NULL;
+}
+
+static void make_channel_beside(void) {
+  pthread_t lister;
+  check(pthread_create(&lister, NULL, list_a_folder, NULL) == 0, "pthread_create");
+  struct ibv_comp_channel* channel = ibv_create_comp_channel(device);
+  check(channel != NULL, "ibv_create_comp_channel");
+  atomic_store_explicit(&channel_is_made, true, memory_order_relaxed);
+  pthread_join(lister, NULL);
+  check(ibv_destroy_comp_channel(channel) == 0, "ibv_destroy_comp_channel");
+}
+
 static void run_correctly(void) {
+  make_channel_beside();
   struct connection polled = make_connection(false, false);
   pthread_t poller;
   check(pthread_create(&poller, NULL, poll_for_another, &polled) == 0, "pthread_create");
