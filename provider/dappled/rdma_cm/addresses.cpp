@@ -5,9 +5,9 @@
 #include <infiniband/verbs.h>
 
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/constants.hpp"
-#include "provider/dappled/rdma_cm/gid_location.hpp"
-#include "provider/dappled/rdma_cm/words.hpp"
+#include "provider/dappled/rdma_cm/ids/constants.hpp"
+#include "provider/dappled/rdma_cm/ids/words.hpp"
+#include "provider/dappled/rdma_cm/packets/gid_location.hpp"
 #include "provider/protocol/cm_commands.hpp"
 #include "provider/system/port_mtu.hpp"
 

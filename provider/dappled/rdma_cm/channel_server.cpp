@@ -15,10 +15,10 @@
 #include <utility>
 
 #include "provider/common/clock.hpp"
-#include "provider/dappled/rdma_cm/gid_location.hpp"
-#include "provider/dappled/rdma_cm/id_state.hpp"
+#include "provider/dappled/rdma_cm/ids/id_state.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
-#include "provider/dappled/rdma_cm/routes.hpp"
+#include "provider/dappled/rdma_cm/packets/gid_location.hpp"
+#include "provider/dappled/rdma_cm/packets/routes.hpp"
 #include "provider/soft/links/wanted.hpp"
 #include "provider/system/gid.hpp"
 

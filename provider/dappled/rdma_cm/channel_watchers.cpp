@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "provider/dappled/rdma_cm/channel_server.hpp"
-#include "provider/dappled/rdma_cm/gid_location.hpp"
+#include "provider/dappled/rdma_cm/packets/gid_location.hpp"
 #include "provider/system/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "provider/dappled/rdma_cm/id_state.hpp"
+#include "provider/dappled/rdma_cm/ids/id_state.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -8,7 +8,7 @@
 #include <array>
 #include <new>
 
-#include "provider/dappled/rdma_cm/id_state.hpp"
+#include "provider/dappled/rdma_cm/ids/id_state.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "provider/dappled/rdma_cm/id.hpp"
+#include "provider/dappled/rdma_cm/ids/id.hpp"
 #include "provider/protocol/cm_messages.hpp"
 #include "roce/cm/saved.hpp"
 

@@ -13,7 +13,7 @@
 #include <atomic>
 #include <cassert>
 
-#include "provider/dappled/rdma_cm/id_table.hpp"
+#include "provider/dappled/rdma_cm/ids/id_table.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 
 namespace dapple::dappled::rdma_cm {

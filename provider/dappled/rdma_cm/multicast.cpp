@@ -7,10 +7,10 @@
 
 #include <new>
 
-#include "provider/dappled/rdma_cm/attributes.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/constants.hpp"
-#include "provider/dappled/rdma_cm/words.hpp"
+#include "provider/dappled/rdma_cm/ids/attributes.hpp"
+#include "provider/dappled/rdma_cm/ids/constants.hpp"
+#include "provider/dappled/rdma_cm/ids/words.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

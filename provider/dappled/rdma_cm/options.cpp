@@ -5,7 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/words.hpp"
+#include "provider/dappled/rdma_cm/ids/words.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -5,10 +5,10 @@
 #include <endian.h>
 #include <infiniband/verbs.h>
 
-#include "provider/dappled/rdma_cm/attributes.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/constants.hpp"
-#include "provider/dappled/rdma_cm/words.hpp"
+#include "provider/dappled/rdma_cm/ids/attributes.hpp"
+#include "provider/dappled/rdma_cm/ids/constants.hpp"
+#include "provider/dappled/rdma_cm/ids/words.hpp"
 #include "provider/system/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/words.hpp"
+#include "provider/dappled/rdma_cm/ids/words.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

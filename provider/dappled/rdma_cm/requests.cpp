@@ -6,8 +6,8 @@
 
 #include <array>
 
-#include "provider/dappled/rdma_cm/attributes.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/dappled/rdma_cm/ids/attributes.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

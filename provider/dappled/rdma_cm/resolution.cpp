@@ -4,7 +4,7 @@
 // RESOLVE_IP: the source address, the device, and the neighbour whose link-layer address has to be known. Like the
 // kernel's, it fails at once without a route, and waits for a neighbour until the program's time is up.
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/gid_location.hpp"
+#include "provider/dappled/rdma_cm/packets/gid_location.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

@@ -10,8 +10,8 @@
 #include <new>
 
 #include "provider/dappled/rdma_cm/command.hpp"
-#include "provider/dappled/rdma_cm/gid_location.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
+#include "provider/dappled/rdma_cm/packets/gid_location.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

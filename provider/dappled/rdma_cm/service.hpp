@@ -12,9 +12,9 @@
 #include <optional>
 #include <span>
 
-#include "provider/dappled/rdma_cm/id.hpp"
-#include "provider/dappled/rdma_cm/id_table.hpp"
-#include "provider/dappled/rdma_cm/port_table.hpp"
+#include "provider/dappled/rdma_cm/ids/id.hpp"
+#include "provider/dappled/rdma_cm/ids/id_table.hpp"
+#include "provider/dappled/rdma_cm/ids/port_table.hpp"
 #include "provider/dappled/rdma_cm/world.hpp"
 #include "roce/cm/manager.hpp"
 #include "roce/cm/timer_heap.hpp"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "provider/dappled/network/device_table.hpp"
-#include "provider/dappled/rdma_cm/id.hpp"
+#include "provider/dappled/rdma_cm/ids/id.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "provider/dappled/rdma_cm/mad_wire.hpp"
+#include "provider/dappled/rdma_cm/packets/mad_wire.hpp"
 #include "provider/protocol/messages.hpp"
 #include "provider/system/gid.hpp"
 #include "roce/cm/ip_service.hpp"

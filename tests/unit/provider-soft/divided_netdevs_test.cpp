@@ -9,7 +9,7 @@
 #include <initializer_list>
 
 #include "provider/dappled/network/device_table.hpp"
-#include "provider/dappled/rdma_cm/gid_location.hpp"
+#include "provider/dappled/rdma_cm/packets/gid_location.hpp"
 #include "provider/system/gid.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "provider/dappled/rdma_cm/address.hpp"
+#include "provider/dappled/rdma_cm/ids/address.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

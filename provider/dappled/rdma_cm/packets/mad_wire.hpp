@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "provider/dappled/rdma_cm/address.hpp"
+#include "provider/dappled/rdma_cm/ids/address.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
 #include "roce/cm/ports.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/dappled/rdma_cm/id_state.hpp"
+#include "provider/dappled/rdma_cm/ids/id_state.hpp"
 
-#include "provider/dappled/rdma_cm/id_table.hpp"
+#include "provider/dappled/rdma_cm/ids/id_table.hpp"
 #include "provider/protocol/messages.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "provider/dappled/rdma_cm/id.hpp"
+#include "provider/dappled/rdma_cm/ids/id.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "provider/dappled/network/device_table.hpp"
-#include "provider/dappled/rdma_cm/address.hpp"
+#include "provider/dappled/rdma_cm/ids/address.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

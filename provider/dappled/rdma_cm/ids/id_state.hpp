@@ -8,7 +8,7 @@
 
 #include <cassert>
 
-#include "provider/dappled/rdma_cm/id.hpp"
+#include "provider/dappled/rdma_cm/ids/id.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -5,7 +5,7 @@
 // privilege, and never waits for a neighbour's answer.
 #pragma once
 
-#include "provider/dappled/rdma_cm/neighbour.hpp"
+#include "provider/dappled/rdma_cm/ids/neighbour.hpp"
 #include "provider/system/owned_fd.hpp"
 
 namespace dapple::dappled::rdma_cm {

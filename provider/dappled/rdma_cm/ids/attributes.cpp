@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/dappled/rdma_cm/attributes.hpp"
+#include "provider/dappled/rdma_cm/ids/attributes.hpp"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "provider/dappled/rdma_cm/constants.hpp"
+#include "provider/dappled/rdma_cm/ids/constants.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

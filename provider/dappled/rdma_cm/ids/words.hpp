@@ -4,8 +4,8 @@
 // Words for people about ids and addresses.
 #pragma once
 
-#include "provider/dappled/rdma_cm/address.hpp"
-#include "provider/dappled/rdma_cm/id.hpp"
+#include "provider/dappled/rdma_cm/ids/address.hpp"
+#include "provider/dappled/rdma_cm/ids/id.hpp"
 #include "provider/system/address_text.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-#include "provider/dappled/rdma_cm/address.hpp"
-#include "provider/dappled/rdma_cm/list.hpp"
-#include "provider/dappled/rdma_cm/neighbour.hpp"
+#include "provider/dappled/rdma_cm/ids/address.hpp"
+#include "provider/dappled/rdma_cm/ids/list.hpp"
+#include "provider/dappled/rdma_cm/ids/neighbour.hpp"
 #include "roce/cm/ports.hpp"
 #include "roce/ports.hpp"
 
