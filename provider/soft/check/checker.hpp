@@ -14,20 +14,20 @@
 #include <set>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/check/asked_depths.hpp"
-#include "provider/soft/check/cq_loads.hpp"
-#include "provider/soft/check/keys.hpp"
 #include "provider/soft/check/lent/freed_marks.hpp"
 #include "provider/soft/check/lent/lent_memory.hpp"
 #include "provider/soft/check/lent/mapped_memory.hpp"
 #include "provider/soft/check/lent/withheld_bytes.hpp"
-#include "provider/soft/check/objects.hpp"
-#include "provider/soft/check/posted_receives.hpp"
-#include "provider/soft/check/posted_sends.hpp"
 #include "provider/soft/check/races/races.hpp"
-#include "provider/soft/check/recent_writes.hpp"
+#include "provider/soft/check/records/asked_depths.hpp"
+#include "provider/soft/check/records/cq_loads.hpp"
+#include "provider/soft/check/records/keys.hpp"
+#include "provider/soft/check/records/objects.hpp"
+#include "provider/soft/check/records/posted_receives.hpp"
+#include "provider/soft/check/records/posted_sends.hpp"
+#include "provider/soft/check/records/recent_writes.hpp"
+#include "provider/soft/check/records/told_queue_pairs.hpp"
 #include "provider/soft/check/reports/reporter.hpp"
-#include "provider/soft/check/told_queue_pairs.hpp"
 #include "roce/queue_pair.hpp"
 
 namespace dapple::soft::check {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/asked_depths.hpp"
+#include "provider/soft/check/records/asked_depths.hpp"
 
 #include "tests/unit/provider/cmocka.hpp"
 

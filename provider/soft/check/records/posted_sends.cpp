@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/check/posted_sends.hpp"
+#include "provider/soft/check/records/posted_sends.hpp"
 
 #include <algorithm>
 #include <cassert>
