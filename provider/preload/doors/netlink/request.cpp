@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/preload/doors/netlink_request.hpp"
+#include "provider/preload/doors/netlink/request.hpp"
 
 #include <rdma/rdma_netlink.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/preload/doors/netlink.hpp"
+#include "provider/preload/doors/netlink/netlink.hpp"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -13,15 +13,15 @@
 
 #include <algorithm>
 
-#include "provider/preload/doors/answers.hpp"
-#include "provider/preload/doors/capabilities.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/listing.hpp"
-#include "provider/preload/doors/netlink_counters.hpp"
-#include "provider/preload/doors/netlink_request.hpp"
-#include "provider/preload/doors/netlink_resources.hpp"
+#include "provider/preload/doors/netlink/answers.hpp"
+#include "provider/preload/doors/netlink/capabilities.hpp"
+#include "provider/preload/doors/netlink/counters.hpp"
+#include "provider/preload/doors/netlink/request.hpp"
+#include "provider/preload/doors/netlink/resources.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/protocol/identity.hpp"
 #include "provider/system/problem.hpp"

@@ -8,8 +8,8 @@
 #include <rdma/rdma_netlink.h>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/preload/doors/answers.hpp"
 #include "provider/preload/doors/link.hpp"
+#include "provider/preload/doors/netlink/answers.hpp"
 
 namespace dapple::doors {
 

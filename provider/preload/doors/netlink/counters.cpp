@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/preload/doors/netlink_counters.hpp"
+#include "provider/preload/doors/netlink/counters.hpp"
 
 #include <errno.h>
 #include <rdma/rdma_netlink.h>
 
-#include "provider/preload/doors/netlink_parts.hpp"
+#include "provider/preload/doors/netlink/parts.hpp"
 #include "provider/protocol/resource_messages.hpp"
 
 namespace dapple::doors {

@@ -4,8 +4,8 @@
 // The answers with numbers: how many resources a device has, and what its port has counted.
 #pragma once
 
-#include "provider/preload/doors/answers.hpp"
-#include "provider/preload/doors/netlink_request.hpp"
+#include "provider/preload/doors/netlink/answers.hpp"
+#include "provider/preload/doors/netlink/request.hpp"
 #include "provider/protocol/messages.hpp"
 
 namespace dapple::doors {

@@ -19,7 +19,7 @@
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/explanations.hpp"
 #include "provider/preload/doors/listing.hpp"
-#include "provider/preload/doors/netlink.hpp"
+#include "provider/preload/doors/netlink/netlink.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/uverbs.hpp"

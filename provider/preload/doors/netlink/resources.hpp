@@ -4,8 +4,8 @@
 // The answers about a device's resources: verbs objects and rdma_cm ids of all programs, which dappled knows.
 #pragma once
 
-#include "provider/preload/doors/answers.hpp"
-#include "provider/preload/doors/netlink_request.hpp"
+#include "provider/preload/doors/netlink/answers.hpp"
+#include "provider/preload/doors/netlink/request.hpp"
 #include "provider/protocol/messages.hpp"
 
 namespace dapple::doors {

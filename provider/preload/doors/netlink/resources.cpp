@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/preload/doors/netlink_resources.hpp"
+#include "provider/preload/doors/netlink/resources.hpp"
 
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "provider/preload/doors/capabilities.hpp"
-#include "provider/preload/doors/netlink_parts.hpp"
+#include "provider/preload/doors/netlink/capabilities.hpp"
+#include "provider/preload/doors/netlink/parts.hpp"
 #include "provider/protocol/resource_messages.hpp"
 
 namespace dapple::doors {
