@@ -40,9 +40,9 @@ constexpr timespec kBusyPause = {0, 20'000'000};
 
 constexpr uint16_t kRefusedConnection = static_cast<uint16_t>(MessageKind::kConnection) | kReplyBit;
 
-void silent_holder(const NameHolder& holder, Problem& problem) {
+void silent_holder(Problem& problem) {
   char subject[120];
-  name_holder(holder, subject, sizeof subject);
+  name_holder(find_name_holder(kDaemonName, SOCK_SEQPACKET), subject, sizeof subject);
   problem.set(ETIMEDOUT, "%s has the name of dappled and does not answer; end it, or run in another network namespace",
               subject);
 }
@@ -88,7 +88,7 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
   if (result != 0) {
     nobody = errno == ECONNREFUSED;
     problem.set(errno, nobody ? "dappled does not run" : "dappled cannot be reached: %s", strerror(errno));
-    if (problem.error == EAGAIN) silent_holder(find_name_holder(kDaemonName, SOCK_SEQPACKET), problem);
+    if (problem.error == EAGAIN) note_silence(problem);
     return false;
   }
   // Any process may take an abstract name.
@@ -117,8 +117,22 @@ void DaemonLink::disconnect() {
   socket_.reset();
 }
 
+DaemonLink::Question::Question(DaemonLink& link) : asked_(now_ns()), lock_(link.mutex_) {
+  link.asked_ = asked_;
+}
+
+void DaemonLink::note_silence(Problem& problem) {
+  silence_ = now_ns();
+  silent_holder(problem);
+}
+
 bool DaemonLink::connected(Problem& problem) {
   if (socket_) return true;
+  // Another thread has found out while this one waited for the lock.
+  if (silence_ > asked_) {
+    silent_holder(problem);
+    return false;
+  }
   const OpenQuestion waits;
   for (int i = 0; i < kTries; i++) {
     bool nobody = false;
@@ -189,7 +203,7 @@ DaemonLink::Answer DaemonLink::exchange_once(std::span<const std::byte> request,
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
     // EAGAIN: dappled's queue is full, because it does not read any more. A lack of descriptors or memory is our own.
     problem.set(error, "dappled cannot be asked: %s%s", strerror(error), descriptor_remedy(error));
-    if (error == EAGAIN) silent_holder(find_name_holder(kDaemonName, SOCK_SEQPACKET), problem);
+    if (error == EAGAIN) note_silence(problem);
     if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
     const bool refused = was_refused(problem);
     disconnect();
@@ -209,7 +223,7 @@ DaemonLink::Answer DaemonLink::exchange_once(std::span<const std::byte> request,
                 error == EMFILE ? "No file descriptor is left for descriptors from dappled; raise ulimit -n"
                                 : "dappled does not answer: %s",
                 strerror(error));
-    if (error == EAGAIN) silent_holder(find_name_holder(kDaemonName, SOCK_SEQPACKET), problem);
+    if (error == EAGAIN) note_silence(problem);
     const bool refused = was_refused(problem);
     // An answer that comes later would be taken for the next question's.
     disconnect();
@@ -373,7 +387,7 @@ bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descripto
 }
 
 bool DaemonLink::devices(DeviceList& list, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HeaderOnly request;
   DevicesReply reply;
   if (!ask(MessageKind::kDevices, request, reply, nullptr, problem)) return false;
@@ -384,7 +398,7 @@ bool DaemonLink::devices(DeviceList& list, Problem& problem) {
 }
 
 bool DaemonLink::device(uint32_t index, DeviceInfo& info, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   DeviceRequest request;
   request.index = index;
   DeviceReply reply;
@@ -397,7 +411,7 @@ bool DaemonLink::device(uint32_t index, DeviceInfo& info, Problem& problem) {
 }
 
 bool DaemonLink::slot(Slot& slot, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   if (!has_slot_) {
     HeaderOnly request;
     SlotReply reply;
@@ -438,13 +452,13 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
 }
 
 bool DaemonLink::status(StatusReply& status, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HeaderOnly request;
   return ask(MessageKind::kStatus, request, status, nullptr, problem);
 }
 
 bool DaemonLink::transports(uint32_t slot, uint32_t first, TransportsReply& reply, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   TransportsRequest request;
   request.slot = slot;
   request.first = first;
@@ -452,7 +466,7 @@ bool DaemonLink::transports(uint32_t slot, uint32_t first, TransportsReply& repl
 }
 
 bool DaemonLink::tree(OwnedFd& folder, char (&path)[kTreePathSize], Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HeaderOnly request;
   TreeReply reply;
   Descriptors received;
@@ -477,26 +491,26 @@ bool DaemonLink::refresh_tree(const char* path, bool& unreadable, Problem& probl
     return false;
   }
   memcpy(request.path, path, size + 1);
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   if (!ask(MessageKind::kRefreshTree, request, reply, nullptr, problem)) return false;
   unreadable = reply.unreadable != 0;
   return true;
 }
 
 bool DaemonLink::export_tree(int folder, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HeaderOnly request, reply;
   return ask(MessageKind::kExportTree, request, reply, nullptr, problem, {&folder, 1});
 }
 
 bool DaemonLink::watch_tree(Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HeaderOnly request, reply;
   return ask(MessageKind::kExportTree, request, reply, nullptr, problem);
 }
 
 bool DaemonLink::resource_counts(uint32_t device, ResourceCountsReply& reply, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   ResourceCountsRequest request;
   request.device = device;
   return ask(MessageKind::kResourceCounts, request, reply, nullptr, problem);
@@ -504,7 +518,7 @@ bool DaemonLink::resource_counts(uint32_t device, ResourceCountsReply& reply, Pr
 
 bool DaemonLink::resources(uint32_t device, ResourceKind kind, uint32_t slot, uint32_t first, ResourcesReply& reply,
                            Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   ResourcesRequest request;
   request.device = device;
   request.kind = kind;
@@ -514,7 +528,7 @@ bool DaemonLink::resources(uint32_t device, ResourceKind kind, uint32_t slot, ui
 }
 
 bool DaemonLink::cm_ids(uint32_t device, uint64_t after, CmIdsReply& reply, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   CmIdsRequest request;
   request.device = device;
   request.after = after;
@@ -522,14 +536,14 @@ bool DaemonLink::cm_ids(uint32_t device, uint64_t after, CmIdsReply& reply, Prob
 }
 
 bool DaemonLink::hw_counters(uint32_t device, HwCountersReply& reply, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HwCountersRequest request;
   request.device = device;
   return ask(MessageKind::kHwCounters, request, reply, nullptr, problem);
 }
 
 bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HeaderOnly request;
   CmOpenReply reply;
   Descriptors received;
@@ -545,14 +559,14 @@ bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem
 }
 
 int DaemonLink::cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   again = false;
   if (ask(MessageKind::kCmCommand, request, reply, nullptr, problem, {}, &again)) return 0;
   return problem.error != 0 ? problem.error : EIO;
 }
 
 void DaemonLink::cm_resume(const CmChannelName& name) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   if (!socket_) return;  // the next dappled holds nothing
   CmResumeRequest request;
   request.channel = name;
@@ -584,7 +598,7 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem, Problem& lo
 }
 
 bool DaemonLink::capture(int file, Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   HeaderOnly request, reply;
   return ask(MessageKind::kCapture, request, reply, nullptr, problem, {&file, 1});
 }
@@ -610,7 +624,7 @@ void DaemonLink::read_reports() {
 }
 
 bool DaemonLink::check(Problem& problem) {
-  std::lock_guard lock(mutex_);
+  const Question question(*this);
   read_reports();
   return connected(problem);
 }

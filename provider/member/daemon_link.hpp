@@ -137,6 +137,18 @@ class DaemonLink {
 
   enum class Answer { kGood, kRefused, kGone };
 
+  // Holds the lock for a question, which is as old as this object: if dappled is found to be silent while it waits for
+  // the lock, it fails, too. Otherwise the threads would wait one after the other.
+  class Question {
+   public:
+    explicit Question(DaemonLink& link);
+
+   private:
+    const uint64_t asked_;
+    const std::lock_guard<Mutex> lock_;
+  };
+
+  void note_silence(Problem& problem);
   bool connected(Problem& problem);  // connects if needed
   bool connect_once(Problem& problem, bool& nobody);
   void note_refusal(const ErrorReply& reply, Problem& problem);
@@ -169,6 +181,8 @@ class DaemonLink {
   std::atomic<bool> changed_{false};
   Mutex mutex_{LockRank::kDaemonLink};
   Start start_;
+  uint64_t asked_ = 0;             // when the present question began
+  uint64_t silence_ = 0;           // when dappled was last found to be silent; 0: never
   Answer answer_ = Answer::kGood;  // the last one
   bool would_yield_ = false;       // dappled's limits are too low, and it would yield to one that this program starts
   bool cannot_replace_ = false;    // it has failed
