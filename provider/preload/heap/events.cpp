@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// librdmacm's events. The program gets a copy of each event in a page of its own. rdma_ack_cm_event() takes the rights
-// of the page away, so a later access is reported.
+// librdmacm's events. The program gets a copy of each event in pages of its own. rdma_ack_cm_event() takes the rights
+// of these pages away, so a later access is reported.
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <optional>
 
+#include "provider/preload/heap/event_places.hpp"
 #include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
 #include "provider/preload/heap/requests.hpp"
@@ -19,34 +22,49 @@
 namespace dapple::heap {
 namespace {
 
-constexpr size_t kPage = 4096;
-constexpr size_t kPages = 1024;
+// An event and its private data.
+constexpr size_t kRoom = sizeof(rdma_cm_event) + UINT8_MAX;
 
 enum class State : uint8_t { kFree, kFilling, kGiven, kAcknowledged };
 
-struct Page {
+struct Kept {
   std::atomic<State> state{State::kFree};
   rdma_cm_event* real = nullptr;  // librdmacm's
 };
 
-constinit Page pages[kPages] = {};
+constinit Kept events[EventPlaces::kCount] = {};
 constinit std::atomic<char*> memory = nullptr;
-constinit std::atomic<size_t> next_page = 0;
+constinit std::atomic<size_t> next_event = 0;
+constinit std::atomic<bool> has_complained = false;
 struct sigaction before;
 
 constinit Next<int(rdma_event_channel*, rdma_cm_event**)> next_get_cm_event("rdma_get_cm_event");
 constinit Next<int(rdma_cm_event*)> next_ack_cm_event("rdma_ack_cm_event");
 
-char* place_of(const Page& page) {
-  return memory.load(std::memory_order_acquire) + static_cast<size_t>(&page - pages) * kPage;
+// arm64 and ppc64le have kernels with pages of 64 KiB.
+EventPlaces places(char* begin = memory.load(std::memory_order_acquire)) {
+  return {begin, static_cast<size_t>(sysconf(_SC_PAGESIZE)), kRoom};
 }
 
-// The page at the address, or null.
-Page* page_at(const void* address) {
-  const char* begin = memory.load(std::memory_order_acquire);
-  const auto* at = static_cast<const char*>(address);
-  if (begin == nullptr || at < begin || at >= begin + kPages * kPage) return nullptr;
-  return &pages[static_cast<size_t>(at - begin) / kPage];
+char* place_of(const Kept& kept) {
+  return places().at(static_cast<size_t>(&kept - events));
+}
+
+// The event at the address, or null.
+Kept* kept_at(const void* address) {
+  const std::optional<size_t> number = places().number_of(address);
+  return number ? &events[*number] : nullptr;
+}
+
+// False if the system refuses, which is said once. Also in a handler of a signal.
+bool protect(char* place, int rights) {
+  static constexpr char kComplaint[] =
+      "dapple: the check cannot protect an event of librdmacm, since mprotect() fails: it finds no use of such an "
+      "event "
+      "after rdma_ack_cm_event()\n";
+  if (next_mprotect.get()(place, places().place_size(), rights) == 0) return true;
+  if (!has_complained.exchange(true)) (void)!write(STDERR_FILENO, kComplaint, sizeof kComplaint - 1);
+  return false;
 }
 
 uintptr_t place_of_access(const void* context) {
@@ -69,26 +87,27 @@ void pass_on(int number, siginfo_t* info, void* context) {
 
 // The program goes on with the event as it was.
 void on_access(int number, siginfo_t* info, void* context) {
-  const Page* page = page_at(info->si_addr);
-  if (page == nullptr || page->state.load(std::memory_order_acquire) != State::kAcknowledged) {
-    return pass_on(number, info, context);
-  }
   const int saved = errno;
-  char* event = place_of(*page);
-  next_mprotect.get()(event, kPage, PROT_READ | PROT_WRITE);
-  id_watcher()->touched(event, place_of_access(context));
+  const Kept* kept = kept_at(info->si_addr);
+  const bool is_old = kept != nullptr && kept->state.load(std::memory_order_acquire) == State::kAcknowledged;
+  if (is_old && protect(place_of(*kept), PROT_READ | PROT_WRITE)) {
+    id_watcher()->touched(place_of(*kept), place_of_access(context));
+    errno = saved;
+    return;
+  }
   errno = saved;
+  pass_on(number, info, context);
 }
 
 // Null if there is no memory.
 char* mapped() {
   char* present = memory.load(std::memory_order_acquire);
   if (present != nullptr) return present;
-  void* made =
-      mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const size_t size = places().size();
+  void* made = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (made == MAP_FAILED) return nullptr;
   if (!memory.compare_exchange_strong(present, static_cast<char*>(made))) {
-    munmap(made, kPages * kPage);
+    munmap(made, size);
     return present;
   }
   struct sigaction action = {};
@@ -98,18 +117,21 @@ char* mapped() {
   return static_cast<char*>(made);
 }
 
-// The page that was acknowledged longest ago, or null if the program has all of them.
-Page* free_page(const soft::IdWatcher& watcher) {
-  for (size_t i = 0; i < kPages; i++) {
-    Page& page = pages[next_page.fetch_add(1, std::memory_order_relaxed) % kPages];
-    State present = page.state.load(std::memory_order_acquire);
+// The place whose event was acknowledged longest ago, or null if the program has all of them.
+Kept* free_place(const soft::IdWatcher& watcher) {
+  for (size_t i = 0; i < EventPlaces::kCount; i++) {
+    Kept& kept = events[next_event.fetch_add(1, std::memory_order_relaxed) % EventPlaces::kCount];
+    State present = kept.state.load(std::memory_order_acquire);
     if ((present != State::kFree && present != State::kAcknowledged) ||
-        !page.state.compare_exchange_strong(present, State::kFilling)) {
+        !kept.state.compare_exchange_strong(present, State::kFilling)) {
       continue;
     }
-    if (present == State::kAcknowledged) watcher.given_back(place_of(page));
-    next_mprotect.get()(place_of(page), kPage, PROT_READ | PROT_WRITE);
-    return &page;
+    if (!protect(place_of(kept), PROT_READ | PROT_WRITE)) {
+      kept.state.store(present, std::memory_order_release);
+      return nullptr;
+    }
+    if (present == State::kAcknowledged) watcher.given_back(place_of(kept));
+    return &kept;
   }
   return nullptr;
 }
@@ -117,8 +139,7 @@ Page* free_page(const soft::IdWatcher& watcher) {
 // The private data lies behind librdmacm's event. An event of a multicast group has a pointer of the program's there.
 rdma_cm_event* copy_in(char* place, const rdma_cm_event& event) {
   static_assert(offsetof(rdma_conn_param, private_data_len) == offsetof(rdma_ud_param, private_data_len));
-  static_assert(sizeof event + UINT8_MAX <= kPage);
-  memset(place, 0, kPage);
+  memset(place, 0, kRoom);
   auto* copy = reinterpret_cast<rdma_cm_event*>(place);
   *copy = event;
   rdma_conn_param& parameters = copy->param.conn;
@@ -133,11 +154,11 @@ rdma_cm_event* copy_in(char* place, const rdma_cm_event& event) {
 rdma_cm_event* guarded(rdma_cm_event* event) {
   const soft::IdWatcher* watcher = id_watcher();
   if (watcher == nullptr || mapped() == nullptr) return event;
-  Page* page = free_page(*watcher);
-  if (page == nullptr) return event;
-  page->real = event;
-  rdma_cm_event* copy = copy_in(place_of(*page), *event);
-  page->state.store(State::kGiven, std::memory_order_release);
+  Kept* kept = free_place(*watcher);
+  if (kept == nullptr) return event;
+  kept->real = event;
+  rdma_cm_event* copy = copy_in(place_of(*kept), *event);
+  kept->state.store(State::kGiven, std::memory_order_release);
   return copy;
 }
 
@@ -176,18 +197,18 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
 }
 
 int rdma_ack_cm_event(rdma_cm_event* event) {
-  Page* page = page_at(event);
-  if (page == nullptr) return next_ack_cm_event.get()(event);
+  Kept* kept = kept_at(event);
+  if (kept == nullptr) return next_ack_cm_event.get()(event);
   if (has_ended(event, "rdma_ack_cm_event")) return -1;
-  if (page->state.load(std::memory_order_acquire) != State::kGiven) {
+  if (kept->state.load(std::memory_order_acquire) != State::kGiven) {
     errno = EINVAL;
     return -1;
   }
   // Another thread may destroy the id as soon as librdmacm knows of this call.
   id_watcher()->ended(event, "rdma_ack_cm_event");
-  rdma_cm_event* real = page->real;
-  next_mprotect.get()(event, kPage, PROT_NONE);
-  page->state.store(State::kAcknowledged, std::memory_order_release);
+  rdma_cm_event* real = kept->real;
+  protect(place_of(*kept), PROT_NONE);
+  kept->state.store(State::kAcknowledged, std::memory_order_release);
   return next_ack_cm_event.get()(real);
 }
 
