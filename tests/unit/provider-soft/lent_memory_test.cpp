@@ -19,7 +19,7 @@ using dapple::soft::check::Piece;
 
 constexpr size_t kSize = 64;
 constexpr uint32_t kKey = 7, kQpn = 0x11;
-constexpr int64_t kPosted = 1'000'000'000, kMicrosecond = 1000, kMillisecond = 1'000'000;
+constexpr uint64_t kPosted = 1'000'000'000, kMicrosecond = 1000, kMillisecond = 1'000'000;
 
 std::byte buffer[kSize];
 const int queue_pair = 0, other_queue_pair = 0;
@@ -46,7 +46,7 @@ uint64_t post(LentMemory& lent, bool is_signaled, bool has_result = false) {
   return number;
 }
 
-bool is_used(LentMemory& lent, int64_t later = kMicrosecond) {
+bool is_used(LentMemory& lent, uint64_t later = kMicrosecond) {
   return lent.user_of(buffer, 1, std::nullopt, kPosted + later).has_value();
 }
 
@@ -57,6 +57,12 @@ void user_of__signaled_request__is_its_user_for_a_while(void**) {
   assert_true(is_used(lent, 50 * kMillisecond));
   assert_false(is_used(lent, 200 * kMillisecond));
   assert_false(lent.user_of(buffer + kSize, 1, std::nullopt, kPosted).has_value());
+}
+
+void user_of__time_from_before_the_return__is_its_user(void**) {
+  LentMemory lent{mapped};
+  post(lent, false);
+  assert_true(lent.user_of(buffer, 1, std::nullopt, kPosted - kMicrosecond).has_value());
 }
 
 void user_of__unsignaled_request__is_its_user_for_microseconds(void**) {
@@ -178,6 +184,7 @@ void add__too_many__forgets_the_oldest(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(user_of__signaled_request__is_its_user_for_a_while),
+      cmocka_unit_test(user_of__time_from_before_the_return__is_its_user),
       cmocka_unit_test(user_of__unsignaled_request__is_its_user_for_microseconds),
       cmocka_unit_test(user_of_handle__datagram__is_its_user_until_a_completion),
       cmocka_unit_test(user_of__another_key__finds_nothing),

@@ -7,18 +7,17 @@
 #include <mutex>
 #include <utility>
 
-#include "provider/common/clock.hpp"
-
 namespace dapple::soft::check {
 namespace {
 
 // A peer can answer outside of verbs, by TCP or through shared memory. No answer comes as soon as this.
-constexpr int64_t kShortestAnswer = 10'000;  // nanoseconds
+constexpr uint64_t kShortestAnswer = 10'000;  // nanoseconds
 // A program that asks for a completion is going to poll it. One that no longer wants it waits longer than this.
-constexpr int64_t kSoon = 100'000'000;  // nanoseconds
+constexpr uint64_t kSoon = 100'000'000;  // nanoseconds
 
-bool is_certain(const Loan& loan, int64_t now) {
-  return loan.returned != 0 && now - loan.returned < (loan.is_signaled ? kSoon : kShortestAnswer);
+// Another thread may have taken `now` before the post returned.
+bool is_certain(const Loan& loan, uint64_t now) {
+  return loan.returned != 0 && now < loan.returned + (loan.is_signaled ? kSoon : kShortestAnswer);
 }
 
 bool overlap(const std::vector<Piece>& some, const std::vector<Piece>& others) {
@@ -46,10 +45,6 @@ std::optional<uint64_t> LentMemory::change_in(const Loan& loan) {
   return std::nullopt;
 }
 
-int64_t LentMemory::clock() {
-  return static_cast<int64_t>(now_ns());
-}
-
 Loan* LentMemory::numbered(uint64_t number) {
   const auto found =
       std::find_if(loans_.rbegin(), loans_.rend(), [&](const Loan& loan) { return loan.number == number; });
@@ -72,7 +67,7 @@ void LentMemory::keep(uint64_t number, SharedCopy copy) {
   if (loan != nullptr && !loan->overwritten) loan->copy = std::move(copy);
 }
 
-void LentMemory::returned(uint64_t number, int64_t now) {
+void LentMemory::returned(uint64_t number, uint64_t now) {
   const std::lock_guard lock(mutex_);
   if (Loan* loan = numbered(number)) loan->returned = now;
 }
@@ -83,7 +78,7 @@ void LentMemory::remove(uint64_t number) {
 }
 
 // free() of such memory waits for the lock, so the memory stays during the comparison.
-std::vector<ChangedLoan> LentMemory::end_all(int64_t now) {
+std::vector<ChangedLoan> LentMemory::end_all(uint64_t now) {
   std::vector<ChangedLoan> changed;
   if (!any_.load(std::memory_order_acquire)) return changed;
   const std::lock_guard lock(mutex_);
@@ -125,7 +120,7 @@ void LentMemory::forget(const void* queue_pair) {
   std::erase_if(loans_, [&](const Loan& loan) { return loan.queue_pair == queue_pair; });
 }
 
-std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::optional<uint32_t> lkey, int64_t now) {
+std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::optional<uint32_t> lkey, uint64_t now) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const std::lock_guard lock(mutex_);
@@ -138,7 +133,7 @@ std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::op
   return std::nullopt;
 }
 
-std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, int64_t now) {
+std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, uint64_t now) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(loans_.begin(), loans_.end(), [&](const Loan& loan) {

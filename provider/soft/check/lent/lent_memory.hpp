@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/lent/buffer_copy.hpp"
 #include "provider/soft/check/lent/mapped_memory.hpp"
@@ -34,7 +35,7 @@ struct Loan {
   Owner owner;
   bool has_result = false;  // the device writes there
   bool is_signaled = false;
-  int64_t returned = 0;  // the time when the post has returned; 0 before that
+  uint64_t returned = 0;  // the time when the post has returned; 0 before that
   std::vector<Piece> pieces;
   Stack posted;
   SharedCopy copy = nullptr;             // of a signaled request that sends bytes
@@ -48,7 +49,7 @@ struct ChangedLoan {
   uint64_t at;  // the first byte that differs
 };
 
-// Internally locked; the lock is a leaf. free() may take it.
+// Internally locked; the lock is a leaf. free() may take it. The times are those of now_ns().
 class LentMemory {
  public:
   explicit LentMemory(MappedMemory& mapped) : mapped_(mapped) {}
@@ -58,12 +59,12 @@ class LentMemory {
   // The copy is made after add(), so that the device cannot store there unnoticed meanwhile.
   void keep(uint64_t number, SharedCopy copy);
   // The post has returned.
-  void returned(uint64_t number, int64_t now = clock());
+  void returned(uint64_t number, uint64_t now = now_ns());
   // The device has refused it.
   void remove(uint64_t number);
   // The program may have learnt the fate of any request: it is about to get a completion. Returns the requests whose
   // bytes differ from their copies.
-  std::vector<ChangedLoan> end_all(int64_t now = clock());
+  std::vector<ChangedLoan> end_all(uint64_t now = now_ns());
   // A peer has written to the program's memory, by the queue pair with this number: the program may look there for an
   // answer. The writes of a queue pair of this process tell nothing about the fate of its own requests.
   void written_by(uint32_t qpn);
@@ -77,18 +78,15 @@ class LentMemory {
   // A request that uses some of these bytes, and that certainly is not complete for the program. `lkey`: by this key
   // alone.
   std::optional<Loan> user_of(const void* memory, size_t size, std::optional<uint32_t> lkey = std::nullopt,
-                              int64_t now = clock());
+                              uint64_t now = now_ns());
   // The same for a datagram with this address handle.
-  std::optional<Loan> user_of_handle(const void* address_handle, int64_t now = clock());
+  std::optional<Loan> user_of_handle(const void* address_handle, uint64_t now = now_ns());
   // Any request with some of these bytes.
   std::optional<Loan> any_in(const std::vector<Piece>& pieces);
   // A request of the queue pair whose result comes into some of these bytes.
   std::optional<Loan> result_in(const void* queue_pair, const std::vector<Piece>& pieces);
 
   Mutex& mutex() { return mutex_; }
-
-  // Nanoseconds of CLOCK_MONOTONIC.
-  static int64_t clock();
 
   // If there are more, the oldest are forgotten.
   static constexpr size_t kMost = 1024;
