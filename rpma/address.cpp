@@ -10,6 +10,7 @@
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/peer.hpp"
+#include "rpma/refusal.hpp"
 
 namespace dapple::rpma {
 
@@ -36,7 +37,8 @@ namespace {
 int no_context(const char* call, const char* addr, int error) noexcept {
   if (error != ENODEV && error != ENOENT && error != ENOSYS) return FAILED(call, error);
   LOG(ERROR, "%s() failed: no RDMA device serves %s; dapple-run runs a program with a software device", call, addr);
-  return RPMA_E_PROVIDER;
+  return refuse_in_a_line("rpma_utils_get_ibv_context", RPMA_E_PROVIDER,
+                          "no RDMA device serves %s.\nPass an address that is on a device.", addr);
 }
 
 }  // namespace
@@ -47,10 +49,15 @@ using namespace dapple::rpma;
 RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_context_type type,
                                            ibv_context** ibv_ctx_ptr) {
   const bool local = static_cast<int>(type) == RPMA_UTIL_IBV_CONTEXT_LOCAL;
-  if (!addr || !ibv_ctx_ptr || (!local && static_cast<int>(type) != RPMA_UTIL_IBV_CONTEXT_REMOTE)) return RPMA_E_INVAL;
+  if (!addr || !ibv_ctx_ptr) return refuse_null(__func__, {NAMED(addr), NAMED(ibv_ctx_ptr)});
+  if (!local && static_cast<int>(type) != RPMA_UTIL_IBV_CONTEXT_REMOTE) {
+    return refuse(__func__, RPMA_E_INVAL,
+                  "type is %d.\nPass RPMA_UTIL_IBV_CONTEXT_LOCAL or RPMA_UTIL_IBV_CONTEXT_REMOTE.",
+                  static_cast<int>(type));
+  }
   const dapple::NoCancel whole;
   const Address address = find_address(addr, nullptr, local ? Side::kPassive : Side::kActive);
-  if (!address) return RPMA_E_PROVIDER;
+  if (!address) return RPMA_E_PROVIDER;  // no refusal: rdma_getaddrinfo() has its report
   dapple::verbs::CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
   if (!id) return no_context("rdma_create_id", addr, errno);
   if (local) {
@@ -61,14 +68,16 @@ RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_conte
   }
   if (!id || !id->verbs) {
     LOG(ERROR, "no single device has the address %s", addr);
-    return RPMA_E_PROVIDER;
+    return refuse_in_a_line(__func__, RPMA_E_PROVIDER,
+                            "no device, or more than one, has the address %s.\nPass another address of this machine.",
+                            addr);
   }
   *ibv_ctx_ptr = id->verbs;
   return 0;
 }
 
 RPMA_EXPORT int rpma_utils_ibv_context_is_odp_capable(ibv_context* ibv_ctx, int* is_odp_capable) {
-  if (!ibv_ctx || !is_odp_capable) return RPMA_E_INVAL;
+  if (!ibv_ctx || !is_odp_capable) return refuse_null(__func__, {NAMED(ibv_ctx), NAMED(is_odp_capable)});
   const dapple::NoCancel whole;
   ibv_device_attr_ex attr{};
   if (const int error = ibv_query_device_ex(ibv_ctx, nullptr, &attr)) return FAILED("ibv_query_device_ex", error);

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "rpma/export.hpp"
+#include "rpma/refusal.hpp"
 
 namespace dapple::rpma {
 
@@ -13,33 +14,37 @@ constinit const rpma_srq_cfg kDefaultSrqCfg;
 
 namespace {
 
+// `function` is the caller: the function of librpma.
+
 template <class Cfg>
-int make(Cfg** out) {
-  if (!out) return RPMA_E_INVAL;
+int make(Cfg** cfg_ptr, const char* function = __builtin_FUNCTION()) {
+  if (!cfg_ptr) return refuse_null(function, {NAMED(cfg_ptr)});
   auto* made = new (std::nothrow) Cfg;
-  if (!made) return RPMA_E_NOMEM;
-  *out = made;
+  if (!made) return refuse_memory();
+  *cfg_ptr = made;
   return 0;
 }
 
 template <class Cfg>
-int remove(Cfg** cfg) {
-  if (!cfg) return RPMA_E_INVAL;
-  delete *cfg;
-  *cfg = nullptr;
+int remove(Cfg** cfg_ptr, const char* function = __builtin_FUNCTION()) {
+  if (!cfg_ptr) return refuse_null(function, {NAMED(cfg_ptr)});
+  delete *cfg_ptr;
+  *cfg_ptr = nullptr;
   return 0;
 }
 
 template <class Cfg, class Value>
-int set(Cfg* cfg, std::atomic<Value> Cfg::*field, Value value) {
-  if (!cfg) return RPMA_E_INVAL;
+int set(Cfg* cfg, std::atomic<Value> Cfg::*field, Value value, const char* function = __builtin_FUNCTION()) {
+  if (!cfg) return refuse_null(function, {NAMED(cfg)});
   cfg->*field = value;
   return 0;
 }
 
+// name: that of the argument `out`.
 template <class Cfg, class Value>
-int get(const Cfg* cfg, std::atomic<Value> Cfg::*field, Value* out) {
-  if (!cfg || !out) return RPMA_E_INVAL;
+int get(const Cfg* cfg, std::atomic<Value> Cfg::*field, Value* out, const char* name,
+        const char* function = __builtin_FUNCTION()) {
+  if (!cfg || !out) return refuse_null(function, {NAMED(cfg), named(name, out)});
   *out = cfg->*field;
   return 0;
 }
@@ -57,47 +62,49 @@ RPMA_EXPORT int rpma_conn_cfg_delete(rpma_conn_cfg** cfg_ptr) {
 }
 
 RPMA_EXPORT int rpma_conn_cfg_set_timeout(rpma_conn_cfg* cfg, int timeout_ms) {
-  if (timeout_ms < 0) return RPMA_E_INVAL;
+  if (timeout_ms < 0) {
+    return refuse(__func__, RPMA_E_INVAL, "timeout_ms is %d.\nPass 0 or more milliseconds.", timeout_ms);
+  }
   return set(cfg, &rpma_conn_cfg::timeout_ms, timeout_ms);
 }
 RPMA_EXPORT int rpma_conn_cfg_get_timeout(const rpma_conn_cfg* cfg, int* timeout_ms) {
-  return get(cfg, &rpma_conn_cfg::timeout_ms, timeout_ms);
+  return get(cfg, &rpma_conn_cfg::timeout_ms, timeout_ms, "timeout_ms");
 }
 RPMA_EXPORT int rpma_conn_cfg_set_cq_size(rpma_conn_cfg* cfg, uint32_t cq_size) {
   return set(cfg, &rpma_conn_cfg::cq_size, cq_size);
 }
 RPMA_EXPORT int rpma_conn_cfg_get_cq_size(const rpma_conn_cfg* cfg, uint32_t* cq_size) {
-  return get(cfg, &rpma_conn_cfg::cq_size, cq_size);
+  return get(cfg, &rpma_conn_cfg::cq_size, cq_size, "cq_size");
 }
 RPMA_EXPORT int rpma_conn_cfg_set_rcq_size(rpma_conn_cfg* cfg, uint32_t rcq_size) {
   return set(cfg, &rpma_conn_cfg::rcq_size, rcq_size);
 }
 RPMA_EXPORT int rpma_conn_cfg_get_rcq_size(const rpma_conn_cfg* cfg, uint32_t* rcq_size) {
-  return get(cfg, &rpma_conn_cfg::rcq_size, rcq_size);
+  return get(cfg, &rpma_conn_cfg::rcq_size, rcq_size, "rcq_size");
 }
 RPMA_EXPORT int rpma_conn_cfg_set_sq_size(rpma_conn_cfg* cfg, uint32_t sq_size) {
   return set(cfg, &rpma_conn_cfg::sq_size, sq_size);
 }
 RPMA_EXPORT int rpma_conn_cfg_get_sq_size(const rpma_conn_cfg* cfg, uint32_t* sq_size) {
-  return get(cfg, &rpma_conn_cfg::sq_size, sq_size);
+  return get(cfg, &rpma_conn_cfg::sq_size, sq_size, "sq_size");
 }
 RPMA_EXPORT int rpma_conn_cfg_set_rq_size(rpma_conn_cfg* cfg, uint32_t rq_size) {
   return set(cfg, &rpma_conn_cfg::rq_size, rq_size);
 }
 RPMA_EXPORT int rpma_conn_cfg_get_rq_size(const rpma_conn_cfg* cfg, uint32_t* rq_size) {
-  return get(cfg, &rpma_conn_cfg::rq_size, rq_size);
+  return get(cfg, &rpma_conn_cfg::rq_size, rq_size, "rq_size");
 }
 RPMA_EXPORT int rpma_conn_cfg_set_compl_channel(rpma_conn_cfg* cfg, bool shared) {
   return set(cfg, &rpma_conn_cfg::shared_channel, shared);
 }
 RPMA_EXPORT int rpma_conn_cfg_get_compl_channel(const rpma_conn_cfg* cfg, bool* shared) {
-  return get(cfg, &rpma_conn_cfg::shared_channel, shared);
+  return get(cfg, &rpma_conn_cfg::shared_channel, shared, "shared");
 }
 RPMA_EXPORT int rpma_conn_cfg_set_srq(rpma_conn_cfg* cfg, rpma_srq* srq) {
   return set(cfg, &rpma_conn_cfg::srq, srq);
 }
 RPMA_EXPORT int rpma_conn_cfg_get_srq(const rpma_conn_cfg* cfg, rpma_srq** srq_ptr) {
-  return get(cfg, &rpma_conn_cfg::srq, srq_ptr);
+  return get(cfg, &rpma_conn_cfg::srq, srq_ptr, "srq_ptr");
 }
 
 RPMA_EXPORT int rpma_srq_cfg_new(rpma_srq_cfg** cfg_ptr) {
@@ -110,11 +117,11 @@ RPMA_EXPORT int rpma_srq_cfg_set_rq_size(rpma_srq_cfg* cfg, uint32_t rq_size) {
   return set(cfg, &rpma_srq_cfg::rq_size, rq_size);
 }
 RPMA_EXPORT int rpma_srq_cfg_get_rq_size(const rpma_srq_cfg* cfg, uint32_t* rq_size) {
-  return get(cfg, &rpma_srq_cfg::rq_size, rq_size);
+  return get(cfg, &rpma_srq_cfg::rq_size, rq_size, "rq_size");
 }
 RPMA_EXPORT int rpma_srq_cfg_set_rcq_size(rpma_srq_cfg* cfg, uint32_t rcq_size) {
   return set(cfg, &rpma_srq_cfg::rcq_size, rcq_size);
 }
 RPMA_EXPORT int rpma_srq_cfg_get_rcq_size(const rpma_srq_cfg* cfg, uint32_t* rcq_size) {
-  return get(cfg, &rpma_srq_cfg::rcq_size, rcq_size);
+  return get(cfg, &rpma_srq_cfg::rcq_size, rcq_size, "rcq_size");
 }

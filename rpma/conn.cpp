@@ -12,6 +12,7 @@
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
+#include "rpma/refusal.hpp"
 
 using namespace dapple::rpma;
 using namespace dapple;
@@ -37,16 +38,23 @@ rpma_conn_event event_of(rdma_cm_event_type type) {
   }
 }
 
+int refuse_unshared(const char* function) {
+  return refuse_in_a_line(
+      function, RPMA_E_NOT_SHARED_CHNL,
+      "each CQ of the connection has a completion channel of its own.\nCall rpma_cq_wait() or rpma_cq_get_fd() "
+      "with a CQ, or rpma_conn_cfg_set_compl_channel() before the connection is made.");
+}
+
 }  // namespace
 
 RPMA_EXPORT int rpma_conn_get_event_fd(const rpma_conn* conn, int* fd) {
-  if (!conn || !fd) return RPMA_E_INVAL;
+  if (!conn || !fd) return refuse_null(__func__, {NAMED(conn), NAMED(fd)});
   *fd = conn->link.events->fd;
   return 0;
 }
 
 RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
-  if (!conn || !event) return RPMA_E_INVAL;
+  if (!conn || !event) return refuse_null(__func__, {NAMED(conn), NAMED(event)});
   if (!verbs::wait_for_event(*conn->link.events)) return FAILED("poll", errno);
   const NoCancel whole;
   verbs::CmEvent found;
@@ -56,7 +64,9 @@ RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
   *event = event_of(found.type);
   if (*event == RPMA_CONN_UNDEFINED) {
     LOG(WARNING, "%s: %s", rpma_utils_conn_event_2str(*event), rdma_event_str(found.type));
-    return RPMA_E_UNKNOWN;
+    return refuse_in_a_line(__func__, RPMA_E_UNKNOWN,
+                            "librdmacm's event is %s, for which librpma has no name.\nTake the next event.",
+                            rdma_event_str(found.type));
   }
   PrivateData& data = conn->link.data;
   if (*event == RPMA_CONN_ESTABLISHED && data.size == 0) data.store(found);
@@ -65,44 +75,44 @@ RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
 }
 
 RPMA_EXPORT int rpma_conn_get_private_data(const rpma_conn* conn, rpma_conn_private_data* pdata) {
-  if (!conn || !pdata) return RPMA_E_INVAL;
+  if (!conn || !pdata) return refuse_null(__func__, {NAMED(conn), NAMED(pdata)});
   *pdata = conn->link.data.view();
   return 0;
 }
 
 RPMA_EXPORT int rpma_conn_apply_remote_peer_cfg(rpma_conn* conn, const rpma_peer_cfg* pcfg) {
-  if (!conn || !pcfg) return RPMA_E_INVAL;
+  if (!conn || !pcfg) return refuse_null(__func__, {NAMED(conn), NAMED(pcfg)});
   return rpma_peer_cfg_get_direct_write_to_pmem(pcfg, &conn->direct_write_to_pmem);
 }
 
 RPMA_EXPORT int rpma_conn_get_qp_num(const rpma_conn* conn, uint32_t* qp_num) {
-  if (!conn || !qp_num) return RPMA_E_INVAL;
+  if (!conn || !qp_num) return refuse_null(__func__, {NAMED(conn), NAMED(qp_num)});
   *qp_num = conn->qp->qp_num;
   return 0;
 }
 
 RPMA_EXPORT int rpma_conn_get_cq(const rpma_conn* conn, rpma_cq** cq_ptr) {
-  if (!conn || !cq_ptr) return RPMA_E_INVAL;
+  if (!conn || !cq_ptr) return refuse_null(__func__, {NAMED(conn), NAMED(cq_ptr)});
   *cq_ptr = conn->link.cq.get();
   return 0;
 }
 
 RPMA_EXPORT int rpma_conn_get_rcq(const rpma_conn* conn, rpma_cq** rcq_ptr) {
-  if (!conn || !rcq_ptr) return RPMA_E_INVAL;
+  if (!conn || !rcq_ptr) return refuse_null(__func__, {NAMED(conn), NAMED(rcq_ptr)});
   *rcq_ptr = conn->link.rcq.get();
   return 0;
 }
 
 RPMA_EXPORT int rpma_conn_get_compl_fd(const rpma_conn* conn, int* fd) {
-  if (!conn || !fd) return RPMA_E_INVAL;
-  if (!conn->link.channel) return RPMA_E_NOT_SHARED_CHNL;
+  if (!conn || !fd) return refuse_null(__func__, {NAMED(conn), NAMED(fd)});
+  if (!conn->link.channel) return refuse_unshared(__func__);
   *fd = conn->link.channel->fd;
   return 0;
 }
 
 RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma_cq** cq, bool* is_rcq) {
-  if (!conn || !cq) return RPMA_E_INVAL;
-  if (!conn->link.channel) return RPMA_E_NOT_SHARED_CHNL;
+  if (!conn || !cq) return refuse_null(__func__, {NAMED(conn), NAMED(cq)});
+  if (!conn->link.channel) return refuse_unshared(__func__);
   ibv_cq* source = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(conn->link.channel.get(), &source, &context)) return RPMA_E_NO_COMPLETION;
@@ -112,7 +122,8 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
   if (!of_recvs && found != conn->link.cq.get()) {
     LOG(ERROR, "a completion event of a CQ that is not this connection's");
     ibv_ack_cq_events(source, 1);
-    return RPMA_E_UNKNOWN;
+    return refuse_in_a_line(__func__, RPMA_E_UNKNOWN,
+                            "the event is of a CQ that is not this connection's.\nLeave the channel to librpma.");
   }
   if (const int error = found->took_event()) return error;
   *cq = found;
@@ -121,7 +132,7 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
 }
 
 RPMA_EXPORT int rpma_conn_disconnect(rpma_conn* conn) {
-  if (!conn) return RPMA_E_INVAL;
+  if (!conn) return refuse_null(__func__, {NAMED(conn)});
   const NoCancel whole;
   if (rdma_disconnect(conn->link.id.get())) return FAILED("rdma_disconnect", errno);
   LOG(NOTICE, "Requesting for disconnection");
@@ -129,7 +140,7 @@ RPMA_EXPORT int rpma_conn_disconnect(rpma_conn* conn) {
 }
 
 RPMA_EXPORT int rpma_conn_delete(rpma_conn** conn_ptr) {
-  if (!conn_ptr) return RPMA_E_INVAL;
+  if (!conn_ptr) return refuse_null(__func__, {NAMED(conn_ptr)});
   const NoCancel whole;
   const std::unique_ptr<rpma_conn> conn(std::exchange(*conn_ptr, nullptr));
   return conn ? conn->close() : 0;

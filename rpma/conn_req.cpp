@@ -13,6 +13,8 @@
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/mr.hpp"
+#include "rpma/post_refusals.hpp"
+#include "rpma/refusal.hpp"
 #include "rpma/srq.hpp"
 
 using namespace dapple::rpma;
@@ -23,9 +25,10 @@ namespace dapple::rpma {
 int make_request(const rpma_peer& peer, CmId id, const rpma_conn_cfg& cfg, bool passive,
                  std::unique_ptr<rpma_conn_req>& out) noexcept {
   std::unique_ptr<rpma_conn_req> made(new (std::nothrow) rpma_conn_req{peer, {}, passive});
-  if (!made) return RPMA_E_NOMEM;
+  if (!made) return refuse_memory();
   made->link.id = std::move(id);
-  if (const int error = made->link.build(peer, cfg)) return error;
+  const char* const function = passive ? "rpma_ep_next_conn_req" : "rpma_conn_req_new";
+  if (const int error = made->link.build(peer, cfg, function)) return error;
   // The id of a peer's request has the listener's channel, which the request may outlive.
   if (const int error = made->link.migrate()) return error;
   out = std::move(made);
@@ -39,7 +42,7 @@ namespace {
 // Makes the connection, complete except for the peer. Returns an RPMA_E_* or 0.
 int make_connection(rpma_conn_req& request, std::unique_ptr<rpma_conn>& out) {
   std::unique_ptr<rpma_conn> made(new (std::nothrow) rpma_conn{request.peer, {}, {}});
-  if (!made) return RPMA_E_NOMEM;
+  if (!made) return refuse_memory();
   made->link = std::move(request.link);
   made->qp = made->link.id->qp;
   if (const int error = made->flush_sink.make(request.peer)) return error;
@@ -54,16 +57,25 @@ int give_up(std::unique_ptr<rpma_conn_req> request) {
   return result ? result : closed;
 }
 
+int refuse_connect(rpma_conn** conn_ptr, const rpma_conn_private_data* pdata) {
+  constexpr const char* kFunction = "rpma_conn_req_connect";
+  if (!conn_ptr) return refuse_null(kFunction, {NAMED(conn_ptr)});
+  return refuse(kFunction, RPMA_E_INVAL,
+                "pdata->ptr is %p and pdata->len is %u.\nPass bytes, or NULL for pdata if there are none.", pdata->ptr,
+                unsigned{pdata->len});
+}
+
 }  // namespace
 
 RPMA_EXPORT int rpma_conn_req_new(rpma_peer* peer, const char* addr, const char* port, const rpma_conn_cfg* cfg,
                                   rpma_conn_req** req_ptr) {
-  if (!peer || !addr || !port || !req_ptr) return RPMA_E_INVAL;
+  if (!peer || !addr || !port || !req_ptr)
+    return refuse_null(__func__, {NAMED(peer), NAMED(addr), NAMED(port), NAMED(req_ptr)});
   const dapple::NoCancel whole;
   if (!cfg) cfg = &kDefaultConnCfg;
   const int timeout_ms = cfg->timeout_ms;
   const Address address = find_address(addr, port, Side::kActive);
-  if (!address) return RPMA_E_PROVIDER;
+  if (!address) return RPMA_E_PROVIDER;  // no refusal: rdma_getaddrinfo() has its report
   // An id without a channel has synchronous calls.
   CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
   if (!id) return FAILED("rdma_create_id", errno);
@@ -79,7 +91,7 @@ RPMA_EXPORT int rpma_conn_req_new(rpma_peer* peer, const char* addr, const char*
 }
 
 RPMA_EXPORT int rpma_conn_req_delete(rpma_conn_req** req_ptr) {
-  if (!req_ptr) return RPMA_E_INVAL;
+  if (!req_ptr) return refuse_null(__func__, {NAMED(req_ptr)});
   const dapple::NoCancel whole;
   std::unique_ptr<rpma_conn_req> request(std::exchange(*req_ptr, nullptr));
   return request ? give_up(std::move(request)) : 0;
@@ -87,12 +99,13 @@ RPMA_EXPORT int rpma_conn_req_delete(rpma_conn_req** req_ptr) {
 
 RPMA_EXPORT int rpma_conn_req_connect(rpma_conn_req** req_ptr, const rpma_conn_private_data* pdata,
                                       rpma_conn** conn_ptr) {
-  if (!req_ptr || !*req_ptr) return RPMA_E_INVAL;
+  if (!req_ptr) return refuse_null(__func__, {NAMED(req_ptr)});
+  if (!*req_ptr) return refuse_null(__func__, {NAMED(*req_ptr)});
   const dapple::NoCancel whole;
   std::unique_ptr<rpma_conn_req> request(std::exchange(*req_ptr, nullptr));
   if (!conn_ptr || (pdata && (!pdata->ptr || pdata->len == 0))) {
     (void)give_up(std::move(request));
-    return RPMA_E_INVAL;
+    return refuse_connect(conn_ptr, pdata);
   }
   // An id that is destroyed unanswered rejects the peer's request.
   std::unique_ptr<rpma_conn> made;
@@ -109,13 +122,13 @@ RPMA_EXPORT int rpma_conn_req_connect(rpma_conn_req** req_ptr, const rpma_conn_p
 
 RPMA_EXPORT int rpma_conn_req_recv(rpma_conn_req* req, rpma_mr_local* dst, size_t offset, size_t len,
                                    const void* op_context) {
-  if (!req || !dst || len > UINT32_MAX) return RPMA_E_INVAL;
+  if (!req || !dst || len > UINT32_MAX) return refuse_recv(req, dst, len);
   const int error = post_recv(req->link.id->qp, ibv_post_recv, req->link.recv_slots, dst, offset, len, op_context);
   return error ? FAILED("ibv_post_recv", error) : 0;
 }
 
 RPMA_EXPORT int rpma_conn_req_get_private_data(const rpma_conn_req* req, rpma_conn_private_data* pdata) {
-  if (!req || !pdata) return RPMA_E_INVAL;
+  if (!req || !pdata) return refuse_null(__func__, {NAMED(req), NAMED(pdata)});
   *pdata = req->link.data.view();
   return 0;
 }

@@ -8,27 +8,42 @@
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
+#include "rpma/refusal.hpp"
 #include "rpma/slots.hpp"
+
+using namespace dapple::rpma;
 
 namespace {
 
 // Events are acknowledged this many at a time, because each time takes a lock that all CQs share.
 constexpr unsigned kAcknowledgedTogether = 64;
 
+constexpr const char* kGetWc = "rpma_cq_get_wc";
+
+[[gnu::cold, gnu::noinline]] int refuse_get_wc(const rpma_cq* cq, const ibv_wc* wc, int num_entries) {
+  if (!cq || !wc) return refuse_null(kGetWc, {NAMED(cq), NAMED(wc)});
+  if (num_entries < 1) return refuse(kGetWc, RPMA_E_INVAL, "num_entries is %d.\nPass 1 or more.", num_entries);
+  return refuse(kGetWc, RPMA_E_INVAL,
+                "num_entries is %d, and num_entries_got is NULL.\nPass the address of an int: there may be fewer "
+                "completions.",
+                num_entries);
+}
+
 // The error when a poll for this many completions returned none, or an impossible number.
 int without_completions(int got, int wanted) {
   if (got == 0) return RPMA_E_NO_COMPLETION;
   if (got < 0) {
     LOG(ERROR, "ibv_poll_cq() failed");
-    return RPMA_E_PROVIDER;
+    return refuse_in_a_line(kGetWc, RPMA_E_PROVIDER, "ibv_poll_cq() has failed.\nDelete the connection.");
   }
   LOG(ERROR, "ibv_poll_cq() gave %d of %d completions", got, wanted);
-  return RPMA_E_UNKNOWN;
+  return refuse_in_a_line(kGetWc, RPMA_E_UNKNOWN, "ibv_poll_cq() gave %d of %d completions.\nDelete the connection.",
+                          got, wanted);
 }
 
 // rpma_cq_get_wc() except for its fast path, which is a separate function because it keeps nothing over the call.
 [[gnu::noinline]] int take(rpma_cq& cq, int wanted, ibv_wc* completions, int* taken) {
-  if (wanted < 1 || (wanted > 1 && !taken)) return RPMA_E_INVAL;
+  if (wanted < 1 || (wanted > 1 && !taken)) return refuse_get_wc(&cq, completions, wanted);
   std::unique_lock lock(cq.slots_mutex, std::defer_lock);
   if (cq.has_slots) [[unlikely]]
     lock.lock();
@@ -42,8 +57,6 @@ int without_completions(int got, int wanted) {
 }
 
 }  // namespace
-
-using namespace dapple::rpma;
 
 rpma_cq::~rpma_cq() {
   (void)close();
@@ -89,7 +102,7 @@ void explain_queue(int error) noexcept {
 int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::unique_ptr<rpma_cq>& out) noexcept {
   ibv_context* const context = peer.pd->context;
   std::unique_ptr<rpma_cq> made(new (std::nothrow) rpma_cq);
-  if (!made) return RPMA_E_NOMEM;
+  if (!made) return refuse_memory();
   made->has_slots = peer.maintenance() != nullptr;
   made->channel = channel;
   if (!channel) {
@@ -110,14 +123,19 @@ int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::
 }  // namespace dapple::rpma
 
 RPMA_EXPORT int rpma_cq_get_fd(const rpma_cq* cq, int* fd) {
-  if (!cq || !fd) return RPMA_E_INVAL;
+  if (!cq || !fd) return refuse_null(__func__, {NAMED(cq), NAMED(fd)});
   *fd = cq->channel->fd;
   return 0;
 }
 
 RPMA_EXPORT int rpma_cq_wait(rpma_cq* cq) {
-  if (!cq) return RPMA_E_INVAL;
-  if (!cq->own_channel) return RPMA_E_SHARED_CHANNEL;
+  if (!cq) return refuse_null(__func__, {NAMED(cq)});
+  if (!cq->own_channel) {
+    return refuse_in_a_line(
+        __func__, RPMA_E_SHARED_CHANNEL,
+        "the CQs of the connection share a completion channel.\nCall rpma_conn_wait(), or do not set "
+        "rpma_conn_cfg_set_compl_channel().");
+  }
   ibv_cq* source = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(cq->channel, &source, &context)) return RPMA_E_NO_COMPLETION;
@@ -126,7 +144,8 @@ RPMA_EXPORT int rpma_cq_wait(rpma_cq* cq) {
 }
 
 RPMA_EXPORT int rpma_cq_get_wc(rpma_cq* cq, int num_entries, ibv_wc* wc, int* num_entries_got) {
-  if (!cq || !wc) return RPMA_E_INVAL;
+  if (!cq || !wc) [[unlikely]]
+    return refuse_get_wc(cq, wc, num_entries);
   if (num_entries != 1 || num_entries_got || cq->has_slots) return take(*cq, num_entries, wc, num_entries_got);
   const int got = dapple::verbs::poll(cq->cq.get(), wc, 1);
   return got == 1 ? 0 : without_completions(got, 1);

@@ -13,6 +13,7 @@
 #include "rpma/mr.hpp"
 #include "rpma/native.hpp"
 #include "rpma/peer.hpp"
+#include "rpma/refusal.hpp"
 
 namespace dapple::rpma {
 
@@ -92,13 +93,18 @@ Answer direct_write_of(const rpma_peer& peer) {
   }
 }
 
+int refuse_feature(const char* function, rpma_feature feature) {
+  return refuse(function, RPMA_E_INVAL, "feature is %d.\nPass a value of enum rpma_feature.",
+                static_cast<int>(feature));
+}
+
 int answer_for(const rpma_peer& peer, rpma_feature feature, Answer& out) {
   Native native;
   if (feature == RPMA_FEATURE_DIRECT_WRITE_TO_PMEM) {
     out = direct_write_of(peer);
     return 0;
   }
-  if (!native_of(feature, native)) return RPMA_E_INVAL;
+  if (!native_of(feature, native)) return refuse_feature("rpma_peer_has_feature", feature);
   if (const char* obstacle = obstacle_in(peer, native)) {
     out = {false, obstacle};
     return 0;
@@ -117,7 +123,7 @@ int answer_for(const rpma_conn& conn, const rpma_mr_remote* mr, rpma_feature fea
                                     : Answer{false, "no applied configuration of the peer says so"};
     return 0;
   }
-  if (!native_of(feature, native)) return RPMA_E_INVAL;
+  if (!native_of(feature, native)) return refuse_feature("rpma_conn_has_feature", feature);
   if (const char* obstacle = obstacle_in(conn.peer, native)) {
     out = {false, obstacle};
   } else if (!(native.bit == native::kAtomicWrite ? conn.link.native.atomic_write != nullptr
@@ -147,7 +153,7 @@ int give(const Answer& answer, bool* has, const char** reason) {
 using namespace dapple::rpma;
 
 RPMA_EXPORT int rpma_peer_has_feature(const rpma_peer* peer, rpma_feature feature, bool* has, const char** reason) {
-  if (!peer || !has) return RPMA_E_INVAL;
+  if (!peer || !has) return refuse_null(__func__, {NAMED(peer), NAMED(has)});
   Answer answer;
   const int error = answer_for(*peer, feature, answer);
   return error ? error : give(answer, has, reason);
@@ -155,14 +161,14 @@ RPMA_EXPORT int rpma_peer_has_feature(const rpma_peer* peer, rpma_feature featur
 
 RPMA_EXPORT int rpma_conn_has_feature(const rpma_conn* conn, const rpma_mr_remote* mr, rpma_feature feature, bool* has,
                                       const char** reason) {
-  if (!conn || !has) return RPMA_E_INVAL;
+  if (!conn || !has) return refuse_null(__func__, {NAMED(conn), NAMED(has)});
   Answer answer;
   const int error = answer_for(*conn, mr, feature, answer);
   return error ? error : give(answer, has, reason);
 }
 
 RPMA_EXPORT int rpma_peer_cfg_set_from_platform(rpma_peer_cfg* pcfg, const rpma_peer* peer) {
-  if (!pcfg || !peer) return RPMA_E_INVAL;
+  if (!pcfg || !peer) return refuse_null(__func__, {NAMED(pcfg), NAMED(peer)});
   const Answer answer = direct_write_of(*peer);
   LOG(INFO, "direct write to persistent memory: %s: %s", answer.has ? "yes" : "no", answer.reason);
   return rpma_peer_cfg_set_direct_write_to_pmem(pcfg, answer.has);

@@ -11,8 +11,8 @@
 namespace dapple::rpma {
 
 struct Answer {
-  bool has;
-  const char* reason;  // text for the user; static
+  bool has = false;
+  const char* reason = nullptr;  // text for the user; static
 };
 
 // Reads DAPPLE_RPMA_NATIVE from the environment: false if it forbids native operations. An unknown word is logged and

@@ -8,6 +8,7 @@
 
 #include "rpma/log.hpp"
 #include "rpma/peer.hpp"
+#include "rpma/refusal.hpp"
 
 namespace dapple::rpma {
 
@@ -15,11 +16,11 @@ int FlushSink::make(const rpma_peer& peer) noexcept {
   maintenance_ = peer.maintenance();
   page_size_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* page = mmap(nullptr, page_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return RPMA_E_NOMEM;
+  if (page == MAP_FAILED) return refuse_memory();
   page_ = page;
   uint8_t unused = 0;
   mr_ = register_memory(peer, page_, kFlushReadSize, RPMA_MR_USAGE_READ_DST, unused);
-  return mr_ ? 0 : RPMA_E_PROVIDER;
+  return mr_ ? 0 : RPMA_E_PROVIDER;  // no refusal: ibv_reg_mr() has its report
 }
 
 int FlushSink::close() noexcept {
@@ -29,7 +30,10 @@ int FlushSink::close() noexcept {
   if (mr_ && maintenance_) (void)dappledv_sync_for_cpu(maintenance_, &written, 1);
   if (const int error = verbs::destroy(mr_)) result = FAILED("ibv_dereg_mr", error);
   mr_.reset();
-  if (page_ && munmap(page_, page_size_) && !result) result = RPMA_E_INVAL;
+  if (page_ && munmap(page_, page_size_) && !result) {
+    result = refuse_in_a_line("rpma_conn_delete", RPMA_E_INVAL,
+                              "munmap() has failed for a page of librpma.\nDo not unmap memory of others.");
+  }
   page_ = nullptr;
   return result;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rpma/log.hpp"
+#include "rpma/refusal.hpp"
 #include "rpma/srq.hpp"
 
 namespace dapple::rpma {
@@ -41,15 +42,18 @@ void PrivateData::store(const verbs::CmEvent& event) noexcept {
   std::copy_n(event.private_data.data(), size, bytes.get());
 }
 
-int Link::build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept {
+int Link::build(const rpma_peer& peer, const rpma_conn_cfg& cfg, const char* function) noexcept {
   rpma_srq* const srq = cfg.srq;
   rpma_cq* const srq_cq = srq ? srq->rcq.get() : nullptr;
   const bool shared = cfg.shared_channel;
   if (shared && srq_cq) {
     LOG(ERROR, "a shared completion channel cannot serve an SRQ's own CQ");
-    return RPMA_E_INVAL;
+    return refuse(
+        function, RPMA_E_INVAL,
+        "cfg has a shared completion channel and an SRQ with a CQ of its own, which has another channel.\nCall "
+        "rpma_srq_cfg_set_rcq_size() with 0 for the SRQ, or do not share the channel.");
   }
-  if (!data.make_room()) return RPMA_E_NOMEM;
+  if (!data.make_room()) return refuse_memory();
   if (shared) {
     channel.reset(ibv_create_comp_channel(peer.pd->context));
     if (!channel) return FAILED("ibv_create_comp_channel", errno);
@@ -94,21 +98,21 @@ int Link::make_qp(const rpma_peer& peer, const rpma_conn_cfg& cfg, ibv_cq* recv_
     native = native::operations_of(id->qp, operations);
     return make_slots(peer, srq, wanted.cap);
   }
-  return RPMA_E_UNKNOWN;  // not reached: the last try returns
+  return RPMA_E_UNKNOWN;  // no refusal: not reached, the last try returns
 }
 
 int Link::make_slots(const rpma_peer& peer, rpma_srq* srq, const ibv_qp_cap& cap) noexcept {
   const dappledv_region_attr* attr = peer.maintenance();
   if (!attr) return 0;
   send_slots.reset(new (std::nothrow) SendSlots(*attr, std::max<uint32_t>(cap.max_send_wr, 1)));
-  if (!send_slots || !send_slots->good()) return RPMA_E_NOMEM;
+  if (!send_slots || !send_slots->good()) return refuse_memory();
   if (srq) {
     recv_slots = srq->slots.get();
     return 0;
   }
   own_recv_slots.reset(new (std::nothrow) RecvSlots(*attr));
   recv_slots = own_recv_slots.get();
-  return recv_slots ? 0 : RPMA_E_NOMEM;
+  return recv_slots ? 0 : refuse_memory();
 }
 
 int Link::migrate() noexcept {

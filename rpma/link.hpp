@@ -49,9 +49,9 @@ struct Link {
   native::Operations native;
   PrivateData data;
 
-  // Makes CQs and a queue pair for id, which is resolved or a request. Returns an RPMA_E_* or 0; after a failure the
-  // link can only be destroyed.
-  int build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept;
+  // Makes CQs and a queue pair for id, which is resolved or a request. function: that of librpma which the program has
+  // called. Returns an RPMA_E_* or 0; after a failure the link can only be destroyed.
+  int build(const rpma_peer& peer, const rpma_conn_cfg& cfg, const char* function) noexcept;
   // Gives the id its own event channel. Returns an RPMA_E_* or 0; after a failure the link can only be destroyed.
   int migrate() noexcept;
   // Frees as much as possible. Returns the first error, or 0.

@@ -14,6 +14,7 @@
 #include <ctime>
 
 #include "rpma/export.hpp"
+#include "rpma/refusal.hpp"
 
 namespace dapple::rpma {
 namespace {
@@ -87,20 +88,27 @@ std::atomic<int>* threshold_of(rpma_log_threshold which) {
   }
 }
 
+int refuse_threshold(const char* function, rpma_log_threshold threshold) {
+  return refuse(function, RPMA_E_INVAL, "threshold is %d.\nPass RPMA_LOG_THRESHOLD or RPMA_LOG_THRESHOLD_AUX.",
+                static_cast<int>(threshold));
+}
+
 }  // namespace
 
 constinit std::atomic<int> log_threshold{RPMA_LOG_LEVEL_WARNING};
 constinit std::atomic<rpma_log_function*> log_function{log_by_default};
 
 void log_failure(const char* file, int line, const char* function, const char* call, int error) noexcept {
-  if (RPMA_LOG_LEVEL_ERROR > log_threshold.load(std::memory_order_relaxed)) return;
+  const char* const reason = reason_of(call);
   char buffer[128];
+  const char* const words = strerror_r(std::abs(error), buffer, sizeof buffer);
+  if (!reason) tell_failure(call, words);
+  if (RPMA_LOG_LEVEL_ERROR > log_threshold.load(std::memory_order_relaxed)) return;
   rpma_log_function* const log = log_function.load(std::memory_order_relaxed);
-  if (const char* reason = reason_of(call)) {
+  if (reason) {
     log(RPMA_LOG_LEVEL_ERROR, file, line, function, "%s\n", reason);
   } else {
-    log(RPMA_LOG_LEVEL_ERROR, file, line, function, "%s() failed: %s\n", call,
-        strerror_r(std::abs(error), buffer, sizeof buffer));
+    log(RPMA_LOG_LEVEL_ERROR, file, line, function, "%s() failed: %s\n", call, words);
   }
 }
 
@@ -111,14 +119,18 @@ using namespace dapple::rpma;
 RPMA_EXPORT int rpma_log_set_threshold(rpma_log_threshold threshold, rpma_log_level level) {
   std::atomic<int>* chosen = threshold_of(threshold);
   const int number = level;
-  if (!chosen || number < RPMA_LOG_DISABLED || number > RPMA_LOG_LEVEL_DEBUG) return RPMA_E_INVAL;
+  if (!chosen) return refuse_threshold(__func__, threshold);
+  if (number < RPMA_LOG_DISABLED || number > RPMA_LOG_LEVEL_DEBUG) {
+    return refuse(__func__, RPMA_E_INVAL, "level is %d.\nPass a value of enum rpma_log_level.", number);
+  }
   chosen->store(number);
   return 0;
 }
 
 RPMA_EXPORT int rpma_log_get_threshold(rpma_log_threshold threshold, rpma_log_level* level) {
   const std::atomic<int>* chosen = threshold_of(threshold);
-  if (!chosen || !level) return RPMA_E_INVAL;
+  if (!chosen) return refuse_threshold(__func__, threshold);
+  if (!level) return refuse_null(__func__, {NAMED(level)});
   *level = static_cast<rpma_log_level>(chosen->load());
   return 0;
 }

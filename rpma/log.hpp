@@ -28,4 +28,6 @@ extern std::atomic<rpma_log_function*> log_function;
   } while (0)
 
 // The result of a function in which such a call failed.
-#define FAILED(call, error) (::dapple::rpma::log_failure(__FILE__, __LINE__, __func__, call, error), RPMA_E_PROVIDER)
+#define FAILED(call, error)                                                \
+  (::dapple::rpma::log_failure(__FILE__, __LINE__, __func__, call, error), \
+   RPMA_E_PROVIDER)  // no refusal: log_failure() has it

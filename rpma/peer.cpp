@@ -14,6 +14,7 @@
 #include "rpma/feature.hpp"
 #include "rpma/log.hpp"
 #include "rpma/native.hpp"
+#include "rpma/refusal.hpp"
 
 namespace dapple::rpma {
 namespace {
@@ -136,17 +137,18 @@ verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int
 using namespace dapple::rpma;
 
 RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
-  if (!ibv_ctx || !peer_ptr) return RPMA_E_INVAL;
+  if (!ibv_ctx || !peer_ptr) return refuse_null(__func__, {NAMED(ibv_ctx), NAMED(peer_ptr)});
   const dapple::NoCancel whole;
   std::unique_ptr<rpma_peer> peer(new (std::nothrow) rpma_peer);
-  if (!peer) return RPMA_E_NOMEM;
+  if (!peer) return refuse_memory();
   if (const int error = peer->device.open(ibv_ctx)) {
-    return error == ENOMEM ? RPMA_E_NOMEM : FAILED("dappledv_query_device", error);
+    return error == ENOMEM ? refuse_memory() : FAILED("dappledv_query_device", error);
   }
   const dappledv_device_attr& attr = peer->device.attr();
   if (const char* obstacle = obstacle_of(attr)) {
     LOG(ERROR, "%s is not used: %s", ibv_get_device_name(ibv_ctx->device), obstacle);
-    return RPMA_E_PROVIDER;
+    return refuse_in_a_line(__func__, RPMA_E_PROVIDER, "%s is not used: %s.\nSee librpma(7).",
+                            ibv_get_device_name(ibv_ctx->device), obstacle);
   }
   peer->iwarp = dapple::verbs::is_iwarp(*ibv_ctx);
   peer->native_forbidden = !native_allowed();
@@ -158,8 +160,12 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
   errno = 0;
   peer->pd.reset(ibv_alloc_pd(ibv_ctx));
   if (!peer->pd) {
-    if (errno == 0) return RPMA_E_UNKNOWN;
-    return errno == ENOMEM ? RPMA_E_NOMEM : FAILED("ibv_alloc_pd", errno);
+    if (errno == 0) {
+      return refuse_in_a_line(__func__, RPMA_E_UNKNOWN,
+                              "ibv_alloc_pd() fails, but errno is 0.\nAsk the device's vendor.");
+    }
+    if (errno != ENOMEM) return FAILED("ibv_alloc_pd", errno);
+    return RPMA_E_NOMEM;  // no refusal: ibv_alloc_pd() has its report
   }
   LOG(INFO, "%s: Atomic Write %s, Flush %s", ibv_get_device_name(ibv_ctx->device),
       peer->native & native::kAtomicWrite ? "native" : "by an ordinary Write",
@@ -169,7 +175,7 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
 }
 
 RPMA_EXPORT int rpma_peer_delete(rpma_peer** peer_ptr) {
-  if (!peer_ptr) return RPMA_E_INVAL;
+  if (!peer_ptr) return refuse_null(__func__, {NAMED(peer_ptr)});
   const dapple::NoCancel whole;
   const std::unique_ptr<rpma_peer> peer(std::exchange(*peer_ptr, nullptr));
   if (!peer) return 0;

@@ -10,6 +10,7 @@
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/mr.hpp"
+#include "rpma/post_refusals.hpp"
 #include "rpma/srq.hpp"
 
 using namespace dapple::rpma;
@@ -73,9 +74,11 @@ struct Request {
 [[gnu::always_inline]] inline int move(ibv_wr_opcode opcode, rpma_conn* conn, const rpma_mr_local* local,
                                        size_t local_offset, const rpma_mr_remote* remote, size_t remote_offset,
                                        size_t len, int flags, Use use, uint32_t imm, const void* op_context) {
-  if (!conn || flags == 0 || len > UINT32_MAX) return RPMA_E_INVAL;
+  if (!conn || flags == 0 || len > UINT32_MAX) [[unlikely]]
+    return refuse_move(opcode, conn, local, local_offset, remote, remote_offset, len, flags);
   if (!local || !remote) {
-    if (local || remote || local_offset != 0 || remote_offset != 0 || len != 0) return RPMA_E_INVAL;
+    if (local || remote || local_offset != 0 || remote_offset != 0 || len != 0) [[unlikely]]
+      return refuse_move(opcode, conn, local, local_offset, remote, remote_offset, len, flags);
     Request request(opcode, nullptr, send_flags(flags));
     request.wr.imm_data = htobe32(imm);
     request.to(0, 0);
@@ -93,7 +96,8 @@ struct Request {
 
 [[gnu::always_inline]] inline int send(ibv_wr_opcode opcode, rpma_conn* conn, const rpma_mr_local* src, size_t offset,
                                        size_t len, int flags, uint32_t imm, const void* op_context) {
-  if (!conn || flags == 0 || (!src && (offset != 0 || len != 0)) || len > UINT32_MAX) return RPMA_E_INVAL;
+  if (!conn || flags == 0 || (!src && (offset != 0 || len != 0)) || len > UINT32_MAX) [[unlikely]]
+    return refuse_send(opcode, conn, src, offset, len, flags);
   ibv_sge segment;
   if (src) segment = src->segment(offset, len);
   Request request(opcode, src ? &segment : nullptr, send_flags(flags));
@@ -145,7 +149,8 @@ RPMA_EXPORT int rpma_write_with_imm(rpma_conn* conn, rpma_mr_remote* dst, size_t
 // Both forms wait for earlier reads and flushes: a Read that replaces a flush may precede either.
 RPMA_EXPORT int rpma_atomic_write(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offset, const char src[8], int flags,
                                   const void* op_context) {
-  if (!conn || !dst || !src || flags == 0 || dst_offset % RPMA_ATOMIC_WRITE_ALIGNMENT != 0) return RPMA_E_INVAL;
+  if (!conn || !dst || !src || flags == 0 || dst_offset % RPMA_ATOMIC_WRITE_ALIGNMENT != 0) [[unlikely]]
+    return refuse_atomic_write(conn, dst, dst_offset, src, flags);
   const Descriptor& region = dst->descriptor;
   const uint64_t address = region.address + dst_offset;
   const unsigned fenced = send_flags(flags) | IBV_SEND_FENCE;
@@ -168,8 +173,8 @@ RPMA_EXPORT int rpma_atomic_write(rpma_conn* conn, rpma_mr_remote* dst, size_t d
 RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offset, size_t len, rpma_flush_type type,
                            int flags, const void* op_context) {
   const bool persistent = static_cast<int>(type) == RPMA_FLUSH_TYPE_PERSISTENT;
-  if (!conn || !dst || flags == 0) return RPMA_E_INVAL;
-  if (!persistent && static_cast<int>(type) != RPMA_FLUSH_TYPE_VISIBILITY) return RPMA_E_INVAL;
+  if (!conn || !dst || flags == 0 || (!persistent && static_cast<int>(type) != RPMA_FLUSH_TYPE_VISIBILITY)) [[unlikely]]
+    return refuse_flush(conn, dst, static_cast<int>(type), flags);
   const Descriptor& region = dst->descriptor;
   const FlushType& wanted = persistent ? kPersistent : kVisibility;
   const native::Operations& native = conn->link.native;
@@ -179,15 +184,15 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
   const size_t within = can_be_native ? len : std::min<size_t>(len, 1);
   if (dst_offset > region.size || within > region.size - dst_offset) {
     LOG(ERROR, "the range to flush is not in the region");
-    return RPMA_E_INVAL;
+    return refuse_flushed_range(region.size, dst_offset, len);
   }
   if (persistent && !conn->direct_write_to_pmem) {
     LOG(ERROR, "the peer has not declared direct writes to persistent memory");
-    return RPMA_E_NOSUPP;
+    return refuse_undeclared_persistence();
   }
   if (!(region.usage & wanted.usage)) {
     LOG(ERROR, "the region was not registered for a flush to %s", persistent ? "persistence" : "visibility");
-    return RPMA_E_NOSUPP;
+    return refuse_flush_of_region(persistent);
   }
   // RDMA Flush has 32 bits for the length, and a driver may drop the others.
   if (!can_be_native || len > UINT32_MAX) return flush_by_read(*conn, region, dst_offset, flags, op_context);
@@ -211,7 +216,8 @@ RPMA_EXPORT int rpma_send_with_imm(rpma_conn* conn, const rpma_mr_local* src, si
 }
 
 RPMA_EXPORT int rpma_recv(rpma_conn* conn, rpma_mr_local* dst, size_t offset, size_t len, const void* op_context) {
-  if (!conn || (!dst && (offset != 0 || len != 0)) || len > UINT32_MAX) return RPMA_E_INVAL;
+  if (!conn || (!dst && (offset != 0 || len != 0)) || len > UINT32_MAX) [[unlikely]]
+    return refuse_recv(conn, dst, offset, len);
   // A lambda, because a compiler inlines it where it would call the inline function through a pointer.
   const auto post = [](ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) { return ibv_post_recv(qp, wr, bad); };
   const int error = post_recv(conn->qp, post, conn->link.recv_slots, dst, offset, len, op_context);

@@ -11,18 +11,20 @@
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/mr.hpp"
+#include "rpma/post_refusals.hpp"
+#include "rpma/refusal.hpp"
 
 using namespace dapple::rpma;
 
 RPMA_EXPORT int rpma_srq_new(rpma_peer* peer, rpma_srq_cfg* cfg, rpma_srq** srq_ptr) {
-  if (!peer || !srq_ptr) return RPMA_E_INVAL;
+  if (!peer || !srq_ptr) return refuse_null(__func__, {NAMED(peer), NAMED(srq_ptr)});
   const dapple::NoCancel whole;
   const rpma_srq_cfg& wanted = cfg ? *cfg : kDefaultSrqCfg;
   std::unique_ptr<rpma_srq> made(new (std::nothrow) rpma_srq);
-  if (!made) return RPMA_E_NOMEM;
+  if (!made) return refuse_memory();
   if (const dappledv_region_attr* attr = peer->maintenance()) {
     made->slots.reset(new (std::nothrow) RecvSlots(*attr));
-    if (!made->slots) return RPMA_E_NOMEM;
+    if (!made->slots) return refuse_memory();
   }
   ibv_srq_init_attr attr{};
   attr.attr.max_wr = wanted.rq_size;
@@ -40,7 +42,7 @@ RPMA_EXPORT int rpma_srq_new(rpma_peer* peer, rpma_srq_cfg* cfg, rpma_srq** srq_
 }
 
 RPMA_EXPORT int rpma_srq_delete(rpma_srq** srq_ptr) {
-  if (!srq_ptr) return RPMA_E_INVAL;
+  if (!srq_ptr) return refuse_null(__func__, {NAMED(srq_ptr)});
   const dapple::NoCancel whole;
   const std::unique_ptr<rpma_srq> srq(std::exchange(*srq_ptr, nullptr));
   if (!srq) return 0;
@@ -50,13 +52,13 @@ RPMA_EXPORT int rpma_srq_delete(rpma_srq** srq_ptr) {
 }
 
 RPMA_EXPORT int rpma_srq_recv(rpma_srq* srq, rpma_mr_local* dst, size_t offset, size_t len, const void* op_context) {
-  if (!srq || (!dst && (offset != 0 || len != 0)) || len > UINT32_MAX) return RPMA_E_INVAL;
+  if (!srq || (!dst && (offset != 0 || len != 0)) || len > UINT32_MAX) return refuse_recv(srq, dst, offset, len);
   const int error = post_recv(srq->srq.get(), ibv_post_srq_recv, srq->slots.get(), dst, offset, len, op_context);
   return error ? FAILED("ibv_post_srq_recv", error) : 0;
 }
 
 RPMA_EXPORT int rpma_srq_get_rcq(const rpma_srq* srq, rpma_cq** rcq_ptr) {
-  if (!srq || !rcq_ptr) return RPMA_E_INVAL;
+  if (!srq || !rcq_ptr) return refuse_null(__func__, {NAMED(srq), NAMED(rcq_ptr)});
   *rcq_ptr = srq->rcq.get();
   return 0;
 }

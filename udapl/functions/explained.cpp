@@ -5,7 +5,6 @@
 #include <infiniband/dappledv_failure.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -119,17 +118,6 @@ bool is_mistake(DAT_RETURN_TYPE type) {
 }
 
 }  // namespace
-
-bool explains() noexcept {
-  static const bool wanted = [] {
-    for (const char* name : {"DAPPLE_EXPLAIN", "DAPPLE_CHECK_RECORDS"}) {
-      const char* value = std::getenv(name);
-      if (value && *value && std::string_view(value) != "0") return true;
-    }
-    return false;
-  }();
-  return wanted;
-}
 
 void explain(const char* function, const char* arguments, DAT_RETURN result, unsigned failures) noexcept try {
   const auto type = static_cast<DAT_RETURN_TYPE>(DAT_GET_TYPE(result));

@@ -13,9 +13,6 @@
 
 namespace dapple::udapl::functions {
 
-// Reads the environment once.
-bool explains() noexcept;
-
 // function: with dat_; arguments: their names, separated by commas. failures: those of dappledv_refusal() before the
 // call.
 void explain(const char* function, const char* arguments, DAT_RETURN result, unsigned failures) noexcept;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The tables of functions: the provider's, and the one of freed objects.
+#include "ibverbs-glue/explains.hpp"
 #include "udapl/functions/explained.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/provider.hpp"

@@ -76,21 +76,66 @@ static void use_udapl(void) {
   close_ia();
 }
 
+static struct rpma_peer* peer;
+static struct rpma_mr_local* mr;
+static char memory[kBytes];
+
+// The mistakes of a connected program. The region is not for flushes.
+static void use_connection(struct rpma_conn* conn) {
+  struct rpma_mr_remote* remote = NULL;
+  struct rpma_cq* cq = NULL;
+  char descriptor[64];
+  size_t size = 0;
+  MUST(rpma_mr_reg(peer, memory, kBytes, RPMA_MR_USAGE_WRITE_DST, &mr) == 0);
+  MUST(rpma_mr_get_descriptor_size(mr, &size) == 0 && size <= sizeof descriptor);
+  MUST(rpma_mr_get_descriptor(mr, descriptor) == 0);
+  MUST(rpma_mr_remote_from_descriptor(descriptor, size, &remote) == 0);
+  if (IS("rpma-flags")) MUST(rpma_send(conn, mr, 0, 8, 0, NULL) == RPMA_E_INVAL);
+  if (IS("rpma-channel")) MUST(rpma_conn_wait(conn, 0, &cq, NULL) == RPMA_E_NOT_SHARED_CHNL);
+  if (IS("rpma-cq")) {
+    MUST(rpma_conn_get_rcq(conn, &cq) == 0);
+    MUST(rpma_cq_wait(cq) == RPMA_E_INVAL);
+  }
+  if (IS("rpma-flush"))
+    MUST(rpma_flush(conn, remote, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, NULL) == RPMA_E_NOSUPP);
+  MUST(rpma_mr_remote_delete(&remote) == 0 && rpma_mr_dereg(&mr) == 0);
+}
+
+static void connect_librpma(void) {
+  struct rpma_ep* endpoint = NULL;
+  struct rpma_conn_req* request = NULL;
+  struct rpma_conn *client = NULL, *server = NULL;
+  enum rpma_conn_event event;
+  MUST(rpma_ep_listen(peer, "127.0.0.1", "7478", &endpoint) == 0);
+  MUST(rpma_conn_req_new(peer, "127.0.0.1", "7478", NULL, &request) == 0);
+  MUST(rpma_conn_req_connect(&request, NULL, &client) == 0);
+  MUST(rpma_ep_next_conn_req(endpoint, NULL, &request) == 0);
+  MUST(rpma_conn_req_connect(&request, NULL, &server) == 0);
+  MUST(rpma_conn_next_event(client, &event) == 0 && event == RPMA_CONN_ESTABLISHED);
+  MUST(rpma_conn_next_event(server, &event) == 0 && event == RPMA_CONN_ESTABLISHED);
+  use_connection(client);
+  MUST(rpma_conn_disconnect(client) == 0);
+  MUST(rpma_conn_next_event(server, &event) == 0 && event == RPMA_CONN_CLOSED);
+  MUST(rpma_conn_delete(&client) == 0 && rpma_conn_delete(&server) == 0 && rpma_ep_shutdown(&endpoint) == 0);
+}
+
 static void use_librpma(void) {
   struct ibv_context* context = NULL;
-  struct rpma_peer* peer = NULL;
-  struct rpma_mr_local* mr = NULL;
   MUST(rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_ERROR) == 0);
   MUST(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &context) == 0);
   MUST(rpma_peer_new(context, &peer) == 0);
-  MUST(rpma_mr_reg(peer, unmapped_bytes(), kBytes, RPMA_MR_USAGE_READ_DST, &mr) == RPMA_E_PROVIDER);
+  if (IS("rpma")) {
+    MUST(rpma_mr_reg(peer, unmapped_bytes(), kBytes, RPMA_MR_USAGE_READ_DST, &mr) == RPMA_E_PROVIDER);
+  } else {
+    connect_librpma();
+  }
   MUST(rpma_peer_delete(&peer) == 0);
 }
 
 int main(int argc, char** argv) {
   MUST(argc == 2);
   mistake = argv[1];
-  if (IS("rpma")) {
+  if (strncmp(mistake, "rpma", 4) == 0) {
     use_librpma();
   } else {
     use_udapl();

@@ -262,6 +262,10 @@ extern "C" {
 const char* dappledv_refusal(unsigned*) noexcept {
   return nullptr;
 }
+int dappledv_report_failure(const char* text, const char* remedy) noexcept {
+  state.reports.push_back(std::string(text) + " " + remedy);
+  return 1;
+}
 
 int dappledv_query_device(ibv_context*, dappledv_device_attr* attr) noexcept {
   if (hit("dappledv_query_device")) return errno;

@@ -63,7 +63,8 @@ struct State {
   std::vector<ibv_sge> advised;
   std::vector<int> acknowledged;  // events acknowledged at a time
   int rejected = 0;
-  std::string wrong;  // uses that the real libraries would not survive
+  std::vector<std::string> reports;  // of errors, with the remedies
+  std::string wrong;                 // uses that the real libraries would not survive
 
   // Future events.
   std::vector<ibv_wc> completions;   // of any CQ
