@@ -7,6 +7,18 @@
 #include "roce/transitions.hpp"
 
 namespace dapple::roce {
+namespace {
+
+// The queue keeps a copy of inline bytes and no segments. The sink gets one segment, so that it knows the length.
+void tell_failure(EventSink& events, const SendEntry& entry, CompletionStatus status) {
+  if (entry.inline_bytes == nullptr) return events.send_fails(entry.request, status);
+  const Segment copied = {reinterpret_cast<uintptr_t>(entry.inline_bytes), static_cast<uint32_t>(entry.length), 0};
+  SendRequest request = entry.request;
+  request.segments = {&copied, 1};
+  events.send_fails(request, status);
+}
+
+}  // namespace
 
 Core::Core(const QpConfig& qp_config, Memory& qp_memory, CompletionSink& qp_send_completions,
            CompletionSink& qp_receive_completions, ReceiveSource& qp_receives, EventSink& qp_events)
@@ -90,7 +102,7 @@ void Core::receives_posted() {
 void Core::finish_send(CompletionStatus status) {
   const SendEntry& entry = sends.front();
   if (status != CompletionStatus::kSuccess) {
-    if (status != CompletionStatus::kFlushed) events.send_fails(entry.request, status);
+    if (status != CompletionStatus::kFlushed) tell_failure(events, entry, status);
     events.sends_fail();
   }
   if (status != CompletionStatus::kSuccess || has_completion(entry.request.flags)) {

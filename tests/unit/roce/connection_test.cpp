@@ -641,6 +641,22 @@ void refusal__behind_reads_and_atomics__they_are_answered_first(void**) {
   assert_int_equal(pair.b.qp->owes(), Owes::kNothing);
 }
 
+// An explanation tells the length.
+void refusal__inline_bytes__the_failed_request_has_its_length(void**) {
+  Pair pair;
+  const std::byte bytes[24] = {};
+  const Segment segment = {reinterpret_cast<uintptr_t>(bytes), sizeof bytes, 0};
+  SendRequest wrong = pair.a.request(SendOpcode::kWrite, 0);
+  wrong.flags |= kInline;
+  wrong.segments = {&segment, 1};
+  wrong.rkey = kKey + 1;
+  post(pair.a, wrong);
+  pair.transmit();
+  pair.run();
+  assert_sent(pair.a, 0, CompletionStatus::kRemoteAccess);
+  assert_int_equal(pair.a.failed_length, sizeof bytes);
+}
+
 // As above, but the Read's memory is gone: its refusal is the only one.
 void refusal__behind_a_read_of_memory_that_goes__the_read_is_refused(void**) {
   Pair pair;
@@ -901,6 +917,7 @@ int main() {
       cmocka_unit_test(duplicate__read_of_memory_that_is_gone__dropped),
       cmocka_unit_test(refusals__responder__nak_and_error),
       cmocka_unit_test(modify__more_reads_for_the_peer__has_room_for_them),
+      cmocka_unit_test(refusal__inline_bytes__the_failed_request_has_its_length),
       cmocka_unit_test(refusal__behind_reads_and_atomics__they_are_answered_first),
       cmocka_unit_test(refusal__behind_a_read_of_memory_that_goes__the_read_is_refused),
       cmocka_unit_test(refusal__requester__error_and_flush),

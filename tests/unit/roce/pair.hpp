@@ -191,6 +191,9 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   }
   void event(QpEvent event, uint32_t) override { raised.push_back(event); }
   void refused(uint32_t access) override { refused_rights.push_back(access); }
+  void send_fails(const SendRequest& request, CompletionStatus) override {
+    failed_length = length_of(request.segments);
+  }
   void sends_fail() override { lends = 0; }
   std::byte* reserve(size_t size) override {
     if (link.size() >= link_room) return nullptr;
@@ -270,7 +273,8 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Received receive_completions;
   std::vector<QpEvent> raised;
   std::vector<uint32_t> refused_rights;
-  std::deque<Bytes> link;  // packets on their way to the peer
+  uint64_t failed_length = 0;  // of the last request that has failed
+  std::deque<Bytes> link;      // packets on their way to the peer
   size_t link_room = 1000;
   Endpoint* places_into = nullptr;  // it reaches this endpoint's memory
   uint64_t place_at_once = UINT64_MAX;
