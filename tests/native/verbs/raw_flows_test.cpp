@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Flow steering to raw packet queue pairs, between both ends of a veth pair. Runs under dapple-run.
+#include <errno.h>
+
+#include <initializer_list>
+
+#include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/leaves_objects.hpp"  // close__ends_what_is_left() does
+#include "tests/native/verbs/raw_pair.hpp"
+#include "tests/native/verbs/rig.hpp"
+
+using namespace dapple::tests;
+
+namespace {
+
+void frame__its_udp_port_selects_the_queue_pair(void**) {
+  assert_true(begin_raw());
+  ibv_flow* first = make_flow(receivers[0], udp_flow(kPort));
+  ibv_flow* second = make_flow(receivers[1], udp_flow(kOtherPort));
+  assert_non_null(first);
+  assert_non_null(second);
+  assert_int_equal(post_room(*b, receivers[0], 0, 0), 0);
+  assert_int_equal(post_room(*b, receivers[1], 1, 1), 0);
+  send_udp(kForeignPort, 100, 'x');
+  send_udp(kOtherPort, 1472, 'y');
+  send_udp(kPort, 3, 'z');
+  expect_udp(1, receivers[1], 1472, 'y');
+  expect_udp(0, receivers[0], 3, 'z');
+  // Without its flow a queue pair receives nothing.
+  assert_int_equal(ibv_destroy_flow(second), 0);
+  assert_int_equal(post_room(*b, receivers[1], 2, 2), 0);
+  assert_int_equal(post_room(*b, receivers[0], 3, 3), 0);
+  send_udp(kOtherPort, 1, 'v');
+  send_udp(kPort, 2, 'w');
+  expect_udp(3, receivers[0], 2, 'w');
+  assert_int_equal(ibv_destroy_flow(first), 0);
+}
+
+void flows__the_first_by_priority_takes_the_frame(void**) {
+  assert_true(begin_raw());
+  UdpFlow all = udp_flow(0, 1);
+  all.udp.mask.dst_port = 0;
+  ibv_flow* rest = make_flow(receivers[1], all);
+  ibv_flow* one = make_flow(receivers[0], udp_flow(kPort, 0));
+  assert_non_null(rest);
+  assert_non_null(one);
+  for (uint32_t i = 0; i < 3; ++i) {
+    assert_int_equal(post_room(*b, receivers[0], i, i), 0);
+    assert_int_equal(post_room(*b, receivers[1], 3 + i, 3 + i), 0);
+  }
+  send_udp(kPort, 10, 'a');
+  expect_udp(0, receivers[0], 10, 'a');
+  send_udp(kOtherPort, 10, 'b');
+  expect_udp(3, receivers[1], 10, 'b');
+  // Two that want the same get a copy each.
+  ibv_flow* same = make_flow(receivers[1], udp_flow(kPort, 0));
+  send_udp(kPort, 10, 'c');
+  expect_udp(1, receivers[0], 10, 'c');
+  expect_udp(4, receivers[1], 10, 'c');
+  for (ibv_flow* flow : {rest, one, same}) assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
+void close__ends_what_is_left(void**) {
+  assert_true(begin_raw());
+  assert_non_null(make_flow(receivers[0], udp_flow(kPort)));
+  assert_int_equal(ibv_close_device(b->context), 0);
+  send_udp(kPort, 10, 'x');
+  assert_int_equal(ibv_destroy_qp(sender), 0);
+  close_end(*a);
+  delete a;
+  a = b = nullptr;
+  sender = receivers[0] = receivers[1] = nullptr;
+}
+
+// The last test: it removes the interfaces.
+void flow__of_an_interface_that_is_gone__fails(void**) {
+  assert_true(begin_raw());
+  assert_true(run("ip link del va"));
+  assert_null(make_flow(receivers[0], udp_flow(kPort)));
+  assert_int_equal(errno, ENODEV);
+}
+
+}  // namespace
+
+int main(int argc, char**) {
+  need_veth_pair();
+  const CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(frame__its_udp_port_selects_the_queue_pair, end_raw),
+      cmocka_unit_test_teardown(flows__the_first_by_priority_takes_the_frame, end_raw),
+      // What --check reports as a mistake.
+      cmocka_unit_test_teardown(close__ends_what_is_left, end_raw),
+      cmocka_unit_test_teardown(flow__of_an_interface_that_is_gone__fails, end_raw),
+  };
+  constexpr size_t kWithoutMistakes = 2;
+  const size_t count = argc > 1 ? kWithoutMistakes : sizeof tests / sizeof *tests;
+  return _cmocka_run_group_tests("raw_flows", tests, count, nullptr, nullptr);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What raw packet queue pairs and flows refuse. Runs under dapple-run.
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/native/verbs/raw_pair.hpp"
+#include "tests/native/verbs/rig.hpp"
+
+using namespace dapple::tests;
+
+namespace {
+
+void queue_pairs__refuse_what_the_kernel_refuses(void**) {
+  assert_true(begin_raw());
+  ibv_qp* fresh = make_raw_qp(*a);
+  assert_non_null(fresh);
+  assert_int_equal(post_room(*a, fresh, 0, 0), EINVAL);
+  assert_false(change_raw_qp(fresh, IBV_QPS_RTR));
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  assert_int_equal(ibv_modify_qp(fresh, &attr, IBV_QP_STATE), EINVAL);
+  assert_int_equal(ibv_modify_qp(fresh, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX), EINVAL);
+  assert_true(change_raw_qp(fresh, IBV_QPS_INIT));
+  assert_int_equal(post_room(*a, fresh, 0, 0), 0);
+  assert_int_equal(post_frame(*a, fresh, 1, 0, 60), EINVAL);
+  assert_int_equal(ibv_destroy_qp(fresh), 0);
+
+  ibv_qp_init_attr init = {};
+  init.send_cq = init.recv_cq = a->cq;
+  init.cap = {1, 1, 1, 1, 0};
+  init.qp_type = IBV_QPT_RC;
+  ibv_qp* connection = ibv_create_qp(a->pd, &init);
+  assert_null(make_flow(connection, udp_flow(kPort)));
+  assert_int_equal(errno, EINVAL);
+  assert_int_equal(ibv_destroy_qp(connection), 0);
+
+  ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
+  assert_int_equal(ibv_destroy_qp(receivers[0]), EBUSY);
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+
+  ibv_qp_init_attr_ex extended = {};
+  extended.qp_type = IBV_QPT_RAW_PACKET;
+  extended.send_cq = extended.recv_cq = a->cq;
+  extended.cap = init.cap;
+  extended.pd = a->pd;
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  extended.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING;
+  assert_null(ibv_create_qp_ex(a->context, &extended));
+  assert_int_equal(errno, EOPNOTSUPP);
+}
+
+// Sets or clears CAP_NET_RAW among this thread's effective capabilities.
+bool set_privilege(bool has) {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  if (syscall(SYS_capget, &header, data) != 0) return false;
+  constexpr uint32_t kBit = 1u << CAP_NET_RAW;
+  data[0].effective = has ? data[0].effective | kBit : data[0].effective & ~kBit;
+  return syscall(SYS_capset, &header, data) == 0;
+}
+
+void without_the_capability__frames_are_forbidden(void**) {
+  assert_true(begin_raw());
+  assert_true(set_privilege(false));
+  assert_null(make_raw_qp(*a));
+  assert_int_equal(errno, EPERM);
+  assert_null(make_flow(receivers[0], udp_flow(kPort)));
+  assert_int_equal(errno, EPERM);
+  assert_true(set_privilege(true));
+}
+
+}  // namespace
+
+int main() {
+  need_veth_pair();
+  const CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(queue_pairs__refuse_what_the_kernel_refuses, end_raw),
+      cmocka_unit_test_teardown(without_the_capability__frames_are_forbidden, end_raw),
+  };
+  return cmocka_run_group_tests_name("raw_refusals", tests, nullptr, nullptr);
+}
