@@ -24,6 +24,7 @@
 #include "provider/soft/transport/shown_qp.hpp"
 #include "provider/soft/verbs/qp_checks.hpp"
 #include "provider/soft/verbs/qp_engine.hpp"
+#include "provider/soft/verbs/qp_users.hpp"
 #include "provider/soft/verbs/raw_parts.hpp"
 #include "provider/soft/verbs/xrc_handles.hpp"
 #include "provider/soft/weak_order/waits.hpp"
@@ -64,11 +65,7 @@ int equip(Qp& qp) {
 }
 
 void publish(Qp& qp, ibv_pd* pd) {
-  show_to_program(qp, pd);
-  qp.pd->users.fetch_add(1);
-  qp.send_cq->users.fetch_add(1);
-  qp.recv_cq->users.fetch_add(1);
-  if (qp.srq != nullptr) qp.srq->users.fetch_add(1);
+  hold_objects(qp, pd);
   const BiasedLock lock(qp.mutex);
   qp.shown = qp.context->resources().add(row_of(qp));
 }
@@ -191,20 +188,10 @@ int destroy_qp(ibv_qp* ibv) {
     await_all_waits();
     // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
     if (has_outstanding_sends(*qp)) qp->runtime->catch_up();
-    qp->runtime->remove(*qp);
   }
-  qp->context->withdraw(&qp->abi, qp->event_count);
-  wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);
-  leave_frames(*qp);
-  if (qp->srq != nullptr) leave(qp->srq->users);
-  leave(qp->recv_cq->users);
-  leave(qp->send_cq->users);
-  leave(qp->context->live_queue_pairs);
-  pthread_cond_destroy(&ibv->cond);
-  pthread_mutex_destroy(&ibv->mutex);
-  Pd* pd = qp->pd;
-  qp.reset();  // a parent domain's functions free its memory
-  leave(pd->users);
+  Pd& pd = leave_objects(*qp);
+  qp.reset();
+  leave(pd.users);
   return 0;
 }
 

@@ -24,9 +24,9 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/verbs/qp_engine.hpp"
+#include "provider/soft/verbs/qp_users.hpp"
 #include "provider/soft/verbs/raw_limits.hpp"
 #include "provider/soft/verbs/raw_parts.hpp"
-#include "provider/soft/verbs/xrc_handles.hpp"
 #include "provider/soft/xrc/absent_objects.hpp"
 
 namespace dapple::soft::verbs {
@@ -93,9 +93,7 @@ int post_recv(ibv_wq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 }
 
 void publish(Wq& wq, const ibv_wq_init_attr& attr) {
-  show_to_program(wq.qp, attr.pd);
-  wq.qp.pd->users.fetch_add(1);
-  wq.qp.recv_cq->users.fetch_add(1);
+  hold_objects(wq.qp, attr.pd);
   wq.ibv.context = wq.qp.context->ibv;
   wq.ibv.pd = attr.pd;
   wq.ibv.cq = attr.cq;
@@ -191,17 +189,10 @@ int destroy_wq(ibv_wq* ibv) {
     return refuse(EBUSY, "%u indirection tables have the work queue.\nCall ibv_destroy_rwq_ind_table() for each first.",
                   users);
   }
-  const CancelGuard whole;
   std::unique_ptr<Wq> wq(ours<Wq>(ibv));
-  Qp& qp = wq->qp;
-  qp.runtime->remove(qp);
-  leave(qp.recv_cq->users);
-  leave(qp.context->live_queue_pairs);
-  pthread_cond_destroy(&qp.abi.qp.cond);
-  pthread_mutex_destroy(&qp.abi.qp.mutex);
-  Pd* pd = qp.pd;
-  wq.reset();  // a parent domain's functions free its memory
-  leave(pd->users);
+  Pd& pd = leave_objects(wq->qp);
+  wq.reset();
+  leave(pd.users);
   return 0;
 }
 

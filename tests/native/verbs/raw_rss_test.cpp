@@ -3,7 +3,10 @@
 //
 // Work queues, and receive side scaling over a table of them, between both ends of a veth pair. Runs under dapple-run.
 #include <errno.h>
+#include <infiniband/dappledv.h>
 #include <string.h>
+
+#include <utility>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/raw_rig.hpp"
@@ -83,13 +86,17 @@ int begin_scaled(void**) {
   return scaled->flow != nullptr ? 0 : -1;
 }
 
-int end_scaled(void**) {
-  if (scaled->flow != nullptr) ibv_destroy_flow(scaled->flow);
-  if (scaled->qp != nullptr) ibv_destroy_qp(scaled->qp);
-  if (scaled->table != nullptr) ibv_destroy_rwq_ind_table(scaled->table);
-  for (ibv_wq* each : scaled->queues) {
-    if (each != nullptr) ibv_destroy_wq(each);
+void end_receivers() {
+  if (scaled->flow != nullptr) ibv_destroy_flow(std::exchange(scaled->flow, nullptr));
+  if (scaled->qp != nullptr) ibv_destroy_qp(std::exchange(scaled->qp, nullptr));
+  if (scaled->table != nullptr) ibv_destroy_rwq_ind_table(std::exchange(scaled->table, nullptr));
+  for (ibv_wq*& each : scaled->queues) {
+    if (each != nullptr) ibv_destroy_wq(std::exchange(each, nullptr));
   }
+}
+
+int end_scaled(void**) {
+  end_receivers();
   if (scaled->sender != nullptr) ibv_destroy_qp(scaled->sender);
   close_end(scaled->a);
   close_end(scaled->b);
@@ -155,6 +162,21 @@ void work_queue__flushes_in_error_and_forgets_in_reset(void**) {
   assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
+void work_queue__takes_its_unread_events_along(void**) {
+  for (ibv_wq* each : scaled->queues) {
+    assert_int_equal(post_room(scaled->b, each, 0, 0), 0);
+    assert_int_equal(change_wq(each, IBV_WQS_RDY), 0);
+  }
+  assert_int_equal(dappledv_fault_next("event", IBV_EVENT_QP_ACCESS_ERR), 0);
+  const size_t size = write_udp(scaled->a.slot(0), 6000, kPort, 100, 'e');
+  // Without a completion of its own, so the event comes with the receive.
+  assert_int_equal(post_frame(scaled->a, scaled->sender, 1, 0, size, IBV_SEND_IP_CSUM), 0);
+  receiving_queue();
+  assert_true(becomes_readable(scaled->b.context->async_fd));
+  end_receivers();
+  assert_false(readable(scaled->b.context->async_fd, 0));
+}
+
 int error_of_qp(ibv_qp_init_attr_ex attr) {
   errno = 0;
   return ibv_create_qp_ex(scaled->b.context, &attr) == nullptr ? errno : 0;
@@ -206,11 +228,13 @@ void query__shows_the_capabilities(void**) {
 
 int main(int argc, char**) {
   need_veth_pair();
+  if (argc == 1 && dappledv_fault_clear() != 0) skip_program("no faults can be planned");
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(frames__spread_over_the_queues_by_their_hash, begin_scaled, end_scaled),
       cmocka_unit_test_setup_teardown(query__shows_the_capabilities, begin_scaled, end_scaled),
       // What --check reports as a mistake.
       cmocka_unit_test_setup_teardown(work_queue__flushes_in_error_and_forgets_in_reset, begin_scaled, end_scaled),
+      cmocka_unit_test_setup_teardown(work_queue__takes_its_unread_events_along, begin_scaled, end_scaled),
       cmocka_unit_test_setup_teardown(objects__refuse_what_the_kernel_refuses, begin_scaled, end_scaled),
   };
   constexpr size_t kWithoutMistakes = 2;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/verbs/qp_users.hpp"
+
+#include "provider/common/host_guards.hpp"
+#include "provider/soft/objects/use_count.hpp"
+#include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/transport/context.hpp"
+#include "provider/soft/verbs/raw_parts.hpp"
+#include "provider/soft/verbs/xrc_handles.hpp"
+
+namespace dapple::soft::verbs {
+
+void hold_objects(Qp& qp, ibv_pd* pd) {
+  show_to_program(qp, pd);
+  qp.pd->users.fetch_add(1);
+  qp.send_cq->users.fetch_add(1);
+  qp.recv_cq->users.fetch_add(1);
+  if (qp.srq != nullptr) qp.srq->users.fetch_add(1);
+}
+
+Pd& leave_objects(Qp& qp) {
+  {
+    const CancelGuard whole;
+    qp.runtime->remove(qp);
+  }
+  qp.context->withdraw(&qp.abi, qp.event_count);
+  ibv_qp& shown = qp.abi.qp;
+  wait_for_acknowledgements(shown.mutex, shown.cond, shown.events_completed, qp.event_count);
+  leave_frames(qp);
+  if (qp.srq != nullptr) leave(qp.srq->users);
+  leave(qp.recv_cq->users);
+  leave(qp.send_cq->users);
+  leave(qp.context->live_queue_pairs);
+  pthread_cond_destroy(&shown.cond);
+  pthread_mutex_destroy(&shown.mutex);
+  return *qp.pd;
+}
+
+}  // namespace dapple::soft::verbs
