@@ -37,6 +37,16 @@ class Core : public QueuePair {
   void finish_send(CompletionStatus status);
   // Completes the whole send queue as flushed, in order.
   void flush_sends();
+  // A step of a send queue whose errors stop it alone (UC, UD, raw packets).
+  enum class SendStep : uint8_t {
+    kDone,
+    kFull,    // there is no room now; it is repeated later
+    kFailed,  // the request at the head has completed with an error
+    kAtRest,  // the state admits no step
+  };
+  // Takes steps until the queue is empty. True if there is no room for the rest now.
+  template <typename Step>
+  bool send_by(Step step);
   // An error that stops the queue pair. Everything that is queued is flushed.
   void enter_error();
   // An error that stops the send queue only (UC, UD).
@@ -88,6 +98,24 @@ class Core : public QueuePair {
  private:
   void flush_receives();
 };
+
+template <typename Step>
+inline bool Core::send_by(Step step) {
+  while (!sends.empty()) {
+    switch (step()) {
+      case SendStep::kDone:
+        break;
+      case SendStep::kFull:
+        return true;
+      case SendStep::kFailed:
+        enter_send_error();
+        return false;
+      case SendStep::kAtRest:
+        return false;
+    }
+  }
+  return false;
+}
 
 template <typename Receives>
 inline bool Core::take_next_receive(Receives& from) {

@@ -67,9 +67,9 @@ class Unreliable : public Core {
   uint32_t next_psn_ = 0;
 
  private:
-  enum class Step : uint8_t { kDone, kFull, kFailed };
-  Step send_packet(SendEntry& entry, PacketSink& sink);
-  Step step_local(const SendEntry& entry);
+  SendStep step(PacketSink& sink);
+  SendStep send_packet(SendEntry& entry, PacketSink& sink);
+  SendStep step_local(const SendEntry& entry);
 
   uint32_t packet_ = 0;  // the next one of the request at the head
 };

@@ -23,30 +23,30 @@ void Unreliable::tell_progress(QpAttributes& now) const {
   now.draining = state() == QpState::kSqd && packet_ != 0;
 }
 
-Unreliable::Step Unreliable::step_local(const SendEntry& entry) {
+Core::SendStep Unreliable::step_local(const SendEntry& entry) {
   const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
   const Fault fault = is_invalidate ? memory.invalidate_local(self(), entry.request.immediate_or_rkey)
                                     : memory.bind_window(self(), entry.request.bind);
   if (fault == Fault::kNone) {
     finish_send(CompletionStatus::kSuccess);
-    return Step::kDone;
+    return SendStep::kDone;
   }
   finish_send(is_invalidate ? CompletionStatus::kLocalQpOperation : CompletionStatus::kWindowBind);
-  return Step::kFailed;
+  return SendStep::kFailed;
 }
 
-Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
+Core::SendStep Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
   if (!entry.started) {
     // IBTA 11.6.2: an operation that the transport lacks, and C10-10: an address handle of another protection domain.
     if (!operations_of(config.type).has(entry.request.opcode) || entry.request.address.is_foreign) {
       finish_send(CompletionStatus::kLocalQpOperation);
-      return Step::kFailed;
+      return SendStep::kFailed;
     }
     if (is_local(entry.request.opcode)) return step_local(entry);
     // IBTA 9.8.2.2.4: a datagram is one packet.
     if (entry.length > (config.type == QpType::kUd ? mtu() : config.max_message)) {
       finish_send(CompletionStatus::kLocalLength);
-      return Step::kFailed;
+      return SendStep::kFailed;
     }
     entry.started = true;
     entry.first_psn = next_psn_;
@@ -60,37 +60,32 @@ Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
   address(entry, packet);
   switch (emit_data(*this, entry, packet, sink)) {
     case Emitted::kFull:
-      return Step::kFull;
+      return SendStep::kFull;
     case Emitted::kFault:
       packet_ = 0;
       finish_send(CompletionStatus::kLocalProtection);
-      return Step::kFailed;
+      return SendStep::kFailed;
     case Emitted::kSent:
       break;
   }
   assert(packet_ < entry.packets);
-  if (++packet_ < entry.packets) return Step::kDone;
+  if (++packet_ < entry.packets) return SendStep::kDone;
   packet_ = 0;
   finish_send(CompletionStatus::kSuccess);
-  return Step::kDone;
+  return SendStep::kDone;
+}
+
+Core::SendStep Unreliable::step(PacketSink& sink) {
+  if (state() == QpState::kSqd && packet_ == 0) return SendStep::kAtRest;
+  const SendStep result = send_packet(sends.front(), sink);
+  const bool ends_message = result == SendStep::kDone && packet_ == 0;
+  if (ends_message && state() == QpState::kSqd && values.notify_drained) raise(QpEvent::kSendQueueDrained);
+  return result;
 }
 
 bool Unreliable::transmit(Now, PacketSink& sink) {
   if (state() != QpState::kRts && state() != QpState::kSqd) return false;
-  while (!sends.empty()) {
-    if (state() == QpState::kSqd && packet_ == 0) return false;
-    switch (send_packet(sends.front(), sink)) {
-      case Step::kFull:
-        return true;
-      case Step::kFailed:
-        enter_send_error();
-        return false;
-      case Step::kDone:
-        break;
-    }
-    if (state() == QpState::kSqd && packet_ == 0 && values.notify_drained) raise(QpEvent::kSendQueueDrained);
-  }
-  return false;
+  return send_by([&] { return step(sink); });
 }
 
 void UnreliableConnection::address(const SendEntry&, DataPacket& packet) const {

@@ -56,7 +56,7 @@ CompletionStatus RawQueuePair::build(const roce::SendEntry& entry, std::span<std
   return CompletionStatus::kSuccess;
 }
 
-RawQueuePair::Step RawQueuePair::send_some() {
+roce::Core::SendStep RawQueuePair::send_some() {
   iovec frames[kFramesAtOnce];
   size_t built = 0, used = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
@@ -75,27 +75,15 @@ RawQueuePair::Step RawQueuePair::send_some() {
   const size_t sent = built == 0 ? 0 : sender_->send({frames, built}, error);
   assert(sent == built || error != 0);
   for (size_t i = 0; i < sent; i++) finish_send(CompletionStatus::kSuccess);
-  if (error == EAGAIN) return Step::kFull;
+  if (error == EAGAIN) return SendStep::kFull;
   if (error == EMSGSIZE) status = CompletionStatus::kLocalLength;
-  if (status == CompletionStatus::kSuccess) return Step::kDone;
+  if (status == CompletionStatus::kSuccess) return SendStep::kDone;
   finish_send(status);
-  return Step::kFailed;
+  return SendStep::kFailed;
 }
 
 bool RawQueuePair::transmit(roce::Now, roce::PacketSink&) {
-  if (state() != QpState::kRts) return false;
-  while (!sends.empty()) {
-    switch (send_some()) {
-      case Step::kFull:
-        return true;
-      case Step::kFailed:
-        enter_send_error();
-        return false;
-      case Step::kDone:
-        break;
-    }
-  }
-  return false;
+  return state() == QpState::kRts && send_by([this] { return send_some(); });
 }
 
 void RawQueuePair::receive(roce::Now, const roce::Packet& packet) {

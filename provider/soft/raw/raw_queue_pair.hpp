@@ -59,9 +59,8 @@ class RawQueuePair final : public roce::Core {
 
   // Writes the request's frame at `to`. kSuccess, or the status with which the request completes.
   roce::CompletionStatus build(const roce::SendEntry& entry, std::span<std::byte> to, size_t& size);
-  // Sends the first requests. False if there is no room for all of them now.
-  enum class Step : uint8_t { kDone, kFull, kFailed };
-  Step send_some();
+  // Sends the first requests.
+  SendStep send_some();
 
   FrameSender* const sender_;
   std::unique_ptr<std::byte[]> room_;  // for the frames of a step
