@@ -71,14 +71,16 @@ class FlowTable {
   void add(FlowEntry& entry);
   void remove(FlowEntry& entry);
   bool empty() const { return first_ == nullptr; }
-  // Calls forgotten(entry) for each flow whose queue pair is(qp), and removes it.
-  template <typename Is>
-  void remove_if(Is is) {
+  // Removes each flow that is_wanted(entry) selects, and calls removed(entry).
+  template <typename IsWanted, typename Removed>
+  void remove_if(IsWanted is_wanted, Removed removed) {
     for (FlowEntry** at = &first_; *at != nullptr;) {
-      if (is(*(*at)->qp)) {
-        *at = (*at)->next;
+      FlowEntry& entry = **at;
+      if (is_wanted(entry)) {
+        *at = entry.next;
+        removed(entry);
       } else {
-        at = &(*at)->next;
+        at = &entry.next;
       }
     }
   }

@@ -93,7 +93,8 @@ void FrameWire::remove(FlowEntry& flow) {
 void FrameWire::forget(const Context& context) {
   for (FramePort* port = ports_; port != nullptr; port = port->next) {
     if (port->flows.empty()) continue;
-    port->flows.remove_if([&](const Qp& qp) { return qp.context == &context; });
+    port->flows.remove_if([&](const FlowEntry& flow) { return flow.qp->context == &context; },
+                          [&](const FlowEntry& flow) { port->admit(flow.rule, false); });
     if (port->flows.empty()) stop(*port);
   }
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <initializer_list>
+#include <memory>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/leaves_objects.hpp"  // close__ends_what_is_left() does
@@ -62,6 +63,30 @@ void flows__the_first_by_priority_takes_the_frame(void**) {
   for (ibv_flow* flow : {rest, one, same}) assert_int_equal(ibv_destroy_flow(flow), 0);
 }
 
+// Tells whether vb takes frames for all addresses.
+bool takes_all_frames() {
+  return !run("ip -details link show vb | grep -q 'promiscuity 0'");
+}
+
+void close__withdraws_what_its_flows_have_asked_the_interface_for(void**) {
+  assert_true(begin_raw());
+  ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
+  auto second = std::make_unique<RawEnd>();
+  assert_true(open_end(*second, "vb"));
+  ibv_qp* other = make_raw_qp(*second);
+  assert_non_null(other);
+  assert_false(takes_all_frames());
+  ibv_flow_attr all = {};
+  all.type = IBV_FLOW_ATTR_ALL_DEFAULT;
+  all.size = sizeof all;
+  all.port = 1;
+  assert_non_null(ibv_create_flow(other, &all));
+  assert_true(takes_all_frames());
+  assert_int_equal(ibv_close_device(second->context), 0);
+  assert_false(takes_all_frames());
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
 void close__ends_what_is_left(void**) {
   assert_true(begin_raw());
   assert_non_null(make_flow(receivers[0], udp_flow(kPort)));
@@ -90,6 +115,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(frame__its_udp_port_selects_the_queue_pair, end_raw),
       cmocka_unit_test_teardown(flows__the_first_by_priority_takes_the_frame, end_raw),
       // What --check reports as a mistake.
+      cmocka_unit_test_teardown(close__withdraws_what_its_flows_have_asked_the_interface_for, end_raw),
       cmocka_unit_test_teardown(close__ends_what_is_left, end_raw),
       cmocka_unit_test_teardown(flow__of_an_interface_that_is_gone__fails, end_raw),
   };
