@@ -16,6 +16,8 @@ inline constexpr size_t kEthernetHeader = 14;
 inline constexpr size_t kVlanTag = 4;
 // IEEE 802.3, without the FCS.
 inline constexpr size_t kShortestFrame = 60;
+// That of the loopback interface.
+inline constexpr size_t kLongestFrame = 65536 + kEthernetHeader + kVlanTag;
 
 // Without a frame's bytes. The filters have the byte order of the frame, as those of a flow. Fields of headers that the
 // frame lacks are 0.

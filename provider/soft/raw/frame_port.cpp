@@ -10,19 +10,32 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <new>
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/raw/checksums.hpp"
+#include "provider/soft/raw/frame.hpp"
 
 namespace dapple::soft {
 namespace {
 
 constexpr int kBufferBytes = 8 << 20;
 constexpr size_t kAddresses = 12;  // the bytes of a frame before its VLAN tag
+// Room for the longest frame of any interface: its MTU may grow at any time. Only the pages that frames reach take
+// memory.
+constexpr size_t kSlotSize = (kVlanTag + kLongestFrame + 63) / 64 * 64;
 // Linux 4.20; older headers lack the name.
 constexpr int kIgnoreOutgoing = 23;
+
+// As virtio_net_hdr of linux/virtio_net.h, which is no C++.
+struct MergedHeader {
+  uint8_t flags;
+  uint8_t gso_type;  // 0: the packet is as it was on the wire
+  uint16_t hdr_len, gso_size, csum_start, csum_offset;
+};
+static_assert(sizeof(MergedHeader) == 10);
 
 bool is_lost_on_the_way(int error) {
   return error != EAGAIN && error != EMSGSIZE;
@@ -30,9 +43,10 @@ bool is_lost_on_the_way(int error) {
 
 }  // namespace
 
-// The memory of one arriving frame.
+// The memory of one arriving frame, without its bytes.
 struct FramePort::Slot {
-  iovec bytes;
+  MergedHeader merged;
+  iovec parts[2];
   sockaddr_ll from;
   alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(tpacket_auxdata))];
 };
@@ -44,44 +58,50 @@ int open_frames(OwnedFd& made) {
   return 0;
 }
 
-FramePort::FramePort(uint32_t device, uint32_t netdev, uint32_t mtu)
+FramePort::FramePort(uint32_t device, uint32_t netdev)
     : device_index(device),
       netdev_index_(netdev),
-      slot_size_((size_t{mtu} + kEthernetHeader + 2 * kVlanTag + 63) / 64 * 64),
-      bytes_(new (std::nothrow) std::byte[slot_size_ * kFramesAtOnce]),
+      bytes_(new (std::nothrow) std::byte[kSlotSize * kFramesAtOnce]),
       slots_(new (std::nothrow) Slot[kFramesAtOnce]),
       messages_(new (std::nothrow) mmsghdr[kFramesAtOnce]) {}
 
 FramePort::~FramePort() = default;
 
-FramePort* FramePort::create(uint32_t device, uint32_t netdev, uint32_t mtu) {
-  std::unique_ptr<FramePort> made(new (std::nothrow) FramePort(device, netdev, mtu));
+FramePort* FramePort::create(uint32_t device, uint32_t netdev) {
+  std::unique_ptr<FramePort> made(new (std::nothrow) FramePort(device, netdev));
   const bool is_whole =
       made != nullptr && made->bytes_ != nullptr && made->slots_ != nullptr && made->messages_ != nullptr;
   return is_whole ? made.release() : nullptr;
 }
 
+int FramePort::bind_to_netdev(const OwnedFd& socket, uint16_t protocol) const {
+  sockaddr_ll address = {};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(protocol);
+  address.sll_ifindex = static_cast<int>(netdev_index_);
+  return bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+}
+
 int FramePort::start(OwnedFd socket) {
+  socket.hide();
+  sender_ = std::move(socket);
+  return bind_to_netdev(sender_, 0);
+}
+
+int FramePort::listen(OwnedFd socket) {
   const int one = 1;
   // Without it the receiver looks at the type of each frame.
   setsockopt(socket.get(), SOL_PACKET, kIgnoreOutgoing, &one, sizeof(one));
-  if (setsockopt(socket.get(), SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)) != 0) return errno;
+  for (const int option : {PACKET_AUXDATA, PACKET_VNET_HDR}) {
+    if (setsockopt(socket.get(), SOL_PACKET, option, &one, sizeof(one)) != 0) return errno;
+  }
   if (setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBufferBytes, sizeof(kBufferBytes)) != 0)
     setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof(kBufferBytes));
   socket.hide();
-  socket_ = std::move(socket);
-  return listen(false);
-}
-
-int FramePort::listen(bool wanted) {
-  // Frames of earlier flows are lost.
-  while (wanted && recv(socket_.get(), nullptr, 0, MSG_DONTWAIT | MSG_TRUNC) >= 0) {
-  }
-  sockaddr_ll address = {};
-  address.sll_family = AF_PACKET;
-  address.sll_protocol = wanted ? htons(ETH_P_ALL) : 0;
-  address.sll_ifindex = static_cast<int>(netdev_index_);
-  return bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+  receiver_ = std::move(socket);
+  const int error = bind_to_netdev(receiver_, ETH_P_ALL);
+  if (error != 0) end_listening();
+  return error;
 }
 
 int FramePort::admit(const FlowRule& rule, bool wanted) {
@@ -100,7 +120,7 @@ int FramePort::admit(const FlowRule& rule, bool wanted) {
     memcpy(membership.mr_address, value.dst_mac, sizeof(value.dst_mac));
   }
   const int option = wanted ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP;
-  return setsockopt(socket_.get(), SOL_PACKET, option, &membership, sizeof(membership)) == 0 ? 0 : errno;
+  return setsockopt(receiver_.get(), SOL_PACKET, option, &membership, sizeof(membership)) == 0 ? 0 : errno;
 }
 
 size_t FramePort::send(std::span<const iovec> frames, int& error) const {
@@ -114,7 +134,7 @@ size_t FramePort::send(std::span<const iovec> frames, int& error) const {
   size_t sent = 0;
   error = 0;
   while (sent < frames.size()) {
-    const int count = sendmmsg(socket_.get(), &messages[sent], static_cast<unsigned>(frames.size() - sent), 0);
+    const int count = sendmmsg(sender_.get(), &messages[sent], static_cast<unsigned>(frames.size() - sent), 0);
     if (count > 0) {
       sent += static_cast<size_t>(count);
     } else if (errno != EINTR) {
@@ -131,27 +151,29 @@ size_t FramePort::send(std::span<const iovec> frames, int& error) const {
 size_t FramePort::fetch() {
   for (size_t i = 0; i < kFramesAtOnce; i++) {
     Slot& slot = slots_[i];
+    slot.parts[0] = {&slot.merged, sizeof(slot.merged)};
     // A tag that the kernel has taken out has room before the frame.
-    slot.bytes = {&bytes_[i * slot_size_ + kVlanTag], slot_size_ - kVlanTag};
+    slot.parts[1] = {&bytes_[i * kSlotSize + kVlanTag], kSlotSize - kVlanTag};
     messages_[i] = {};
     messages_[i].msg_hdr = {.msg_name = &slot.from,
                             .msg_namelen = sizeof(slot.from),
-                            .msg_iov = &slot.bytes,
-                            .msg_iovlen = 1,
+                            .msg_iov = slot.parts,
+                            .msg_iovlen = std::size(slot.parts),
                             .msg_control = slot.control,
                             .msg_controllen = sizeof(slot.control),
                             .msg_flags = 0};
   }
-  const int count = recvmmsg(socket_.get(), messages_.get(), kFramesAtOnce, MSG_DONTWAIT, nullptr);
+  const int count = recvmmsg(receiver_.get(), messages_.get(), kFramesAtOnce, MSG_DONTWAIT, nullptr);
   return count < 0 ? 0 : static_cast<size_t>(count);
 }
 
 std::span<std::byte> FramePort::fetched(size_t number) {
   const mmsghdr& message = messages_[number];
   const Slot& slot = slots_[number];
-  // A longer one than the interface's MTU is one that the kernel has merged, and no NIC would bring it.
-  if (slot.from.sll_pkttype == PACKET_OUTGOING || (message.msg_hdr.msg_flags & MSG_TRUNC) != 0) return {};
-  std::span<std::byte> bytes(&bytes_[number * slot_size_ + kVlanTag], message.msg_len);
+  if (slot.from.sll_pkttype == PACKET_OUTGOING || message.msg_len < sizeof(slot.merged)) return {};
+  // The kernel has merged packets, and no NIC would bring the result.
+  if (slot.merged.gso_type != 0 || (message.msg_hdr.msg_flags & MSG_TRUNC) != 0) return {};
+  std::span<std::byte> bytes(&bytes_[number * kSlotSize + kVlanTag], message.msg_len - sizeof(slot.merged));
   const cmsghdr* control = CMSG_FIRSTHDR(&message.msg_hdr);
   if (control == nullptr || control->cmsg_type != PACKET_AUXDATA || bytes.size() < kEthernetHeader) return bytes;
   tpacket_auxdata data;

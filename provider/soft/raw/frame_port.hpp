@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The frames of one device: an AF_PACKET socket on its network interface, and the flows that steer arriving frames. The
+// The frames of one device: AF_PACKET sockets on its network interface, and the flows that steer arriving frames. The
 // raw packet queue pairs of a process that belong to one device share it.
 //
-// The kernel gives the socket a copy of each frame that the interface receives; its own stack gets the frame, too. So
-// the socket receives only while there is a flow.
+// The kernel gives a receiving socket a copy of each frame that the interface receives; its own stack gets the frame,
+// too. So there is one only while there is a flow.
 #pragma once
 
 #include <stdint.h>
@@ -26,15 +26,18 @@ int open_frames(OwnedFd& made);
 
 class FramePort {
  public:
-  // Null without memory. `mtu`: that of the network interface; longer frames are lost.
-  static FramePort* create(uint32_t device, uint32_t netdev, uint32_t mtu);
+  // Null without memory.
+  static FramePort* create(uint32_t device, uint32_t netdev);
   ~FramePort();
 
   // The socket sends from now on. 0, or an errno.
   int start(OwnedFd socket);
-  int fd() const { return socket_.get(); }
-  // Begins to receive, or ends it. 0, or an errno.
-  int listen(bool wanted);
+  // The socket receives from now on. 0, or an errno.
+  int listen(OwnedFd socket);
+  // Ends it. What the interface has admitted for flows ends, too.
+  void end_listening() { receiver_.reset(); }
+  // The socket that receives.
+  int fd() const { return receiver_.get(); }
   // The interface takes frames for this flow, which it would leave out otherwise: of a multicast group, of another
   // address, or all. 0, or an errno.
   int admit(const FlowRule& rule, bool wanted);
@@ -53,7 +56,10 @@ class FramePort {
     }
     return count;
   }
-  void close_in_child() { socket_.reset(); }
+  void close_in_child() {
+    sender_.reset();
+    receiver_.reset();
+  }
 
   // Guarded by the lock of receiving.
   const uint32_t device_index;
@@ -65,16 +71,17 @@ class FramePort {
   static constexpr size_t kFramesAtOnce = 32;
   struct Slot;
 
-  FramePort(uint32_t device, uint32_t netdev, uint32_t mtu);
+  FramePort(uint32_t device, uint32_t netdev);
+  int bind_to_netdev(const OwnedFd& socket, uint16_t protocol) const;
   // Receives frames. Returns their number.
   size_t fetch();
   // One of them, as it was on the wire; empty if it is lost.
   std::span<std::byte> fetched(size_t number);
 
   const uint32_t netdev_index_;
-  const size_t slot_size_;
-  OwnedFd socket_;
-  std::unique_ptr<std::byte[]> bytes_;  // slot_size_ for each
+  OwnedFd sender_;
+  OwnedFd receiver_;
+  std::unique_ptr<std::byte[]> bytes_;
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<mmsghdr[]> messages_;
 };

@@ -35,7 +35,7 @@ FramePort* FrameWire::find(uint32_t device_index) {
 }
 
 int FrameWire::make(const Netdev& netdev, OwnedFd socket, FramePort*& made) {
-  std::unique_ptr<FramePort> port(FramePort::create(netdev.device_index, netdev.index, netdev.mtu));
+  std::unique_ptr<FramePort> port(FramePort::create(netdev.device_index, netdev.index));
   if (port == nullptr) return ENOMEM;  // no refusal: the verb gives the reason
   if (const int error = port->start(std::move(socket)); error != 0) return error;
   port->next = ports_;
@@ -64,30 +64,33 @@ void FrameWire::leave(Qp& qp) {
   delete port;
 }
 
-int FrameWire::add(FlowEntry& flow) {
-  FramePort& port = *flow.qp->raw->port;
-  if (const int error = port.admit(flow.rule, true); error != 0) return error;
-  if (port.flows.empty()) {
-    if (const int error = port.listen(true); error != 0) {
-      port.admit(flow.rule, false);
-      return error;
-    }
-    watch(port.fd(), true);
-  }
-  port.flows.add(flow);
+int FrameWire::listen(FramePort& port, OwnedFd socket) {
+  if (const int error = port.listen(std::move(socket)); error != 0) return error;
+  watch(port.fd(), true);
   return 0;
 }
 
-void FrameWire::stop(FramePort& port) {
-  port.listen(false);
+void FrameWire::stop_if_unused(FramePort& port) {
+  if (!port.flows.empty()) return;
   watch(port.fd(), false);
+  port.end_listening();
+}
+
+int FrameWire::add(FlowEntry& flow, OwnedFd socket) {
+  FramePort& port = *flow.qp->raw->port;
+  int error = port.flows.empty() ? listen(port, std::move(socket)) : 0;
+  if (error != 0) return error;
+  error = port.admit(flow.rule, true);
+  if (error == 0) port.flows.add(flow);
+  stop_if_unused(port);
+  return error;
 }
 
 void FrameWire::remove(FlowEntry& flow) {
   FramePort& port = *flow.qp->raw->port;
   port.flows.remove(flow);
   port.admit(flow.rule, false);
-  if (port.flows.empty()) stop(port);
+  stop_if_unused(port);
 }
 
 void FrameWire::forget(const Context& context) {
@@ -95,7 +98,7 @@ void FrameWire::forget(const Context& context) {
     if (port->flows.empty()) continue;
     port->flows.remove_if([&](const FlowEntry& flow) { return flow.qp->context == &context; },
                           [&](const FlowEntry& flow) { port->admit(flow.rule, false); });
-    if (port->flows.empty()) stop(*port);
+    stop_if_unused(*port);
   }
 }
 

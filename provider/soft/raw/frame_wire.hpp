@@ -38,15 +38,14 @@ class FrameWire final : public Wire {
   struct Netdev {
     uint32_t device_index;  // of the device on it
     uint32_t index;
-    uint32_t mtu;
   };
   // The queue pair, which has its RawQp, uses the device's frames. `socket` becomes that of the device, if it has none.
   // 0, or an errno.
   int join(Qp& qp, const Netdev& netdev, OwnedFd socket);
   // It uses them no longer, and has no flow.
   void leave(Qp& qp);
-  // The flow's queue pair has joined. 0, or an errno.
-  int add(FlowEntry& flow);
+  // The flow's queue pair has joined. `socket` receives from now on, if none does. 0, or an errno.
+  int add(FlowEntry& flow, OwnedFd socket);
   void remove(FlowEntry& flow);
   // The program closes the device and leaves its flows.
   void forget(const Context& context);
@@ -64,8 +63,9 @@ class FrameWire final : public Wire {
   FramePort* find(uint32_t device_index);
   int make(const Netdev& netdev, OwnedFd socket, FramePort*& made);
   void watch(int fd, bool wanted);
-  // The port has no flow any more.
-  void stop(FramePort& port);
+  int listen(FramePort& port, OwnedFd socket);
+  // If the port has no flow any more.
+  void stop_if_unused(FramePort& port);
 
   Wire& below_;
   FrameTaker& taker_;

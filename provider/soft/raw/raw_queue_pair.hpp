@@ -16,9 +16,6 @@
 
 namespace dapple::soft {
 
-// The longest frame: that of the loopback interface.
-inline constexpr size_t kLongestFrame = 65536 + 18;
-
 class FrameSender {
  public:
   // Sends frames, in order. Returns the number of those that have left; the network may lose them. `error`: 0, or the

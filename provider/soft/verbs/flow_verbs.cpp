@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/objects/use_count.hpp"
@@ -26,10 +27,11 @@ namespace {
 
 std::atomic<uint32_t> next_handle{1};
 
-int check_flow(const Qp& qp) {
+// Opens the flow's socket. 0, or the errno of a refusal.
+int check_flow(const Qp& qp, OwnedFd& socket) {
   if (const int error = check_raw(qp.context->ibv); error != 0) return error;
   // As the kernel: the privilege first.
-  if (const int error = check_privilege(); error != 0) return error;
+  if (const int error = open_frame_socket(socket); error != 0) return error;
   if (qp.raw != nullptr) return 0;
   return refuse(EINVAL,
                 "the queue pair has the type %s, and flows steer Ethernet frames.\n"
@@ -38,9 +40,9 @@ int check_flow(const Qp& qp) {
 }
 
 // 0, or an errno.
-int add(FlowEntry& flow) {
+int add(FlowEntry& flow, OwnedFd socket) {
   const CancelGuard whole;
-  return flow.qp->runtime->with_frames([&](FrameWire& frames) { return frames.add(flow); });
+  return flow.qp->runtime->with_frames([&](FrameWire& frames) { return frames.add(flow, std::move(socket)); });
 }
 
 }  // namespace
@@ -48,14 +50,15 @@ int add(FlowEntry& flow) {
 ibv_flow* create_flow(ibv_qp* ibv, ibv_flow_attr* attr) {
   if (!usable(ibv->context)) return failed(refuse_child());
   Qp& qp = *ours<Qp>(ibv);
-  if (const int error = check_flow(qp); error != 0) return failed(error);
+  OwnedFd socket;
+  if (const int error = check_flow(qp, socket); error != 0) return failed(error);
   std::unique_ptr<Flow> flow(new (std::nothrow) Flow);
   if (flow == nullptr) return failed(refuse_memory("flows"));
   if (const int error = read_flow(*attr, flow->entry.rule); error != 0) return failed(error);
   flow->entry.qp = &qp;
   flow->ibv.context = ibv->context;
   flow->ibv.handle = next_handle.fetch_add(1, std::memory_order_relaxed);
-  const int error = add(flow->entry);
+  const int error = add(flow->entry, std::move(socket));
   if (error != 0) {
     refuse(error,
            "the network interface does not admit the flow's frames: %s.\n"

@@ -30,12 +30,6 @@ int refuse_socket(int error) {
                 strerrordesc_np(error));
 }
 
-int open_socket(OwnedFd& socket) {
-  const CancelGuard whole;
-  const int error = open_frames(socket);
-  return error == 0 ? 0 : refuse_socket(error);
-}
-
 int check_hash(const ibv_rx_hash_conf& hash) {
   if (hash.rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ) {
     return refuse(EOPNOTSUPP, "rx_hash_function is 0x%x.\nSet rx_hash_function to IBV_RX_HASH_FUNC_TOEPLITZ.",
@@ -75,9 +69,10 @@ int check_raw(const ibv_context* context) {
                 "Look at IBV_DEVICE_MANAGED_FLOW_STEERING in device_cap_flags first.");
 }
 
-int check_privilege() {
-  OwnedFd socket;
-  return open_socket(socket);
+int open_frame_socket(OwnedFd& socket) {
+  const CancelGuard whole;
+  const int error = open_frames(socket);
+  return error == 0 ? 0 : refuse_socket(error);
 }
 
 int check_rss(const QpParts& parts, const ibv_qp_init_attr& attr) {
@@ -105,7 +100,7 @@ int check_rss(const QpParts& parts, const ibv_qp_init_attr& attr) {
 
 int join_frames(Qp& qp, const QpParts& parts) {
   OwnedFd socket;
-  if (const int error = open_socket(socket); error != 0) return error;
+  if (const int error = open_frame_socket(socket); error != 0) return error;
   DeviceInfo info;
   if (const int error = qp.context->look_up(info); error != 0) return error;
   auto* raw = new (std::nothrow) RawQp(qp);
@@ -121,7 +116,7 @@ int join_frames(Qp& qp, const QpParts& parts) {
   int error = qp.runtime->open_frames();
   if (error == 0) {
     error = qp.runtime->with_frames([&](FrameWire& frames) {
-      return frames.join(qp, {info.index, info.netdev_index, info.netdev_mtu}, std::move(socket));
+      return frames.join(qp, {info.index, info.netdev_index}, std::move(socket));
     });
   }
   if (error == 0) return 0;

@@ -6,13 +6,14 @@
 
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/verbs/qp_checks.hpp"
+#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft::verbs {
 
 // 0, or the errno of a refusal: the device's identity may have no raw packets.
 int check_raw(const ibv_context* context);
-// 0, or the errno of a refusal: the process may lack CAP_NET_RAW.
-int check_privilege();
+// A socket for frames. 0, or the errno of a refusal: the process may lack CAP_NET_RAW.
+int open_frame_socket(OwnedFd& socket);
 
 // Those of a queue pair with receive side scaling: 0, or the errno of a refusal.
 int check_rss(const QpParts& parts, const ibv_qp_init_attr& attr);

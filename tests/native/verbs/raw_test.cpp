@@ -3,8 +3,13 @@
 //
 // Ethernet frames of raw packet queue pairs, between both ends of a veth pair. Runs under dapple-run.
 #include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/raw_pair.hpp"
 #include "tests/native/verbs/rig.hpp"
 
@@ -98,6 +103,59 @@ void frame__with_a_vlan_tag__keeps_it(void**) {
   assert_int_equal(ibv_destroy_flow(other), 0);
 }
 
+void mtu__raised_later__admits_longer_frames(void**) {
+  assert_true(begin_raw());
+  ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
+  for (uint32_t i = 0; i < 2; ++i) assert_int_equal(post_room(*b, receivers[0], i, i), 0);
+  send_udp(kPort, 1400, 'i');
+  expect_udp(0, receivers[0], 1400, 'i');
+  assert_true(run("for each in va vb; do ip link set $each mtu 9000 || exit 1; done"));
+  send_udp(kPort, 1900, 'j');
+  expect_udp(1, receivers[0], 1900, 'j');
+  assert_true(run("for each in va vb; do ip link set $each mtu 1500 || exit 1; done"));
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
+// Sends two segments of TCP from va as the kernel does: as one packet, which a NIC would cut.
+bool send_merged_tcp() {
+  constexpr size_t kMergedHeader = 10, kSegment = 50;
+  // virtio_net_hdr: the checksum is missing; TCP over IPv4; the sizes of the headers and of a segment; the checksum is
+  // at byte 16 of the TCP header, which begins at byte 34.
+  constexpr uint8_t kNeedsChecksum = 1, kTcpOverIpv4 = 1;
+  constexpr uint16_t kSizes[] = {54, kSegment, 34, 16};
+  unsigned char packet[kMergedHeader + kRawSlotSize] = {kNeedsChecksum, kTcpOverIpv4};
+  memcpy(packet + 2, kSizes, sizeof kSizes);
+  unsigned char* frame = packet + kMergedHeader;
+  const size_t size = write_udp(frame, 5000, kPort, 12 + 2 * kSegment, 'T');
+  frame[23] = IPPROTO_TCP;
+  memset(frame + 38, 0, 16);
+  frame[46] = 5 << 4;  // the TCP header has five words
+  const int one = 1;
+  sockaddr_ll to = {};
+  to.sll_family = AF_PACKET;
+  to.sll_ifindex = static_cast<int>(if_nametoindex("va"));
+  const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  const bool sent = setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) == 0 &&
+                    sendto(fd, packet, kMergedHeader + size, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) > 0;
+  close(fd);
+  return sent;
+}
+
+void packet__that_the_kernel_has_merged__is_no_frame(void**) {
+  assert_true(begin_raw());
+  UdpFlow tcp = udp_flow(kPort);
+  tcp.udp.type = IBV_FLOW_SPEC_TCP;
+  ibv_flow* merged = make_flow(receivers[0], tcp);
+  ibv_flow* flow = make_flow(receivers[1], udp_flow(kPort));
+  assert_int_equal(post_room(*b, receivers[0], 0, 0), 0);
+  assert_int_equal(post_room(*b, receivers[1], 1, 1), 0);
+  assert_true(send_merged_tcp());
+  send_udp(kPort, 30, 'g');
+  expect_udp(1, receivers[1], 30, 'g');
+  assert_int_equal(ibv_destroy_flow(merged), 0);
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
 void frame__without_a_receive__is_lost(void**) {
   assert_true(begin_raw());
   ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
@@ -147,12 +205,14 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(frame__from_pieces_inline_and_by_the_extended_interface, end_raw),
       cmocka_unit_test_teardown(event__comes_without_a_poll, end_raw),
       cmocka_unit_test_teardown(frame__with_a_vlan_tag__keeps_it, end_raw),
+      cmocka_unit_test_teardown(mtu__raised_later__admits_longer_frames, end_raw),
+      cmocka_unit_test_teardown(packet__that_the_kernel_has_merged__is_no_frame, end_raw),
       // What --check reports as a mistake.
       cmocka_unit_test_teardown(frame__without_a_receive__is_lost, end_raw),
       cmocka_unit_test_teardown(receive__that_is_too_small__ends_the_queue, end_raw),
       cmocka_unit_test_teardown(send__beyond_the_mtu__stops_the_send_queue, end_raw),
   };
-  constexpr size_t kWithoutMistakes = 3;
+  constexpr size_t kWithoutMistakes = 5;
   const size_t count = argc > 1 ? kWithoutMistakes : sizeof tests / sizeof *tests;
   return _cmocka_run_group_tests("raw", tests, count, nullptr, nullptr);
 }
