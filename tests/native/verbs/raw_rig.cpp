@@ -60,7 +60,7 @@ bool open_end(RawEnd& end, const char* netdev) {
   end.channel = ibv_create_comp_channel(end.context);
   end.cq = ibv_create_cq(end.context, 4 * kRawSlots, nullptr, end.channel, 0);
   if (end.pd == nullptr || end.cq == nullptr) return false;
-  end.mr = ibv_reg_mr(end.pd, end.buffer, sizeof end.buffer, IBV_ACCESS_LOCAL_WRITE);
+  end.mr = ibv_reg_mr(end.pd, end.buffer, sizeof end.buffer, int{IBV_ACCESS_LOCAL_WRITE});
   return end.mr != nullptr;
 }
 
@@ -72,10 +72,11 @@ void close_end(RawEnd& end) {
   if (end.context != nullptr) ibv_close_device(end.context);
 }
 
-ibv_qp* make_raw_qp(RawEnd& end, uint32_t depth) {
+ibv_qp* make_raw_qp(RawEnd& end, ibv_srq* srq) {
   ibv_qp_init_attr attr = {};
   attr.send_cq = attr.recv_cq = end.cq;
-  attr.cap = {depth, depth, 4, 4, 128};
+  attr.srq = srq;
+  attr.cap = {kRawSlots, kRawSlots, 4, 4, 128};
   attr.qp_type = IBV_QPT_RAW_PACKET;
   errno = 0;
   return ibv_create_qp(end.pd, &attr);

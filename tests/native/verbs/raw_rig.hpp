@@ -37,7 +37,7 @@ bool open_end(RawEnd& end, const char* netdev);
 void close_end(RawEnd& end);
 
 // In RESET. Null on failure, with errno.
-ibv_qp* make_raw_qp(RawEnd& end, uint32_t depth = kRawSlots);
+ibv_qp* make_raw_qp(RawEnd& end, ibv_srq* srq = nullptr);
 bool change_raw_qp(ibv_qp* qp, ibv_qp_state state);
 bool raw_qp_to_rts(ibv_qp* qp);
 

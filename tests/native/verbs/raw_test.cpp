@@ -103,6 +103,47 @@ void frame__with_a_vlan_tag__keeps_it(void**) {
   assert_int_equal(ibv_destroy_flow(other), 0);
 }
 
+int post_room(ibv_srq* srq, uint32_t slot) {
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(b->slot(slot)), kRawSlotSize, b->mr->lkey};
+  ibv_recv_wr wr = {}, *bad = nullptr;
+  wr.wr_id = slot;
+  wr.sg_list = &segment;
+  wr.num_sge = 1;
+  return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
+void shared_receives__serve_each_queue_pair_in_turn(void**) {
+  assert_true(begin_raw());
+  ibv_srq_init_attr attr = {};
+  attr.attr = {kRawSlots, 1, 0};
+  ibv_srq* srq = ibv_create_srq(b->pd, &attr);
+  assert_non_null(srq);
+  ibv_qp* sharing[2];
+  ibv_flow* flows[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    sharing[i] = make_raw_qp(*b, srq);
+    assert_true(sharing[i] != nullptr && raw_qp_to_rts(sharing[i]));
+    flows[i] = make_flow(sharing[i], udp_flow(i == 0 ? kPort : kOtherPort));
+    assert_int_equal(post_room(srq, i), 0);
+  }
+  send_udp(kOtherPort, 40, 's');
+  send_udp(kPort, 50, 't');
+  expect_udp(0, sharing[1], 40, 's');
+  expect_udp(1, sharing[0], 50, 't');
+  assert_true(change_raw_qp(sharing[0], IBV_QPS_ERR));
+  assert_true(becomes_readable(b->context->async_fd));
+  ibv_async_event event;
+  assert_int_equal(ibv_get_async_event(b->context, &event), 0);
+  assert_int_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+  assert_ptr_equal(event.element.qp, sharing[0]);
+  ibv_ack_async_event(&event);
+  for (uint32_t i = 0; i < 2; ++i) {
+    assert_int_equal(ibv_destroy_flow(flows[i]), 0);
+    assert_int_equal(ibv_destroy_qp(sharing[i]), 0);
+  }
+  assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
 void mtu__raised_later__admits_longer_frames(void**) {
   assert_true(begin_raw());
   ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
@@ -205,6 +246,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(frame__from_pieces_inline_and_by_the_extended_interface, end_raw),
       cmocka_unit_test_teardown(event__comes_without_a_poll, end_raw),
       cmocka_unit_test_teardown(frame__with_a_vlan_tag__keeps_it, end_raw),
+      cmocka_unit_test_teardown(shared_receives__serve_each_queue_pair_in_turn, end_raw),
       cmocka_unit_test_teardown(mtu__raised_later__admits_longer_frames, end_raw),
       cmocka_unit_test_teardown(packet__that_the_kernel_has_merged__is_no_frame, end_raw),
       // What --check reports as a mistake.
@@ -212,7 +254,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(receive__that_is_too_small__ends_the_queue, end_raw),
       cmocka_unit_test_teardown(send__beyond_the_mtu__stops_the_send_queue, end_raw),
   };
-  constexpr size_t kWithoutMistakes = 5;
+  constexpr size_t kWithoutMistakes = 6;
   const size_t count = argc > 1 ? kWithoutMistakes : sizeof tests / sizeof *tests;
   return _cmocka_run_group_tests("raw", tests, count, nullptr, nullptr);
 }
