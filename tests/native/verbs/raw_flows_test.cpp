@@ -3,6 +3,8 @@
 //
 // Flow steering to raw packet queue pairs, between both ends of a veth pair. Runs under dapple-run.
 #include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <initializer_list>
 #include <memory>
@@ -63,6 +65,23 @@ void flows__the_first_by_priority_takes_the_frame(void**) {
   for (ibv_flow* flow : {rest, one, same}) assert_int_equal(ibv_destroy_flow(flow), 0);
 }
 
+void fork__leaves_the_flows_to_the_parent(void**) {
+  assert_true(begin_raw());
+  ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
+  assert_int_equal(post_room(*b, receivers[0], 0, 0), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = make_flow(receivers[1], udp_flow(kOtherPort)) == nullptr && ibv_destroy_flow(flow) != 0;
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  send_udp(kPort, 10, 'f');
+  expect_udp(0, receivers[0], 10, 'f');
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
 // Tells whether vb takes frames for all addresses.
 bool takes_all_frames() {
   return !run("ip -details link show vb | grep -q 'promiscuity 0'");
@@ -115,6 +134,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(frame__its_udp_port_selects_the_queue_pair, end_raw),
       cmocka_unit_test_teardown(flows__the_first_by_priority_takes_the_frame, end_raw),
       // What --check reports as a mistake.
+      cmocka_unit_test_teardown(fork__leaves_the_flows_to_the_parent, end_raw),
       cmocka_unit_test_teardown(close__withdraws_what_its_flows_have_asked_the_interface_for, end_raw),
       cmocka_unit_test_teardown(close__ends_what_is_left, end_raw),
       cmocka_unit_test_teardown(flow__of_an_interface_that_is_gone__fails, end_raw),
