@@ -69,7 +69,8 @@ make_cached_root() {
   }
   rm -rf "$new/root/var/cache/apt/archives"/*.deb
   mkdir -p "$new/root/var/cache/apt/archives/partial"
-  for old in "$roots/$suite-$name"-*; do [ "$old" = "$new" ] || rm -rf "$old"; done
+  # The hash has eight letters: another root's name may begin with this one's.
+  for old in "$roots/$suite-$name"-????????{,.new}; do [ "$old" = "$new" ] || rm -rf "$old"; done
   touch "$new/root/complete" && mv -T "$new/root" "$place" || return 1
   rm -rf "$new"
 }
