@@ -9,14 +9,14 @@
 . "${root:?}/scripts/lib/roots.bash"
 
 # building_packages ARCH: prints the names of a root's packages. Debian calls aarch64 arm64. A package of headers is for every
-# machine.
+# machine. cmocka is for the tests that tests/emulated/machine runs.
 building_packages() {
   awk '$1 == "package" { print $2 }' scripts/lib/packages
   if [ "$1" = "$(uname -m)" ]; then
     awk '$1 == "build" { print $2 }' scripts/lib/packages
   else
     printf '%s\n' crossbuild-essential-arm64 cmake ninja-build pkgconf libexpected-dev libcli11-dev nlohmann-json3-dev \
-      lib{ibverbs,rdmacm,isal,fmt}-dev:arm64
+      lib{ibverbs,rdmacm,isal,fmt,cmocka}-dev:arm64
   fi
 }
 

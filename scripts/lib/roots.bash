@@ -31,7 +31,8 @@ write_private_apt() { "$root/scripts/lib/debian" configure "$@"; }
 
 # cached_root NAME SUITE PACKAGE...: sets `place` to a root of that Debian release with these packages, which must not
 # be changed. If `foreign` names another architecture, its packages can be installed in the root, too. mmdebstrap's
-# variant is $variant, by default apt. An old root is made again if the archive is reachable, because the packages that
+# variant is $variant, by default apt. With `extract` the root has the packages of $foreign alone, and their scripts have
+# not run, so that no emulator is needed. An old root is made again if the archive is reachable, because the packages that
 # its lists name soon disappear, on sid first. One process at a time makes roots of a name.
 cached_root() {
   local name=$1 suite=$2 packages days=3
@@ -53,14 +54,19 @@ is_fresh() { [ -e "$1/complete" ] && [ -z "$(find "$1/complete" -mmin "+$(($2 * 
 
 # make_cached_root NAME SUITE PACKAGE,...: the part of cached_root that makes `place`.
 make_cached_root() {
-  local name=$1 suite=$2 packages=$3 new=$place.new old
+  local name=$1 suite=$2 packages=$3 new=$place.new old architectures=amd64${foreign:+,$foreign} merged=()
+  if [ "${variant-}" = extract ]; then
+    architectures=$foreign
+    # shellcheck disable=SC2016  # for the shell that mmdebstrap starts
+    merged=(--setup-hook='for folder in bin lib sbin; do mkdir -p "$1/usr/$folder" && ln -s "usr/$folder" "$1/$folder"; done')
+  fi
   say "making a root of Debian's $suite with ${packages:-nothing more}"
   rm -rf "$new"
   # The lists stay, so that packages can be installed; https needs certificates for that.
-  mkdir "$new" && write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}" &&
+  mkdir "$new" && write_private_apt "$new/apt" "$suite" "$architectures" &&
     { ! grep -q ' https:' "$new/apt/sources.list" || packages+=${packages:+,}ca-certificates; } &&
     grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options" &&
-    logged "root-$suite-$name" mmdebstrap --mode=root --variant="${variant:-apt}" --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
+    logged "root-$suite-$name" mmdebstrap --mode=root --variant="${variant:-apt}" --architectures="$architectures" --dpkgopt=force-unsafe-io "${merged[@]}" \
       ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
       --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
     rm -rf "$new"
