@@ -82,6 +82,7 @@ struct Operations {
   ibv_pd* (*alloc_pd)(ibv_context* context) = nullptr;
   ibv_td* (*alloc_td)(ibv_context* context, ibv_td_init_attr* attr) = nullptr;
   void (*async_event)(ibv_context* context, ibv_async_event* event) = nullptr;
+  int (*attach_counters_point_flow)(ibv_counters* counters, ibv_counter_attach_attr* attr, ibv_flow* flow) = nullptr;
   int (*attach_mcast)(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) = nullptr;
   int (*bind_mw)(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) = nullptr;
   int (*close_xrcd)(ibv_xrcd* xrcd) = nullptr;
@@ -102,6 +103,7 @@ struct Operations {
   int (*dealloc_td)(ibv_td* td) = nullptr;
   provider::DeregMr dereg_mr = nullptr;
   int (*destroy_ah)(ibv_ah* ah) = nullptr;
+  int (*destroy_counters)(ibv_counters* counters) = nullptr;
   int (*destroy_cq)(ibv_cq* cq) = nullptr;
   int (*destroy_flow)(ibv_flow* flow) = nullptr;
   provider::DestroyQp destroy_qp = nullptr;
@@ -135,6 +137,7 @@ struct Operations {
   int (*query_qp_data_in_order)(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags) = nullptr;
   int (*query_rt_values)(ibv_context* context, ibv_values_ex* values) = nullptr;
   int (*query_srq)(ibv_srq* srq, ibv_srq_attr* attr) = nullptr;
+  int (*read_counters)(ibv_counters* counters, uint64_t* values, uint32_t count, uint32_t flags) = nullptr;
   provider::RegDmMr reg_dm_mr = nullptr;
   provider::RegDmabufMr reg_dmabuf_mr = nullptr;
   provider::RegMr reg_mr = nullptr;

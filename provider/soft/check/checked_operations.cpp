@@ -386,6 +386,14 @@ int destroy_flow(ibv_flow* flow) {
   return forgotten(flow, [&] { return below().destroy_flow(flow); });
 }
 
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr) {
+  return noted(below().create_counters(context, attr), "made by ibv_create_counters");
+}
+
+int destroy_counters(ibv_counters* counters) {
+  return forgotten(counters, [&] { return below().destroy_counters(counters); });
+}
+
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr) {
   const uint32_t asked = attr->max_wr;
   ibv_wq* wq = noted(below().create_wq(context, attr), "made by ibv_create_wq");
@@ -469,6 +477,7 @@ const Operations& checked_operations() {
     made.alloc_td = watched<alloc_td>();
     made.close_xrcd = watched<close_xrcd>();
     made.create_ah = watched<create_ah>();
+    made.create_counters = watched<create_counters>();
     made.create_cq = watched<create_cq>();
     made.create_cq_ex = watched<create_cq_ex>();
     made.create_flow = watched<create_flow>();
@@ -483,6 +492,7 @@ const Operations& checked_operations() {
     made.dealloc_td = watched<dealloc_td>();
     made.dereg_mr = watched<dereg_mr>();
     made.destroy_ah = watched<destroy_ah>();
+    made.destroy_counters = watched<destroy_counters>();
     made.destroy_cq = watched<destroy_cq>();
     made.destroy_flow = watched<destroy_flow>();
     made.destroy_qp = watched<destroy_qp>();

@@ -224,6 +224,7 @@ const Operations& explained_operations(const Operations& operations) {
     DAPPLE_ENDED(dealloc_td)
     DAPPLE_ENDED(dereg_mr)
     DAPPLE_ENDED(destroy_ah)
+    DAPPLE_ENDED(destroy_counters)
     DAPPLE_ENDED(destroy_cq)
     DAPPLE_ENDED(destroy_flow)
     DAPPLE_ENDED(destroy_qp)

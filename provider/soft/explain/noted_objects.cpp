@@ -61,7 +61,8 @@ void note_made(ibv_ah* ah) {
 }
 
 void note_made(ibv_flow* flow) {
-  Holders::get().add(flow, name_of(flow), "made by ibv_create_flow", {&ours<Flow>(flow)->entry.qp->abi.qp});
+  const FlowEntry& entry = ours<Flow>(flow)->entry;
+  Holders::get().add(flow, name_of(flow), "made by ibv_create_flow", {&entry.qp->abi.qp, entry.rule.counters});
 }
 
 void note_made(ibv_wq* wq) {

@@ -59,6 +59,10 @@ std::string name_of(const ibv_ah* ah) {
   return of_device("the address handle", ah->context);
 }
 
+std::string name_of(const ibv_counters* counters) {
+  return of_device("the counters", counters->context);
+}
+
 std::string name_of(const ibv_flow* flow) {
   return of_device(format("the flow with the handle %u", flow->handle), flow->context);
 }

@@ -22,6 +22,7 @@ std::string name_of(const ibv_srq* srq);
 std::string name_of(const ibv_xrcd* xrcd);
 std::string name_of(const ibv_qp* qp);
 std::string name_of(const ibv_ah* ah);
+std::string name_of(const ibv_counters* counters);
 std::string name_of(const ibv_flow* flow);
 std::string name_of(const ibv_wq* wq);
 std::string name_of(const ibv_rwq_ind_table* table);

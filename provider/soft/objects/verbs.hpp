@@ -64,7 +64,6 @@ ibv_dm* import_dm(ibv_context* context, uint32_t handle);
 void unimport_dm(ibv_dm* dm);
 
 // lacking_verbs.cpp
-ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr);
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
 
 // mw_verbs.cpp
@@ -109,6 +108,12 @@ int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 // flow_verbs.cpp
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr);
 int destroy_flow(ibv_flow* flow);
+
+// counters_verbs.cpp
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr);
+int destroy_counters(ibv_counters* counters);
+int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attr, ibv_flow* flow);
+int read_counters(ibv_counters* counters, uint64_t* values, uint32_t count, uint32_t flags);
 
 // wq_verbs.cpp
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr);

@@ -99,6 +99,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(alloc_pd);
   DAPPLE_SET(alloc_td);
   DAPPLE_SET(async_event);
+  DAPPLE_SET(attach_counters_point_flow);
   DAPPLE_SET(attach_mcast);
   DAPPLE_SET(bind_mw);
   DAPPLE_SET(close_xrcd);
@@ -119,6 +120,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(dealloc_td);
   DAPPLE_SET(dereg_mr);
   DAPPLE_SET(destroy_ah);
+  DAPPLE_SET(destroy_counters);
   DAPPLE_SET(destroy_cq);
   DAPPLE_SET(destroy_flow);
   DAPPLE_SET(destroy_qp);
@@ -150,6 +152,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(query_qp_data_in_order);
   DAPPLE_SET(query_rt_values);
   DAPPLE_SET(query_srq);
+  DAPPLE_SET(read_counters);
   DAPPLE_SET(reg_dm_mr);
   DAPPLE_SET(reg_dmabuf_mr);
   DAPPLE_SET(reg_mr);

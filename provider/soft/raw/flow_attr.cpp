@@ -58,8 +58,8 @@ int refuse_spec(unsigned type) {
     case IBV_FLOW_SPEC_ACTION_HANDLE:
     case IBV_FLOW_SPEC_ACTION_COUNT:
       return refuse(EOPNOTSUPP,
-                    "the device has no specifications of type 0x%x: no tunnels, tags, counters and handles.\n"
-                    "Use ETH, IPV4, IPV4_EXT, IPV6, TCP, UDP and ACTION_DROP.",
+                    "the device has no specifications of type 0x%x: no tunnels, tags and handles.\n"
+                    "Use ETH, IPV4, IPV4_EXT, IPV6, TCP, UDP, ACTION_DROP and ACTION_COUNT.",
                     type);
     default:
       return refuse(EINVAL,
@@ -122,6 +122,18 @@ int read_ports(const std::byte* from, uint16_t size, unsigned type, FlowMatch& m
   return 0;
 }
 
+int read_count(const std::byte* from, uint16_t size, FlowRule& rule) {
+  ibv_flow_spec_counter_action spec;
+  if (!copy(from, size, spec)) return refuse_size(IBV_FLOW_SPEC_ACTION_COUNT, size);
+  if (spec.counters == nullptr || rule.counters != nullptr) {
+    return refuse(EINVAL, "%s.\nGive the flow one result of ibv_create_counters().",
+                  spec.counters == nullptr ? "a specification of the type ACTION_COUNT has no counters"
+                                           : "the flow has two specifications of the type ACTION_COUNT");
+  }
+  rule.counters = spec.counters;
+  return 0;
+}
+
 // ETH's ether_type excludes the IP header that another specification wants.
 int check_ether_type(const FlowMatch& match) {
   const uint16_t wanted = match.network == Frame::Network::kIpv4   ? ETHERTYPE_IP
@@ -160,6 +172,9 @@ int read_specs(const std::byte* at, uint8_t count, FlowRule& rule) {
       case IBV_FLOW_SPEC_ACTION_DROP:
         if (header.size < sizeof(ibv_flow_spec_action_drop)) return refuse_size(header.type, header.size);
         rule.drops = true;
+        break;
+      case IBV_FLOW_SPEC_ACTION_COUNT:
+        error = read_count(at, header.size, rule);
         break;
       default:
         return refuse_spec(header.type);

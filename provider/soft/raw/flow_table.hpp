@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "provider/protocol/messages.hpp"
+#include "provider/soft/raw/flow_counters.hpp"
 #include "provider/soft/raw/frame.hpp"
 
 namespace dapple::soft {
@@ -51,16 +52,18 @@ struct FlowMatch {
 
 struct FlowRule {
   ibv_flow_attr_type type = IBV_FLOW_ATTR_NORMAL;
-  uint16_t priority = 0;   // 0 comes first
-  bool continues = false;  // IBV_FLOW_ATTR_FLAGS_DONT_TRAP: later flows get the frame, too
-  bool drops = false;      // IBV_FLOW_SPEC_ACTION_DROP
-  FlowMatch match;         // of a normal flow
+  uint16_t priority = 0;             // 0 comes first
+  bool continues = false;            // IBV_FLOW_ATTR_FLAGS_DONT_TRAP: later flows get the frame, too
+  bool drops = false;                // IBV_FLOW_SPEC_ACTION_DROP
+  ibv_counters* counters = nullptr;  // of a normal flow; IBV_FLOW_SPEC_ACTION_COUNT
+  FlowMatch match;                   // of a normal flow
 };
 
 // A place in the table. It stays where it is.
 struct FlowEntry {
   FlowRule rule;
   Qp* qp = nullptr;
+  FlowCounters* counters = nullptr;
   FlowEntry* next = nullptr;  // the table's
 };
 
@@ -108,6 +111,7 @@ bool FlowTable::steer_normal(const Frame& frame, Deliver deliver) const {
     if (rule.type != IBV_FLOW_ATTR_NORMAL) continue;
     if (taken != nullptr && rule.priority != taken->rule.priority) break;
     if (!rule.match.fits(frame) || (taken != nullptr && !wants_the_same(taken->rule, rule))) continue;
+    if (entry->counters != nullptr) entry->counters->add(frame.bytes.size());
     if (!rule.drops) deliver(*entry->qp);
     if (!rule.continues && taken == nullptr) taken = entry;
   }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/raw/flow_counters.hpp"
 #include "provider/soft/raw/flow_table.hpp"
 #include "provider/soft/raw/frame_port.hpp"
 #include "provider/soft/raw/raw_queue_pair.hpp"
@@ -28,6 +29,12 @@ struct RwqTable : KeptMemory {
   uint32_t size = 0;  // a power of two
   std::unique_ptr<Wq*[]> queues;
   Users users{0};  // queue pairs
+};
+
+struct Counters : KeptMemory {
+  ibv_counters ibv = {};
+  FlowCounters counters;
+  Users users{0};  // flows
 };
 
 struct Flow : KeptMemory {

@@ -225,6 +225,7 @@ const Operations& guarded_operations(const Operations& operations) {
     DAPPLE_ENDED(dealloc_td, "deallocated")
     DAPPLE_ENDED(dereg_mr, "deregistered")
     DAPPLE_ENDED(destroy_ah, "destroyed")
+    DAPPLE_ENDED(destroy_counters, "destroyed")
     DAPPLE_ENDED(destroy_cq, "destroyed")
     DAPPLE_ENDED(destroy_flow, "destroyed")
     DAPPLE_ENDED(destroy_qp, "destroyed")

@@ -39,6 +39,22 @@ int check_flow(const Qp& qp, OwnedFd& socket) {
                 type_name(qp.init.qp_type));
 }
 
+// Binds the flow to the counters that it wants. 0, or the errno of a refusal.
+int bind(Flow& flow) {
+  ibv_counters* wanted = flow.entry.rule.counters;
+  if (wanted == nullptr) return 0;
+  if (wanted->context != flow.ibv.context)
+    return refuse(EINVAL, "the counters belong to another open device.\nMake both with one ibv_context.");
+  FlowCounters& counters = ours<Counters>(wanted)->counters;
+  if (!counters.is_attached()) {
+    return refuse(EINVAL,
+                  "the counters have no points, so nothing can be read.\n"
+                  "Call ibv_attach_counters_point_flow() first.");
+  }
+  flow.entry.counters = &counters;
+  return 0;
+}
+
 // 0, or an errno.
 int add(FlowEntry& flow, OwnedFd socket) {
   const CancelGuard whole;
@@ -57,6 +73,7 @@ ibv_flow* create_flow(ibv_qp* ibv, ibv_flow_attr* attr) {
   if (const int error = read_flow(*attr, flow->entry.rule); error != 0) return failed(error);
   flow->entry.qp = &qp;
   flow->ibv.context = ibv->context;
+  if (const int error = bind(*flow); error != 0) return failed(error);
   flow->ibv.handle = next_handle.fetch_add(1, std::memory_order_relaxed);
   const int error = add(flow->entry, std::move(socket));
   if (error != 0) {
@@ -67,6 +84,7 @@ ibv_flow* create_flow(ibv_qp* ibv, ibv_flow_attr* attr) {
     return failed(error);
   }
   qp.raw->flows.fetch_add(1);
+  if (flow->entry.rule.counters != nullptr) ours<Counters>(flow->entry.rule.counters)->users.fetch_add(1);
   return &flow.release()->ibv;
 }
 
@@ -77,6 +95,7 @@ int destroy_flow(ibv_flow* ibv) {
   Qp& qp = *flow->entry.qp;
   qp.runtime->with_frames([&](FrameWire& frames) { frames.remove(flow->entry); });
   leave(qp.raw->flows);
+  if (flow->entry.rule.counters != nullptr) leave(ours<Counters>(flow->entry.rule.counters)->users);
   return 0;
 }
 

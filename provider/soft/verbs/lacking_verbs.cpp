@@ -11,14 +11,6 @@
 
 namespace dapple::soft::verbs {
 
-// As the kernel for rdma_rxe.
-ibv_counters* create_counters(ibv_context* ibv, ibv_counters_init_attr*) {
-  if (!usable(ibv)) return failed(refuse_child());
-  return failed(refuse(EOPNOTSUPP,
-                       "counters count the packets of flows, and the device does not count them.\n"
-                       "Read the counters of the port: ports/1/counters and hw_counters in sysfs, or rdma statistic."));
-}
-
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr*) {
   if (!usable(qp->context)) return refuse_child();
   return refuse(EOPNOTSUPP,

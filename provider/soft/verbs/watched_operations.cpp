@@ -53,6 +53,9 @@ void stored(ibv_xrcd* xrcd) {
 void stored(ibv_qp* qp) {
   stored(ours<Qp>(qp));
 }
+void stored(ibv_counters* counters) {
+  stored(ours<Counters>(counters));
+}
 void stored(ibv_flow* flow) {
   stored(ours<Flow>(flow));
 }
@@ -97,6 +100,9 @@ void fill_in(bool good, ibv_qp*, ibv_ece* ece) {
 }
 void fill_in(bool good, ibv_context*, ibv_values_ex* values) {
   if (good) stored(values);
+}
+void fill_in(bool good, ibv_counters*, uint64_t* values, uint32_t count, uint32_t) {
+  if (good) Sanitizer::of_program()->stored(values, count * sizeof(*values));
 }
 void fill_in(bool good, ibv_qp*, ibv_send_wr*, ibv_send_wr** bad) {
   if (!good) stored(bad);
