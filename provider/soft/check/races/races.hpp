@@ -5,8 +5,7 @@
 // requests that it knows to be complete, of its own queue pairs and of others'. It grows with each completion that the
 // program polls: by the request itself, by what the sender of a message knew at its post, and by what the target of a
 // Read or an atomic knew. A program also learns from a Write or an atomic of a peer that has arrived: it may look at
-// its memory. An order that is not certain counts as known, so that no correct program is
-// reported.
+// its memory. An order that is not certain counts as known, so that no correct program is reported.
 #pragma once
 
 #include <cstdint>
