@@ -32,7 +32,7 @@ namespace {
 // again. More than that are not an accident.
 constexpr int kTries = 32;
 constexpr timeval kAnswerTime = {10, 0};
-// So often we wait once more for a dappled that has no CPU, or that the kernel or a disk keeps waiting.
+// A dappled that has no CPU, or that the kernel or a disk keeps waiting, gets the time so many times again.
 constexpr int kMoreWaits = 5;
 // A question that kills each dappled is not repeated without limit.
 constexpr uint64_t kPatienceMs = 10'000;
@@ -117,8 +117,10 @@ void DaemonLink::disconnect() {
   socket_.reset();
 }
 
-DaemonLink::Question::Question(DaemonLink& link) : asked_(now_ns()), lock_(link.mutex_) {
-  link.asked_ = asked_;
+DaemonLink::Question::Question(DaemonLink& link) {
+  const uint64_t begun = now_ns();
+  lock_ = std::unique_lock(link.mutex_);
+  link.asked_ = begun;
 }
 
 void DaemonLink::note_silence(Problem& problem) {
@@ -128,7 +130,7 @@ void DaemonLink::note_silence(Problem& problem) {
 
 bool DaemonLink::connected(Problem& problem) {
   if (socket_) return true;
-  // Another thread has found out while this one waited for the lock.
+  // Another thread has found dappled silent while this one waited for the lock.
   if (silence_ > asked_) {
     silent_holder(problem);
     return false;

@@ -137,15 +137,14 @@ class DaemonLink {
 
   enum class Answer { kGood, kRefused, kGone };
 
-  // Holds the lock for a question, which is as old as this object: if dappled is found to be silent while it waits for
-  // the lock, it fails, too. Otherwise the threads would wait one after the other.
+  // Holds the lock for a question, which begins before the wait for the lock. If another thread finds dappled silent
+  // during this wait, the question fails as well. Otherwise each thread would wait for dappled in its turn.
   class Question {
    public:
     explicit Question(DaemonLink& link);
 
    private:
-    const uint64_t asked_;
-    const std::lock_guard<Mutex> lock_;
+    std::unique_lock<Mutex> lock_;
   };
 
   void note_silence(Problem& problem);

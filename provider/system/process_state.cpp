@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <string_view>
-
 #include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
@@ -17,11 +15,14 @@ bool is_kept_waiting(pid_t process) {
   snprintf(path, sizeof path, "/proc/%d/stat", process);
   const OwnedFd file(open(path, O_RDONLY | O_CLOEXEC));
   const ssize_t size = file ? read(file.get(), bytes, sizeof bytes) : 0;
-  const std::string_view text(bytes, size > 0 ? static_cast<size_t>(size) : 0);
+  return is_kept_waiting({bytes, size > 0 ? static_cast<size_t>(size) : 0});
+}
+
+bool is_kept_waiting(std::string_view stat) {
   // The state is behind the name, which is in parentheses and may have some itself.
-  const size_t name_end = text.rfind(')');
-  if (name_end == text.npos || name_end + 2 >= text.size()) return false;
-  const char state = text[name_end + 2];
+  const size_t name_end = stat.rfind(')');
+  if (name_end == stat.npos || name_end + 2 >= stat.size()) return false;
+  const char state = stat[name_end + 2];
   return state == 'R' || state == 'D';
 }
 

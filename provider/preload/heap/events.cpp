@@ -56,12 +56,11 @@ Kept* kept_at(const void* address) {
   return number ? &events[*number] : nullptr;
 }
 
-// False if the system refuses, which is said once. Also in a handler of a signal.
+// False if the system refuses; the first refusal is said. Signal handlers may call it.
 bool protect(char* place, int rights) {
   static constexpr char kComplaint[] =
-      "dapple: the check cannot protect an event of librdmacm, since mprotect() fails: it finds no use of such an "
-      "event "
-      "after rdma_ack_cm_event()\n";
+      "dapple: mprotect() of an event of librdmacm fails, so the check may miss a use of the event after "
+      "rdma_ack_cm_event()\n";
   if (next_mprotect.get()(place, places().place_size(), rights) == 0) return true;
   if (!has_complained.exchange(true)) (void)!write(STDERR_FILENO, kComplaint, sizeof kComplaint - 1);
   return false;

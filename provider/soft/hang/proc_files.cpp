@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "provider/system/owned_fd.hpp"
+#include "provider/system/process_state.hpp"
 
 namespace dapple::soft::hang {
 namespace {
@@ -66,10 +67,9 @@ ThreadStatus read_thread_status(int thread) {
   status.changes = (status.blocked & kInternal) == kInternal;
   status.switches = number(field(text, "\nvoluntary_ctxt_switches:"));
   const std::string stat = contents(folder + "/stat");
+  status.runs = is_kept_waiting(stat);
   // The 14th and the 15th word; the second is the name in parentheses.
   size_t at = stat.rfind(')');
-  const char state = at != stat.npos && stat.size() > at + 2 ? stat[at + 2] : '\0';
-  status.runs = state == 'R' || state == 'D';
   for (int word = 2; word < 14 && at != stat.npos; word++) at = stat.find(' ', at + 1);
   if (at != stat.npos) {
     char* end = nullptr;

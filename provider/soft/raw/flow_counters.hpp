@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What flows have counted, and where the program wants to read it.
+// The counters of flows. Each point says which counter a value of ibv_read_counters() has.
 #pragma once
 
 #include <stdint.h>

@@ -34,7 +34,7 @@ class FramePort {
   int start(OwnedFd socket);
   // The socket receives from now on. 0, or an errno.
   int listen(OwnedFd socket);
-  // Ends it. What the interface has admitted for flows ends, too.
+  // No socket receives from now on. With its socket, the kernel forgets what the interface was to admit for flows.
   void end_listening() { receiver_.reset(); }
   // The socket that receives.
   int fd() const { return receiver_.get(); }
