@@ -180,6 +180,30 @@ void access__own_request__races(void**) {
   assert_false(world->write(kOne));
 }
 
+// Two connections of the target with itself. A program may look for a peer's Write in its memory, but its own request
+// is complete when it has polled the completion.
+void access__connections_of_one_program__race_until_the_poll(void**) {
+  Races& program = world->programs[kTarget];
+  constexpr uint32_t kFirst = 10;
+  const auto number = [](uint32_t index) { return qpn_of(kTarget, static_cast<int>(kFirst + index)); };
+  for (uint32_t i = 0; i < 4; i++) program.meet(number(i));
+  for (uint32_t i = 0; i < 4; i++) program.connect(number(i), number(i ^ 1));
+  const auto write = [&](uint32_t index, uint32_t psn) {
+    program.post(
+        number(index),
+        {.id = psn, .opcode = SendOpcode::kWrite, .is_signaled = true, .is_told = true, .first_psn = psn, .packets = 1},
+        {});
+    return program.access({number(index ^ 1), number(index), psn}, kWord, {.kind = Kind::kWrite}).has_value();
+  };
+  assert_false(write(0, 0));
+  assert_true(write(2, 0));
+  for (const uint32_t index : {0U, 2U}) {
+    (void)program.sent(number(index), 0, true);
+    program.polled(number(index), false, 0);
+  }
+  assert_false(write(0, 1));
+}
+
 void sent__race__is_told_with_the_line_of_the_post(void**) {
   const check::Stack stack = check::Stack::here();
   assert_false(world->write(kOne));
@@ -215,6 +239,7 @@ int main() {
       cmocka_unit_test_setup_teardown(end__of_the_target__peers_requests_are_known, begin, finish),
       cmocka_unit_test_setup_teardown(end__of_another_queue_pair__changes_nothing, begin, finish),
       cmocka_unit_test_setup_teardown(access__own_request__races, begin, finish),
+      cmocka_unit_test_setup_teardown(access__connections_of_one_program__race_until_the_poll, begin, finish),
       cmocka_unit_test_setup_teardown(sent__race__is_told_with_the_line_of_the_post, begin, finish),
       cmocka_unit_test_setup_teardown(close__child_of_fork__tells_nothing, begin, finish),
   };

@@ -80,10 +80,11 @@ roce::PostError NumberedQueuePair::post_send(const roce::SendRequest& request) {
   return error;
 }
 
-// A packet that comes over UDP may be another host's.
+// A packet that comes over UDP may be another host's, or this program's own.
 void NumberedQueuePair::receive(roce::Now now, const roce::Packet& packet) {
-  const bool is_known = is_connected() && qp_.transport.ring != nullptr;
-  arrival_ = {qp_.qpn, is_known ? engine().attributes().destination_qpn : 0, packet.headers.psn};
+  const uint32_t peer = is_connected() ? engine().attributes().destination_qpn : 0;
+  const bool is_known = qp_.transport.ring != nullptr || races_.connects(peer, qp_.qpn);
+  arrival_ = {qp_.qpn, is_known ? peer : 0, packet.headers.psn};
   opcode_ = opcode_of(packet.info->operation);
   roce::QueuePairLayer::receive(now, packet);
 }

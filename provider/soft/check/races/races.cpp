@@ -176,6 +176,16 @@ void Races::polled(uint32_t qpn, bool is_receive, uint64_t id) {
   lessons.erase(lessons.begin(), lesson + 1);
 }
 
+bool Races::connects(uint32_t qpn, uint32_t peer) {
+  const std::lock_guard lock(mutex_);
+  return is_own(qpn, peer);
+}
+
+bool Races::is_own(uint32_t qpn, uint32_t peer) const {
+  const auto found = queue_pairs_.find(qpn);
+  return found != queue_pairs_.end() && found->second.peer == peer;
+}
+
 // The peer may find what this program has stored there, or what other peers have.
 void Races::answer(const Arrival& arrival, const Range& range, Kind kind) {
   const std::lock_guard lock(mutex_);
@@ -196,7 +206,8 @@ std::optional<Races::Found> Races::access(const Arrival& arrival, const Range& r
   if (const ToldRequest* request = told(arrival); request != nullptr) {
     words_.change(range.begin, range.end, request->known, arrival.peer, request->stamp,
                   was_written ? seen_ : KnownRequests{});
-    see(arrival.peer, request->stamp, request->known);
+    // A request of its own is complete when the program polls the completion.
+    if (!is_own(arrival.peer, arrival.qpn)) see(arrival.peer, request->stamp, request->known);
   } else {
     assume_all();
   }

@@ -4,8 +4,8 @@
 // Races between programs of this host at the memory of this one, by happens-before. The program's clock is the set of
 // requests that it knows to be complete, of its own queue pairs and of others'. It grows with each completion that the
 // program polls: by the request itself, by what the sender of a message knew at its post, and by what the target of a
-// Read or an atomic knew. A program also learns from a Write or an atomic of a peer that has arrived: it may look at
-// its memory. An order that is not certain counts as known, so that no correct program is reported.
+// Read or an atomic knew. A program also learns from a Write or an atomic of another program that has arrived: it may
+// look at its memory. An order that is not certain counts as known, so that no correct program is reported.
 #pragma once
 
 #include <cstdint>
@@ -83,6 +83,8 @@ class Races {
   // The queue pair is connected to the peer. Programs connect when they agree, in a way that nobody sees, so all
   // requests until now count as known.
   void connect(uint32_t qpn, uint32_t peer);
+  // True if the queue pair is the program's own, and connected to the peer.
+  bool connects(uint32_t qpn, uint32_t peer);
   // The queue pair drops its requests, or ends. Those of its peer reach nothing any more.
   void end(uint32_t qpn);
 
@@ -149,6 +151,7 @@ class Races {
   std::optional<Found> add(const Arrival& arrival, const Range& range, NotedAccess access, uint64_t posted);
   void learn(const Lesson& lesson);
   void see(uint32_t qpn, uint64_t stamp, const KnownRequests& known);
+  bool is_own(uint32_t qpn, uint32_t peer) const;
   void assume_all();
   bool got_cm_event();
 
