@@ -12,7 +12,7 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kHeapVersion = 4;
+inline constexpr uint32_t kHeapVersion = 5;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
 // The thread that calls malloc() or a similar function calls these. Their own use of the heap calls none of them.
@@ -22,8 +22,8 @@ struct HeapWatcher {
   const void* code_end;
   // Before malloc's memory is given back. True: hand the block out again as late as possible, because a key has it.
   bool (*freed)(const void* block, size_t size);
-  // Before realloc(): the memory may be given back, whole or in part.
-  void (*moving)(const void* block, size_t size);
+  // Before realloc(): the memory may be given back, whole or in part. True: as above.
+  bool (*moving)(const void* block, size_t size);
   // After realloc(): this memory, which was all or a part of such a block, has been given back. The same thread has
   // called moving() before.
   void (*moved)(const void* memory, size_t size);

@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -60,6 +61,14 @@ void* held_instead_of(void* block) {
   return held[place].exchange(block, std::memory_order_acq_rel);
 }
 
+// Does what realloc() does to a block that grows, and holds the old block back. Returns null if there is no memory.
+void* moved_to_another(void* block, size_t size) {
+  void* const another = next_malloc.get()(size);
+  if (another == nullptr) return nullptr;
+  memcpy(another, block, malloc_usable_size(block));
+  return another;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -82,19 +91,21 @@ void* calloc(size_t count, size_t size) noexcept {
   return taken(next_calloc.get()(count, size), DAPPLE_CALLER);
 }
 
-// The block may stay, move, or be given back in part.
+// The block may stay, move, or be given back in part. A block that a key has moves if it gets larger, and is held back.
 void* realloc(void* block, size_t size) noexcept {
   const bool matters = block != nullptr && may_matter(block);
   const size_t old_size = matters ? malloc_usable_size(block) : 0;
+  bool holds = false;
   if (matters) [[unlikely]]
-    tell_moving(block, DAPPLE_CALLER);
+    holds = tell_moving(block, DAPPLE_CALLER) && size > old_size && old_size <= kMaxHeldSize;
   const auto begin = reinterpret_cast<uintptr_t>(block);
-  void* moved = next_realloc.get()(block, size);
+  void* moved = holds ? moved_to_another(block, size) : next_realloc.get()(block, size);
   if (moved == nullptr && size != 0) return taken(reinterpret_cast<void*>(begin), DAPPLE_CALLER), nullptr;
   taken(moved, DAPPLE_CALLER);
   if (matters) [[unlikely]] {
     const size_t kept = reinterpret_cast<uintptr_t>(moved) == begin ? malloc_usable_size(moved) : 0;
     if (kept < old_size) tell_moved(reinterpret_cast<const void*>(begin + kept), old_size - kept, DAPPLE_CALLER);
+    if (holds) next_free.get()(held_instead_of(reinterpret_cast<void*>(begin)));
   }
   return moved;
 }

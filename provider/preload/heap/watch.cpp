@@ -31,6 +31,10 @@ constinit thread_local bool paused = false;
 // glibc's mark, in the word before a block, of a mapping that holds nothing else.
 constexpr size_t kIsMapped = 2;
 
+bool is_mapped(const void* block) {
+  return (static_cast<const size_t*>(block)[-1] & kIsMapped) != 0;
+}
+
 using Event = void (*HeapWatcher::*)(const void*, size_t);
 using Question = bool (*HeapWatcher::*)(const void*, size_t);
 
@@ -112,15 +116,15 @@ bool pause(bool value) {
 
 bool tell_freed(const void* block, const void* caller) {
   if (of_blocks.load(std::memory_order_acquire) == nullptr || block == nullptr) return false;
-  if ((static_cast<const size_t*>(block)[-1] & kIsMapped) != 0) {
+  if (is_mapped(block)) {
     tell_of_block(&HeapWatcher::unmapped, block, caller);
     return false;
   }
   return tell_of_block(&HeapWatcher::freed, block, caller);
 }
 
-void tell_moving(const void* block, const void* caller) {
-  tell_of_block(&HeapWatcher::moving, block, caller);
+bool tell_moving(const void* block, const void* caller) {
+  return tell_of_block(&HeapWatcher::moving, block, caller) && !is_mapped(block);
 }
 
 void tell_moved(const void* memory, size_t size, const void* caller) {

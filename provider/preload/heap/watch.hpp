@@ -25,8 +25,8 @@ inline bool may_be_taken_again() {
 // `caller`: the address to which the program's call returns.
 // True if the block must not be handed out again soon.
 bool tell_freed(const void* block, const void* caller);
-// Before realloc().
-void tell_moving(const void* block, const void* caller);
+// Before realloc(). True if the block, should it move, must not be handed out again soon.
+bool tell_moving(const void* block, const void* caller);
 // After it has given this memory back.
 void tell_moved(const void* memory, size_t size, const void* caller);
 void tell_taken(const void* block, const void* caller);

@@ -52,11 +52,12 @@ bool freed(const void* block, size_t size) {
 // What used the block before realloc(). Afterwards another thread may use the block for requests of its own.
 [[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<MemoryUser> user_before;
 
-void moving(const void* block, size_t size) {
+bool moving(const void* block, size_t size) {
   user_before.reset();
-  if (!mark(block, size, FreedMarks::How::kFreed, false)) return;
+  if (!mark(block, size, FreedMarks::How::kFreed, false)) return false;
   if (std::optional<MemoryUser> user = user_of(*Checker::get(), block, size, FreedMarks::How::kFreed))
     user_before.reset(new (std::nothrow) MemoryUser(std::move(*user)));
+  return true;
 }
 
 void moved(const void* memory, size_t size) {

@@ -9,6 +9,7 @@
  *   moved      a Read of a block that realloc() has moved
  *   cut        a Read of the part of a block that realloc() has cut off
  *   reused     a Write to a block that is freed, and whose size is taken again
+ *   outgrown   the same with a block that realloc() has moved
  *   unmapped   a Read of a block that was a mapping of its own, where another mapping is now, by the old registration
  */
 #include <malloc.h>
@@ -52,13 +53,26 @@ static void run(enum ibv_wr_opcode opcode, const struct ibv_mr* mr, char* remote
   check(completion.status == IBV_WC_SUCCESS, "a request");
 }
 
+static char* begin_of_heap(void) {
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  unsigned long begin = 0;
+  check(maps != NULL, "/proc/self/maps");
+  while (begin == 0 && fgets(line, sizeof line, maps) != NULL) {
+    if (strstr(line, "[heap]") != NULL) begin = strtoul(line, NULL, 16);
+  }
+  fclose(maps);
+  check(begin != 0, "the heap's begin");
+  return (char*)begin;
+}
+
 /* Registers the whole heap. The fillers are freed before, so that the check does not hold them back, and their memory
  * stays in the heap. */
 static struct ibv_mr* register_heap(void) {
   check(mallopt(M_TRIM_THRESHOLD, 1 << 30) == 1, "mallopt");
   void* fillers[kFillers];
   for (int i = 0; i < kFillers; i++) fillers[i] = take(kFiller);
-  char* begin = (char*)((uintptr_t)fillers[0] / kPage * kPage);
+  char* begin = begin_of_heap();
   char* end = sbrk(0);
   for (int i = 0; i < kFillers; i++) give_back(fillers[i]);
   return registered(begin, (size_t)(end - begin));
@@ -160,6 +174,22 @@ static void reuse(const struct ibv_mr* heap) {
   give_back(other);
 }
 
+static void outgrow(const struct ibv_mr* heap) {
+  char* block = take(kBlock);
+  void* behind = take(kBlock);
+  memset(block, 5, kBlock);
+  char* moved = change(block, 3 * kBlock);
+  check(moved != block && moved[0] == 5 && moved[kBlock - 1] == 5, "realloc to another place");
+  char* other = take(kBlock);
+  check(other != block, "another block");
+  memset(other, 7, kBlock);
+  run(IBV_WR_RDMA_WRITE, heap, block);
+  check(other[0] == 7, "the other block");
+  give_back(other);
+  give_back(moved);
+  give_back(behind);
+}
+
 static void cut(const struct ibv_mr* heap) {
   char* block = take(kBlock);
   check(change(block, kBlock / 4) == block, "realloc in its place");
@@ -201,6 +231,7 @@ int main(int count, char** arguments) {
   if (strcmp(which, "moved") == 0) move(heap);
   if (strcmp(which, "cut") == 0) cut(heap);
   if (strcmp(which, "reused") == 0) reuse(heap);
+  if (strcmp(which, "outgrown") == 0) outgrow(heap);
   if (strcmp(which, "unmapped") == 0) map_elsewhere();
   check(ibv_dereg_mr(heap) == 0, "ibv_dereg_mr");
   puts("all went as planned");
