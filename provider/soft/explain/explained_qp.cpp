@@ -55,6 +55,7 @@ Failure common(const Qp& qp, uint64_t id, CompletionStatus status) {
   failure.attributes = qp.engine->attributes();
   memcpy(failure.peer, qp.transport.path.destination, sizeof failure.peer);
   failure.same_host = qp.transport.ring != nullptr;
+  if (qp.peers_packets != nullptr) failure.packets = *qp.peers_packets;
   return failure;
 }
 
@@ -141,6 +142,7 @@ void explain_qp(Qp& qp) {
   if (process_reporter() == nullptr) return;
   explain_strays(qp.qpn);
   qp.explained = std::make_shared<ExplainedQp>(qp);
+  if (qp.init.qp_type == IBV_QPT_RC) qp.peers_packets = std::make_unique<PeersPackets>();
   qp.events.explained_by(qp.explained.get());
 }
 

@@ -118,6 +118,11 @@ Reason reason_of(const Failure& failure, bool is_receive) {
           format("a queue pair of type %s cannot do this request, or its address handle has another protection domain",
                  type_name(failure.type)),
           "Use a queue pair of the type that has the operation, with objects of its own protection domain."};
+    case CompletionStatus::kBadResponse: {
+      const Reason known = why_answer_is_bad(failure);
+      if (known.text.empty()) break;
+      return {peer_of(failure) + " has not answered what the request asks for: " + known.text, known.remedy};
+    }
     case CompletionStatus::kLocalProtection:
     case CompletionStatus::kWindowBind: {
       const size_t end = failure.detail.find('\n');

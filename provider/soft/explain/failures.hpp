@@ -35,6 +35,7 @@ struct Failure {
   roce::QpAttributes attributes;
   uint8_t peer[16] = {};  // its GID
   bool same_host = false;
+  PeersPackets packets;
 };
 
 // Internally locked; the lock is a leaf.

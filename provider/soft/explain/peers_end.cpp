@@ -4,6 +4,7 @@
 
 #include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
+#include "provider/system/address_text.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::explain {
@@ -35,10 +36,37 @@ Right right_of(roce::SendOpcode opcode) {
   }
 }
 
+constexpr char kCompareMtus[] = "Set the same path_mtu at both ends: the smaller active_mtu of their ports.";
+constexpr char kComparePsns[] = "Set rq_psn of each end to sq_psn of the other; PSNs have 24 bits.";
+
+// What the packets of a peer on another host show of its silence.
+Reason why_distant_peer_is_silent(const Failure& failure) {
+  const PeersPackets& packets = failure.packets;
+  if (packets.answers)
+    return {"it has answered earlier packets",
+            "See whether the peer's program lives and its queue pair is in no error, and whether the network loses "
+            "packets: dapple-info --ping."};
+  if (packets.expected_psn)
+    return {format("it expects PSN 0x%x, and the sq_psn of this queue pair is 0x%x", *packets.expected_psn,
+                   packets.first_psn),
+            kComparePsns};
+  if (packets.any)
+    return {"packets of it come, but no acknowledgement",
+            "Compare dest_qp_num with the qp_num of the peer's queue pair, and its byte order."};
+  if (packets.stranger)
+    return {format("packets for this queue pair come from %s", AddressText(packets.stranger->data()).c_str()),
+            "Set grh.dgid of each end to the GID at the other's sgid_index."};
+  return {"no packet of it has come",
+          format("See whether the peer's queue pair is in IBV_QPS_RTR, has 0x%x as dest_qp_num, this end's sq_psn as "
+                 "rq_psn and this end's GID as grh.dgid, and whether UDP port 4791 is open there and here: dapple-info "
+                 "--ping.",
+                 failure.qpn)};
+}
+
 }  // namespace
 
 Reason why_peer_is_silent(const Failure& failure) {
-  if (!is_of_this_host(failure)) return {};
+  if (!is_of_this_host(failure)) return why_distant_peer_is_silent(failure);
   const uint32_t peers_qpn = failure.attributes.destination_qpn;
   ResourceRow own, peer;
   const Context::Found found = failure.context->find_qp(peers_qpn, peer);
@@ -62,18 +90,26 @@ Reason why_peer_is_silent(const Failure& failure) {
   if (failure.context->find_qp(failure.qpn, own) != Context::Found::kYes) return {};
   if (own.send_psn != peer.receive_psn) {
     return {format("this queue pair's sq_psn is 0x%x, and the peer's rq_psn is 0x%x", own.send_psn, peer.receive_psn),
-            "Set rq_psn of each end to sq_psn of the other; PSNs have 24 bits."};
+            kComparePsns};
   }
   if (own.receive_psn != peer.send_psn) {
     return {format("this queue pair's rq_psn is 0x%x, and the peer's sq_psn is 0x%x", own.receive_psn, peer.send_psn),
-            "Set rq_psn of each end to sq_psn of the other; PSNs have 24 bits."};
+            kComparePsns};
   }
   return {};
 }
 
+Reason why_answer_is_bad(const Failure& failure) {
+  const uint32_t peers_mtu = failure.packets.path_mtu;
+  if (peers_mtu == 0 || peers_mtu == failure.attributes.path_mtu) return {};
+  return {format("its packets have %u bytes, and path_mtu of this queue pair is %u", peers_mtu,
+                 failure.attributes.path_mtu),
+          kCompareMtus};
+}
+
 Reason why_peer_refuses(const Failure& failure) {
   ResourceRow peer;
-  if (!is_of_this_host(failure)) return {};
+  if (!is_of_this_host(failure)) return why_answer_is_bad(failure);
   if (failure.context->find_qp(failure.attributes.destination_qpn, peer) != Context::Found::kYes) return {};
   const Right right = right_of(failure.opcode);
   if ((right.bit & ~peer.peers_access) != 0) {
@@ -89,7 +125,7 @@ Reason why_peer_refuses(const Failure& failure) {
   const uint32_t peers_mtu = 256 * peer.path_mtu;
   if (peers_mtu != failure.attributes.path_mtu) {
     return {format("its path_mtu is %u, and that of this queue pair is %u", peers_mtu, failure.attributes.path_mtu),
-            "Set the same path_mtu at both ends: the smaller active_mtu of their ports."};
+            kCompareMtus};
   }
   if (roce::kSends.has(failure.opcode) && failure.type == IBV_QPT_RC) {
     return {format("its receive is shorter than %llu bytes", number(failure.length)),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The two ends of a connection between programs of one host are compared: each shows its queue pairs to dappled.
+// The two ends of a connection between programs of one host are compared: each shows its queue pairs to dappled. Of an
+// end on another host the packets tell something.
 #pragma once
 
 #include <string>
@@ -15,11 +16,13 @@ struct Reason {
   std::string remedy;
 };
 
-// The texts are empty if there is no difference that matters, or if nobody knows, because the peer is on another host.
+// The texts are empty if there is no difference that matters, or if nobody knows.
 
 // Why the peer does not answer.
 Reason why_peer_is_silent(const Failure& failure);
 // Why the peer's queue pair takes the request for an invalid one.
 Reason why_peer_refuses(const Failure& failure);
+// Why the peer's answer has another length than the request asks for.
+Reason why_answer_is_bad(const Failure& failure);
 
 }  // namespace dapple::soft::explain

@@ -25,6 +25,7 @@
 #include "provider/soft/objects/kept_memory.hpp"
 #include "provider/soft/objects/mapped_dmabuf.hpp"
 #include "provider/soft/objects/object_limits.hpp"
+#include "provider/soft/objects/peers_packets.hpp"
 #include "provider/soft/objects/qp_held.hpp"
 #include "provider/soft/objects/queue_allocator.hpp"
 #include "provider/soft/objects/receive_queue.hpp"
@@ -323,6 +324,7 @@ struct Qp : KeptMemory {
   // The rest is guarded by the lock, except for the atomics.
   BiasedMutex mutex{LockRank::kQueuePair};
   std::unique_ptr<roce::QueuePair> engine;
+  std::unique_ptr<PeersPackets> peers_packets;  // under dapple-run --explain and --check, if it has a peer; else null
   // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
   // them. Null otherwise. Set once.
   roce::ReliableConnection* bare_connection = nullptr;

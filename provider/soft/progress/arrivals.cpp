@@ -82,9 +82,12 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
   const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
   if (!is_datagram && !comes_from_peer(arrival, qp.transport.path)) {
     counters_.node.wrong_address.add();
+    if (qp.peers_packets != nullptr) qp.peers_packets->see_from(arrival.source);
     return;
   }
   count(qp, arrival);
+  if (qp.peers_packets != nullptr && qp.transport.ring == nullptr) [[unlikely]]
+    qp.peers_packets->see(packet_, *qp.engine);
   if (arrival.reference != nullptr) return take_reference(qp, arrival);
   if (!is_datagram) return qp.engine->receive(clock_, packet_);
   const FaultTolerantStores tolerant(engines_.held.worker() != Worker::kPoller);

@@ -188,6 +188,10 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   qp.transport.path.source_qpn = qp.qpn;
   qp.transport.path.destination_qpn = qp.engine->attributes().destination_qpn;
   if (reset) start_again(qp);
+  if (qp.peers_packets != nullptr) {
+    if ((mask & roce::kDestinationQpn) != 0) qp.peers_packets->meet_peer();
+    if ((mask & roce::kSendPsn) != 0) qp.peers_packets->begin(qp.engine->attributes().send_psn);
+  }
   qp.shown.show(row_of(qp));
   return true;
 }
