@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The verbs objects' part of the table of operations. Each is one of libibverbs' operations, under its name.
+// The verbs objects' operations, in the files of provider/soft/verbs/. Each is one of libibverbs', under its name.
 #pragma once
 
 #include <type_traits>
@@ -32,21 +32,21 @@ using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*
 // Operations of the data path exist twice: for programs with a sanitizer, and for others.
 namespace dapple::soft::verbs {
 
-// domain_verbs.cpp
+// memory/domain_verbs.cpp
 ibv_pd* alloc_pd(ibv_context* context);
 int dealloc_pd(ibv_pd* pd);
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr);
 int dealloc_td(ibv_td* td);
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
 
-// device_memory_verbs.cpp
+// memory/device_memory_verbs.cpp
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr);
 int free_dm(ibv_dm* dm);
 
-// advice_verbs.cpp
+// memory/advice_verbs.cpp
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count);
 
-// mr_verbs.cpp
+// memory/mr_verbs.cpp
 ibv_mr* alloc_null_mr(ibv_pd* pd);
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned access);
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access);
@@ -55,7 +55,7 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova,
 int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access);
 int dereg_mr(ibv_mr* mr);
 
-// import_verbs.cpp
+// memory/import_verbs.cpp
 ibv_pd* import_pd(ibv_context* context, uint32_t handle);
 void unimport_pd(ibv_pd* pd);
 ibv_mr* import_mr(ibv_pd* pd, uint32_t handle);
@@ -66,7 +66,7 @@ void unimport_dm(ibv_dm* dm);
 // lacking_verbs.cpp
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
 
-// mw_verbs.cpp
+// memory/mw_verbs.cpp
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 int dealloc_mw(ibv_mw* mw);
@@ -81,7 +81,7 @@ template <bool kSanitized>
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
-// srq_verbs.cpp
+// queue_pairs/srq_verbs.cpp
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr);
 int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask);
 int query_srq(ibv_srq* srq, ibv_srq_attr* attr);
@@ -91,17 +91,17 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
 int get_srq_num(ibv_srq* srq, uint32_t* number);
 
-// xrc_verbs.cpp
+// queue_pairs/xrc_verbs.cpp
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
 int close_xrcd(ibv_xrcd* xrcd);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
 
-// qp_verbs.cpp
+// queue_pairs/qp_verbs.cpp
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr);
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
 int destroy_qp(ibv_qp* qp);
 
-// qp_modify_verbs.cpp
+// queue_pairs/qp_modify_verbs.cpp
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 
@@ -115,18 +115,18 @@ int destroy_counters(ibv_counters* counters);
 int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attr, ibv_flow* flow);
 int read_counters(ibv_counters* counters, uint64_t* values, uint32_t count, uint32_t flags);
 
-// wq_verbs.cpp
+// queue_pairs/wq_verbs.cpp
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr);
 int modify_wq(ibv_wq* wq, ibv_wq_attr* attr);
 int destroy_wq(ibv_wq* wq);
 ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attr);
 int destroy_rwq_ind_table(ibv_rwq_ind_table* table);
 
-// ece_verbs.cpp
+// queue_pairs/ece_verbs.cpp
 int query_ece(ibv_qp* qp, ibv_ece* ece);
 int set_ece(ibv_qp* qp, ibv_ece* ece);
 
-// post_verbs.cpp
+// queue_pairs/post_verbs.cpp
 template <bool kSanitized>
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
 template <bool kSanitized>

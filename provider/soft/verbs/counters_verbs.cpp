@@ -14,7 +14,7 @@
 #include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/raw_parts.hpp"
+#include "provider/soft/verbs/queue_pairs/raw_parts.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

@@ -20,7 +20,7 @@
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/post.hpp"
-#include "provider/soft/verbs/raw_limits.hpp"
+#include "provider/soft/verbs/queue_pairs/raw_limits.hpp"
 #include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {

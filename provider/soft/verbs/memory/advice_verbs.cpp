@@ -10,7 +10,7 @@
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/region_refusals.hpp"
+#include "provider/soft/verbs/memory/region_refusals.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "provider/soft/objects/objects.hpp"
-#include "provider/soft/verbs/qp_checks.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_checks.hpp"
 #include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft::verbs {

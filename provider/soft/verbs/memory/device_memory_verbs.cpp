@@ -17,7 +17,7 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/imported.hpp"
+#include "provider/soft/verbs/memory/imported.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

@@ -19,9 +19,9 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/qp_checks.hpp"
-#include "provider/soft/verbs/qp_engine.hpp"
-#include "provider/soft/verbs/xrc_handles.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_checks.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_engine.hpp"
+#include "provider/soft/verbs/queue_pairs/xrc_handles.hpp"
 #include "provider/soft/xrc/absent_objects.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 

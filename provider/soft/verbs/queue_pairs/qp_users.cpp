@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/verbs/qp_users.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_users.hpp"
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/raw_parts.hpp"
-#include "provider/soft/verbs/xrc_handles.hpp"
+#include "provider/soft/verbs/queue_pairs/raw_parts.hpp"
+#include "provider/soft/verbs/queue_pairs/xrc_handles.hpp"
 
 namespace dapple::soft::verbs {
 

@@ -23,10 +23,10 @@
 #include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/qp_engine.hpp"
-#include "provider/soft/verbs/qp_users.hpp"
-#include "provider/soft/verbs/raw_limits.hpp"
-#include "provider/soft/verbs/raw_parts.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_engine.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_users.hpp"
+#include "provider/soft/verbs/queue_pairs/raw_limits.hpp"
+#include "provider/soft/verbs/queue_pairs/raw_parts.hpp"
 #include "provider/soft/xrc/absent_objects.hpp"
 
 namespace dapple::soft::verbs {

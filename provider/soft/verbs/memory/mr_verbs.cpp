@@ -15,9 +15,9 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/imported.hpp"
-#include "provider/soft/verbs/region_checks.hpp"
-#include "provider/soft/verbs/region_refusals.hpp"
+#include "provider/soft/verbs/memory/imported.hpp"
+#include "provider/soft/verbs/memory/region_checks.hpp"
+#include "provider/soft/verbs/memory/region_refusals.hpp"
 #include "provider/soft/weak_order/waits.hpp"
 
 namespace dapple::soft::verbs {

@@ -18,8 +18,8 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
-#include "provider/soft/verbs/qp_checks.hpp"
-#include "provider/soft/verbs/qp_engine.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_checks.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_engine.hpp"
 #include "provider/soft/xrc/xrc_table.hpp"
 
 namespace dapple::soft::verbs {

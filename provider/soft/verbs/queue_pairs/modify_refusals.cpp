@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/verbs/modify_refusals.hpp"
+#include "provider/soft/verbs/queue_pairs/modify_refusals.hpp"
 
 #include <errno.h>
 

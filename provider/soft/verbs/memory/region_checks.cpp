@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/verbs/region_checks.hpp"
+#include "provider/soft/verbs/memory/region_checks.hpp"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -9,7 +9,7 @@
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/refusals/refusal.hpp"
-#include "provider/soft/verbs/region_refusals.hpp"
+#include "provider/soft/verbs/memory/region_refusals.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

@@ -18,7 +18,7 @@
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/transport/qp_publication.hpp"
 #include "provider/soft/transport/shown_qp.hpp"
-#include "provider/soft/verbs/modify_refusals.hpp"
+#include "provider/soft/verbs/queue_pairs/modify_refusals.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 #include "provider/system/port_mtu.hpp"
 

@@ -15,7 +15,7 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/post_refusals.hpp"
+#include "provider/soft/verbs/queue_pairs/post_refusals.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -19,7 +19,7 @@
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
-#include "provider/soft/verbs/post_refusals.hpp"
+#include "provider/soft/verbs/queue_pairs/post_refusals.hpp"
 
 namespace dapple::soft {
 namespace {

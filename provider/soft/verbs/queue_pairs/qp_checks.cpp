@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/verbs/qp_checks.hpp"
+#include "provider/soft/verbs/queue_pairs/qp_checks.hpp"
 
 #include <errno.h>
 
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/soft/verbs/raw_parts.hpp"
+#include "provider/soft/verbs/queue_pairs/raw_parts.hpp"
 
 namespace dapple::soft::verbs {
 
