@@ -6,8 +6,8 @@ namespace dapple::soft {
 
 DeviceObjects::DeviceObjects(const DeviceAttributes& limits, ResourceCounts* shown)
     : shown_(shown), most_{limits.max_pd,  limits.max_mr, limits.max_mw, limits.max_cq,
-                           limits.max_srq, limits.max_qp, limits.max_ah} {
-  static_assert(kObjectKinds == 7);
+                           limits.max_srq, limits.max_qp, limits.max_ah, most_objects(ObjectKind::kIndirectionTable)} {
+  static_assert(kObjectKinds == 8);
   for (size_t i = 0; i < kObjectKinds; ++i) assert(most_[i] <= kMaxObjects[i]);
 }
 
@@ -17,7 +17,7 @@ bool DeviceObjects::take(ObjectKind kind) {
   do {
     if (now >= most_[static_cast<size_t>(kind)]) return false;
   } while (!count.compare_exchange_weak(now, now + 1, std::memory_order_relaxed));
-  show(resource_kind(kind), 1);
+  show(kind, 1);
   return true;
 }
 
@@ -25,7 +25,7 @@ void DeviceObjects::give(ObjectKind kind, uint32_t count) {
   [[maybe_unused]] const uint32_t before =
       counts_[static_cast<size_t>(kind)].fetch_sub(count, std::memory_order_relaxed);
   assert(before >= count);
-  show(resource_kind(kind), 0 - count);
+  show(kind, 0 - count);
 }
 
 void DeviceObjects::set_contexts(uint32_t count) {

@@ -20,8 +20,8 @@
 
 namespace dapple::soft {
 
-enum class ObjectKind : uint8_t { kPd, kRegion, kWindow, kCq, kSrq, kQp, kAddressHandle };
-inline constexpr size_t kObjectKinds = 7;
+enum class ObjectKind : uint8_t { kPd, kRegion, kWindow, kCq, kSrq, kQp, kAddressHandle, kIndirectionTable };
+inline constexpr size_t kObjectKinds = 8;
 
 // What the software device serves.
 inline constexpr uint32_t kMaxObjects[kObjectKinds] = {
@@ -32,8 +32,10 @@ inline constexpr uint32_t kMaxObjects[kObjectKinds] = {
     1 << 16,                // shared receive queues
     (1 << 16) - 1,          // queue pairs: the numbers that a slot has at least
     1 << 20,                // address handles
+    1 << 12,                // tables of work queues
 };
-// dappled has another list, with contexts.
+// dappled has another list: with contexts, and without tables of work queues.
+inline constexpr size_t kShownObjectKinds = 7;
 constexpr ResourceKind resource_kind(ObjectKind kind) {
   return static_cast<ResourceKind>(static_cast<size_t>(kind) + 1);
 }
@@ -73,6 +75,9 @@ class DeviceObjects {
  private:
   void show(ResourceKind kind, uint32_t difference) {
     if (shown_ != nullptr) shown_->counts[static_cast<size_t>(kind)].fetch_add(difference, std::memory_order_relaxed);
+  }
+  void show(ObjectKind kind, uint32_t difference) {
+    if (static_cast<size_t>(kind) < kShownObjectKinds) show(resource_kind(kind), difference);
   }
 
   ResourceCounts* const shown_;

@@ -133,7 +133,7 @@ uint32_t xrc_odp_caps_of(const DeviceAttributes& attributes) {
 
 ibv_rss_caps rss_caps() {
   return {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
-          .max_rwq_indirection_tables = kMaxTables,
+          .max_rwq_indirection_tables = most_objects(ObjectKind::kIndirectionTable),
           .max_rwq_indirection_table_size = kMaxTableSize,
           .rx_hash_fields_mask = kHashFields,
           .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};

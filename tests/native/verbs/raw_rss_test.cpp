@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/leaves_objects.hpp"  // close__with_tables_left__makes_room() does
 #include "tests/native/verbs/raw_rig.hpp"
 #include "tests/native/verbs/rig.hpp"
 
@@ -211,6 +212,34 @@ void objects__refuse_what_the_kernel_refuses(void**) {
   assert_int_equal(errno, EOPNOTSUPP);
 }
 
+ibv_rwq_ind_table* make_small_table(ibv_context* context, ibv_wq* wq) {
+  ibv_rwq_ind_table_init_attr attr = {};
+  attr.ind_tbl = &wq;
+  errno = 0;
+  return ibv_create_rwq_ind_table(context, &attr);
+}
+
+// A table that the program leaves in a device that it closes counts no more.
+void close__with_tables_left__makes_room(void**) {
+  ibv_device_attr_ex attr = {};
+  assert_int_equal(ibv_query_device_ex(scaled->b.context, nullptr, &attr), 0);
+  RawEnd& end = *new RawEnd;
+  assert_true(open_end(end, "vb"));
+  ibv_wq* wq = make_wq(end);
+  assert_non_null(wq);
+  // The other context has one.
+  for (uint32_t i = 1; i < attr.rss_caps.max_rwq_indirection_tables; ++i)
+    assert_non_null(make_small_table(end.context, wq));
+  assert_null(make_small_table(end.context, wq));
+  assert_int_equal(errno, ENOMEM);
+  assert_null(make_small_table(scaled->b.context, scaled->queues[0]));
+  assert_int_equal(errno, ENOMEM);
+  assert_int_equal(ibv_close_device(end.context), 0);
+  ibv_rwq_ind_table* table = make_small_table(scaled->b.context, scaled->queues[0]);
+  assert_non_null(table);
+  assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
+}
+
 void query__shows_the_capabilities(void**) {
   ibv_device_attr_ex attr = {};
   assert_int_equal(ibv_query_device_ex(scaled->a.context, nullptr, &attr), 0);
@@ -236,6 +265,7 @@ int main(int argc, char**) {
       cmocka_unit_test_setup_teardown(work_queue__flushes_in_error_and_forgets_in_reset, begin_scaled, end_scaled),
       cmocka_unit_test_setup_teardown(work_queue__takes_its_unread_events_along, begin_scaled, end_scaled),
       cmocka_unit_test_setup_teardown(objects__refuse_what_the_kernel_refuses, begin_scaled, end_scaled),
+      cmocka_unit_test_setup_teardown(close__with_tables_left__makes_room, begin_scaled, end_scaled),
   };
   constexpr size_t kWithoutMistakes = 2;
   const size_t count = argc > 1 ? kWithoutMistakes : sizeof tests / sizeof *tests;

@@ -6,8 +6,7 @@
 
 namespace dapple::soft::verbs {
 
-// Tables of work queues: of a process, and the entries of each.
-inline constexpr uint32_t kMaxTables = 1 << 12;
+// The entries of a table of work queues.
 inline constexpr uint32_t kMaxTableSize = 1 << 11;
 
 }  // namespace dapple::soft::verbs

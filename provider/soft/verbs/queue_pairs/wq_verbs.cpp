@@ -32,7 +32,6 @@
 namespace dapple::soft::verbs {
 namespace {
 
-std::atomic<uint32_t> tables{0};  // of the process
 std::atomic<int> next_table{1};
 
 int check_wq(ibv_context* context, const ibv_wq_init_attr& attr) {
@@ -210,17 +209,12 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_
     if (attr->ind_tbl[i] != nullptr && attr->ind_tbl[i]->context == context) continue;
     return failed(refuse(EINVAL, "ind_tbl[%u] is null, or of another open device.\nSet all %u entries.", i, size));
   }
-  if (tables.fetch_add(1) >= kMaxTables) {
-    tables.fetch_sub(1);
-    return failed(
-        refuse(ENOMEM, "the process has %u indirection tables, the limit.\nDestroy those without use.", kMaxTables));
-  }
-  std::unique_ptr<RwqTable> table(new (std::nothrow) RwqTable);
+  Context& device = *context_of(context);
+  CountedObject place = device.objects.take(ObjectKind::kIndirectionTable);
+  std::unique_ptr<RwqTable> table(place ? new (std::nothrow) RwqTable : nullptr);
   if (table != nullptr) table->queues.reset(new (std::nothrow) Wq*[size]);
-  if (table == nullptr || table->queues == nullptr) {
-    tables.fetch_sub(1);
-    return failed(refuse_memory("indirection tables"));
-  }
+  if (table == nullptr || table->queues == nullptr) return failed(refuse_limit(device, ObjectKind::kIndirectionTable));
+  table->place_in_limit = std::move(place);
   table->size = size;
   table->ibv.context = context;
   table->ibv.ind_tbl_handle = table->ibv.ind_tbl_num = next_table.fetch_add(1);
@@ -237,7 +231,6 @@ int destroy_rwq_ind_table(ibv_rwq_ind_table* ibv) {
     return refuse(EBUSY, "%u queue pairs use the indirection table.\nCall ibv_destroy_qp() for each first.", users);
   const std::unique_ptr<RwqTable> table(ours<RwqTable>(ibv));
   for (uint32_t i = 0; i < table->size; i++) leave(table->queues[i]->users);
-  tables.fetch_sub(1);
   return 0;
 }
 
