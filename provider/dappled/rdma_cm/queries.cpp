@@ -39,9 +39,11 @@ bool has_address(const soft::DeviceInfo& device) {
 
 // The kernel's devices have no loopback address, so an id that is bound to such an address has no device there and
 // stands for all of them. libfabric looks for the devices of a server in this way. If lo's device is the only one, the
-// id means that device.
+// id means that device. So does an id of datagrams: librdmacm's rsockets bind one and use its device at once.
 bool stands_for_all(const CmId& id, const DeviceTable& devices, const soft::Rails& rails) {
-  if (!id.source.is_loopback() || (id.state != State::kBound && id.state != State::kListen)) return false;
+  if (!id.source.is_loopback() || id.port_space == RDMA_PS_UDP ||
+      (id.state != State::kBound && id.state != State::kListen))
+    return false;
   for (uint32_t i = 0; i < devices.count(); i++) {
     const soft::DeviceInfo& device = devices.at(i);
     if (device.loopback == 0 && device.up != 0 && rails.has(device) && has_address(device)) return true;

@@ -15,6 +15,7 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/system/address_text.hpp"
+#include "provider/system/verbs_caller.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -37,10 +38,34 @@ int refuse_group(const ibv_gid& group, int error) {
                 AddressText(group.raw).c_str(), strerror(error));
 }
 
+// A datagram socket of librdmacm (rsocket) names its own port, by the port's LID alone. With RoCE the LID is 0.
+bool is_of_rsocket(const ibv_ah_attr& attr) {
+  return attr.is_global == 0 && attr.dlid == 0 && attr.port_num == 1 && librdmacm_calls();
+}
+
+// The port itself, by the first GID that the kernel has a route from. False if there is none.
+bool address_own_port(Context& context, ibv_ah_attr& attr) {
+  DeviceInfo info;
+  if (context.look_up(info) != 0) return false;
+  for (uint32_t i = 0; i < kMaxGids; i++) {
+    const GidEntry& entry = info.gids[i];
+    if (entry.valid == 0 || entry.type != GidType::kRoceV2) continue;
+    if (entry.base_index == kDefaultGid && info.has_default_address == 0) continue;
+    attr.is_global = 1;
+    attr.grh = {};
+    attr.grh.sgid_index = static_cast<uint8_t>(i);
+    memcpy(attr.grh.dgid.raw, entry.gid, sizeof entry.gid);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   if (!usable(ibv->context)) return failed(refuse_child());
+  ibv_ah_attr own_port = *attr;
+  if (is_of_rsocket(*attr) && address_own_port(*context_of(ibv->context), own_port)) attr = &own_port;
   roce::AddressVector address;
   GidHold hold;
   const int error = context_of(ibv->context)->check_address(*attr, Context::Peer::kAny, address, hold);

@@ -120,6 +120,16 @@ void bind__loopback__stands_for_all_devices_unless_it_has_the_only_one(void** st
   assert_int_equal(route.ibdev_index, one.host.table.at(0).index);
 }
 
+// librdmacm's rsockets use the device of such an id at once.
+void bind__loopback_for_datagrams__has_its_device(void** state) {
+  One& one = one_of(state);
+  const uint32_t id = one.create(RDMA_PS_UDP);
+  assert_int_equal(one.bind(id, loopback(7174)), 0);
+  rdma_ucm_query_route_resp route;
+  assert_int_equal(one.host.query(one.channel, id, route), 0);
+  assert_int_equal(route.ibdev_index, one.host.table.at(1).index);
+}
+
 void bind__wrong_address__is_refused(void** state) {
   One& one = one_of(state);
   const uint32_t id = one.create();
@@ -317,6 +327,7 @@ int main() {
       ONE_TEST(bind__address_of_one_of_several_devices__has_that_device),
       ONE_TEST(bind__any_address__has_none),
       ONE_TEST(bind__loopback__stands_for_all_devices_unless_it_has_the_only_one),
+      ONE_TEST(bind__loopback_for_datagrams__has_its_device),
       ONE_TEST(bind__wrong_address__is_refused),
       ONE_TEST(bind__port_0__finds_a_free_one),
       ONE_TEST(bind__port_in_use__is_refused_as_in_the_kernel),
