@@ -57,7 +57,6 @@ bool CmCall::is_unexplained(int error) const {
 }
 
 void CmCall::report(int error, const char* reason) const {
-  if (reason == nullptr) return;
   const ErrnoGuard keep;
   watcher()->failed(function_, error, reason);
 }
@@ -79,9 +78,6 @@ using namespace dapple::preload;
     (channel, id, context, space), kNoReason)                                                                        \
   X(create_ep, "RDMACM_1.0", (rdma_cm_id * *id, rdma_addrinfo * found, ibv_pd * pd, ibv_qp_init_attr * attr),        \
     (id, found, pd, attr), kNoReason)                                                                                \
-  X(bind_addr, "RDMACM_1.0", (rdma_cm_id * id, sockaddr * address), (id, address), reason_of_address(address))       \
-  X(resolve_addr, "RDMACM_1.0", (rdma_cm_id * id, sockaddr * from, sockaddr * to, int timeout),                      \
-    (id, from, to, timeout), reason_of_address(to))                                                                  \
   X(resolve_route, "RDMACM_1.0", (rdma_cm_id * id, int timeout), (id, timeout), kNoReason)                           \
   X(create_qp, "RDMACM_1.0", (rdma_cm_id * id, ibv_pd * pd, ibv_qp_init_attr * attr), (id, pd, attr),                \
     reason_of_qp(id, pd, attr))                                                                                      \
@@ -130,6 +126,29 @@ extern "C" {
   }
 DAPPLE_CM_FUNCTIONS(DAPPLE_CM_FUNCTION)
 #undef DAPPLE_CM_FUNCTION
+
+// As above. A librdmacm that sees no InfiniBand refuses AF_IB by itself, with EINVAL.
+int rdma_bind_addr(rdma_cm_id* id, sockaddr* address) {
+  const auto next = DAPPLE_NEXT_CM(rdma_bind_addr, "RDMACM_1.0");
+  if (next == nullptr) return -1;
+  const CmCall call("rdma_bind_addr");
+  const int result = next(id, address);
+  if (result == 0) return 0;
+  if (errno == EINVAL && wants_infiniband(*id, address)) errno = ENODEV;
+  if (call.is_unexplained(errno)) call.report(errno, reason_of_address(address));
+  return result;
+}
+
+int rdma_resolve_addr(rdma_cm_id* id, sockaddr* from, sockaddr* to, int timeout) {
+  const auto next = DAPPLE_NEXT_CM(rdma_resolve_addr, "RDMACM_1.0");
+  if (next == nullptr) return -1;
+  const CmCall call("rdma_resolve_addr");
+  const int result = next(id, from, to, timeout);
+  if (result == 0) return 0;
+  if (errno == EINVAL && wants_infiniband(*id, from == nullptr ? to : from) && to->sa_family == AF_IB) errno = ENODEV;
+  if (call.is_unexplained(errno)) call.report(errno, reason_of_address(to));
+  return result;
+}
 
 // Returns a code of getaddrinfo(3).
 int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo* hints, rdma_addrinfo** found) {

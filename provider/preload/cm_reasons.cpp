@@ -11,11 +11,17 @@ namespace dapple::preload {
 
 const char* reason_of_address(const sockaddr* address) {
   if (address == nullptr) return "the address is null.\nGive an address, with its family and its port.";
-  // librdmacm asks in this way whether there is AF_IB.
-  if (address->sa_family == AF_IB) return nullptr;
+  if (address->sa_family == AF_IB) {
+    return "the address is one of InfiniBand (AF_IB), and the devices of this program are RoCE.\n"
+           "Give an IP address of a device, with the family AF_INET or AF_INET6.";
+  }
   if (address->sa_family == AF_INET || address->sa_family == AF_INET6) return kNoReason;
   return "the address has a family that librdmacm does not know.\n"
          "Set sin_family to AF_INET, or sin6_family to AF_INET6, and clear the other members first.";
+}
+
+bool wants_infiniband(const rdma_cm_id& id, const sockaddr* source) {
+  return source != nullptr && source->sa_family == AF_IB && id.route.addr.src_addr.sa_family == AF_UNSPEC;
 }
 
 const char* reason_of_domain(const rdma_cm_id* id, const ibv_pd* pd) {

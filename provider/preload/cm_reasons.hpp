@@ -17,8 +17,9 @@ inline constexpr char kEstablishes[] =
 inline constexpr char kMigrates[] =
     "the id is synchronous already, and the new channel is null.\nGive an event channel, or leave the id as it is.";
 
-// Null: this is no failure.
 const char* reason_of_address(const sockaddr* address);
+// The id would have to use this address of InfiniBand as its source. Without InfiniBand the kernel then answers ENODEV.
+bool wants_infiniband(const rdma_cm_id& id, const sockaddr* source);
 // For an id of a queue pair or a shared receive queue. `pd` may be null.
 const char* reason_of_domain(const rdma_cm_id* id, const ibv_pd* pd);
 const char* reason_of_qp(const rdma_cm_id* id, const ibv_qp_init_attr_ex* attr);

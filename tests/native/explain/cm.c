@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <netinet/in.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@
 enum { kPort = 7174, kTimeout = 2000 };
 
 static const char* const kRefusedByLibrary[] = {"unknown-family",
+                                                "infiniband",
+                                                "infiniband-resolved",
+                                                "infiniband-late",
                                                 "no-device",
                                                 "second-queue-pair",
                                                 "depth",
@@ -148,13 +152,19 @@ static void call_in_vain(void) {
 
 /* Calls that librdmacm refuses itself. */
 static void call_library_in_vain(void) {
-  struct rdma_cm_id* id =
-      IS("no-device") || IS("unknown-family") || IS("channel-of-own") ? make_id() : with_queue_pair();
+  static const char* const kOfNewId[] = {"no-device",  "unknown-family",      "channel-of-own",
+                                         "infiniband", "infiniband-resolved", NULL};
+  struct rdma_cm_id* id = is_one_of(kOfNewId) ? make_id() : with_queue_pair();
   struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
                                   .qp_type = IBV_QPT_RC};
   struct rdma_conn_param parameters = {.initiator_depth = 200};
   struct sockaddr_in other = {.sin_family = AF_UNIX};
   struct ibv_ece ece = {0};
+  struct sockaddr_ib infiniband = {
+      .sib_family = AF_IB, .sib_pkey = 0xFFFF, .sib_addr = {.sib_addr32 = {0x80FE, 0, 0, 1}}};
+  if (IS("infiniband")) fails(rdma_bind_addr(id, (struct sockaddr*)&infiniband), ENODEV);
+  if (IS("infiniband-resolved")) fails(rdma_resolve_addr(id, NULL, (struct sockaddr*)&infiniband, kTimeout), ENODEV);
+  if (IS("infiniband-late")) fails(rdma_resolve_addr(id, NULL, (struct sockaddr*)&infiniband, kTimeout), EINVAL);
   if (IS("unknown-family")) fails(rdma_bind_addr(id, (struct sockaddr*)&other), EINVAL);
   if (IS("no-device")) {
     struct rdma_cm_id* bound = resolved();
