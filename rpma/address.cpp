@@ -37,8 +37,8 @@ namespace {
 int no_context(const char* call, const char* addr, int error) noexcept {
   if (error != ENODEV && error != ENOENT && error != ENOSYS) return FAILED(call, error);
   LOG(ERROR, "%s() failed: no RDMA device serves %s; dapple-run runs a program with a software device", call, addr);
-  return refuse_in_a_line("rpma_utils_get_ibv_context", RPMA_E_PROVIDER,
-                          "no RDMA device serves %s.\nPass an address that is on a device.", addr);
+  return refuse(in_a_line("rpma_utils_get_ibv_context"), RPMA_E_PROVIDER,
+                "no RDMA device serves %s.\nPass an address that is on a device.", addr);
 }
 
 }  // namespace
@@ -68,9 +68,8 @@ RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_conte
   }
   if (!id || !id->verbs) {
     LOG(ERROR, "no single device has the address %s", addr);
-    return refuse_in_a_line(__func__, RPMA_E_PROVIDER,
-                            "no device, or more than one, has the address %s.\nPass another address of this machine.",
-                            addr);
+    return refuse(in_a_line(__func__), RPMA_E_PROVIDER,
+                  "no device, or more than one, has the address %s.\nPass another address of this machine.", addr);
   }
   *ibv_ctx_ptr = id->verbs;
   return 0;

@@ -39,8 +39,8 @@ rpma_conn_event event_of(rdma_cm_event_type type) {
 }
 
 int refuse_unshared(const char* function) {
-  return refuse_in_a_line(
-      function, RPMA_E_NOT_SHARED_CHNL,
+  return refuse(
+      in_a_line(function), RPMA_E_NOT_SHARED_CHNL,
       "each CQ of the connection has a completion channel of its own.\nCall rpma_cq_wait() or rpma_cq_get_fd() "
       "with a CQ, or rpma_conn_cfg_set_compl_channel() before the connection is made.");
 }
@@ -64,9 +64,9 @@ RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
   *event = event_of(found.type);
   if (*event == RPMA_CONN_UNDEFINED) {
     LOG(WARNING, "%s: %s", rpma_utils_conn_event_2str(*event), rdma_event_str(found.type));
-    return refuse_in_a_line(__func__, RPMA_E_UNKNOWN,
-                            "librdmacm's event is %s, for which librpma has no name.\nTake the next event.",
-                            rdma_event_str(found.type));
+    return refuse(in_a_line(__func__), RPMA_E_UNKNOWN,
+                  "librdmacm's event is %s, for which librpma has no name.\nTake the next event.",
+                  rdma_event_str(found.type));
   }
   PrivateData& data = conn->link.data;
   if (*event == RPMA_CONN_ESTABLISHED && data.size == 0) data.store(found);
@@ -122,8 +122,8 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
   if (!of_recvs && found != conn->link.cq.get()) {
     LOG(ERROR, "a completion event of a CQ that is not this connection's");
     ibv_ack_cq_events(source, 1);
-    return refuse_in_a_line(__func__, RPMA_E_UNKNOWN,
-                            "the event is of a CQ that is not this connection's.\nLeave the channel to librpma.");
+    return refuse(in_a_line(__func__), RPMA_E_UNKNOWN,
+                  "the event is of a CQ that is not this connection's.\nLeave the channel to librpma.");
   }
   if (const int error = found->took_event()) return error;
   *cq = found;

@@ -34,11 +34,11 @@ int without_completions(int got, int wanted) {
   if (got == 0) return RPMA_E_NO_COMPLETION;
   if (got < 0) {
     LOG(ERROR, "ibv_poll_cq() failed");
-    return refuse_in_a_line(kGetWc, RPMA_E_PROVIDER, "ibv_poll_cq() has failed.\nDelete the connection.");
+    return refuse(in_a_line(kGetWc), RPMA_E_PROVIDER, "ibv_poll_cq() has failed.\nDelete the connection.");
   }
   LOG(ERROR, "ibv_poll_cq() gave %d of %d completions", got, wanted);
-  return refuse_in_a_line(kGetWc, RPMA_E_UNKNOWN, "ibv_poll_cq() gave %d of %d completions.\nDelete the connection.",
-                          got, wanted);
+  return refuse(in_a_line(kGetWc), RPMA_E_UNKNOWN, "ibv_poll_cq() gave %d of %d completions.\nDelete the connection.",
+                got, wanted);
 }
 
 // rpma_cq_get_wc() except for its fast path, which is a separate function because it keeps nothing over the call.
@@ -131,10 +131,9 @@ RPMA_EXPORT int rpma_cq_get_fd(const rpma_cq* cq, int* fd) {
 RPMA_EXPORT int rpma_cq_wait(rpma_cq* cq) {
   if (!cq) return refuse_null(__func__, {NAMED(cq)});
   if (!cq->own_channel) {
-    return refuse_in_a_line(
-        __func__, RPMA_E_SHARED_CHANNEL,
-        "the CQs of the connection share a completion channel.\nCall rpma_conn_wait(), or do not set "
-        "rpma_conn_cfg_set_compl_channel().");
+    return refuse(in_a_line(__func__), RPMA_E_SHARED_CHANNEL,
+                  "the CQs of the connection share a completion channel.\nCall rpma_conn_wait(), or do not set "
+                  "rpma_conn_cfg_set_compl_channel().");
   }
   ibv_cq* source = nullptr;
   void* context = nullptr;

@@ -71,8 +71,8 @@ RPMA_EXPORT int rpma_ep_next_conn_req(rpma_ep* ep, const rpma_conn_cfg* cfg, rpm
   verbs::CmId id(event.request);
   if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) {
     LOG(ERROR, "not a request for a connection: %s", rdma_event_str(event.type));
-    return refuse_in_a_line(__func__, RPMA_E_INVAL, "librdmacm's event is %s, no request.\nTake the next event.",
-                            rdma_event_str(event.type));
+    return refuse(in_a_line(__func__), RPMA_E_INVAL, "librdmacm's event is %s, no request.\nTake the next event.",
+                  rdma_event_str(event.type));
   }
   std::unique_ptr<rpma_conn_req> made;
   if (const int error = make_request(ep->peer, std::move(id), cfg ? *cfg : kDefaultConnCfg, true, made)) return error;

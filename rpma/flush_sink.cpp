@@ -31,8 +31,8 @@ int FlushSink::close() noexcept {
   if (const int error = verbs::destroy(mr_)) result = FAILED("ibv_dereg_mr", error);
   mr_.reset();
   if (page_ && munmap(page_, page_size_) && !result) {
-    result = refuse_in_a_line("rpma_conn_delete", RPMA_E_INVAL,
-                              "munmap() has failed for a page of librpma.\nDo not unmap memory of others.");
+    result = refuse(in_a_line("rpma_conn_delete"), RPMA_E_INVAL,
+                    "munmap() has failed for a page of librpma.\nDo not unmap memory of others.");
   }
   page_ = nullptr;
   return result;

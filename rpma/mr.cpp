@@ -102,11 +102,10 @@ RPMA_EXPORT int rpma_mr_remote_from_descriptor(const void* desc, size_t desc_siz
   }
   if (!in_address_space(*region)) {
     LOG(ERROR, "the descriptor of a region goes beyond the last address");
-    return refuse_in_a_line(
-        __func__, RPMA_E_NOSUPP,
-        "the descriptor has %llu bytes at 0x%llx, which goes beyond the last address.\nPass the bytes "
-        "of rpma_mr_get_descriptor() as the peer has sent them, from their first byte on.",
-        static_cast<unsigned long long>(region->size), static_cast<unsigned long long>(region->address));
+    return refuse(in_a_line(__func__), RPMA_E_NOSUPP,
+                  "the descriptor has %llu bytes at 0x%llx, which goes beyond the last address.\nPass the bytes "
+                  "of rpma_mr_get_descriptor() as the peer has sent them, from their first byte on.",
+                  static_cast<unsigned long long>(region->size), static_cast<unsigned long long>(region->address));
   }
   auto* made = new (std::nothrow) rpma_mr_remote{*region};
   if (!made) return refuse_memory();

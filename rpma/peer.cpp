@@ -147,8 +147,8 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
   const dappledv_device_attr& attr = peer->device.attr();
   if (const char* obstacle = obstacle_of(attr)) {
     LOG(ERROR, "%s is not used: %s", ibv_get_device_name(ibv_ctx->device), obstacle);
-    return refuse_in_a_line(__func__, RPMA_E_PROVIDER, "%s is not used: %s.\nSee librpma(7).",
-                            ibv_get_device_name(ibv_ctx->device), obstacle);
+    return refuse(in_a_line(__func__), RPMA_E_PROVIDER, "%s is not used: %s.\nSee librpma(7).",
+                  ibv_get_device_name(ibv_ctx->device), obstacle);
   }
   peer->iwarp = dapple::verbs::is_iwarp(*ibv_ctx);
   peer->native_forbidden = !native_allowed();
@@ -161,8 +161,8 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
   peer->pd.reset(ibv_alloc_pd(ibv_ctx));
   if (!peer->pd) {
     if (errno == 0) {
-      return refuse_in_a_line(__func__, RPMA_E_UNKNOWN,
-                              "ibv_alloc_pd() fails, but errno is 0.\nAsk the device's vendor.");
+      return refuse(in_a_line(__func__), RPMA_E_UNKNOWN,
+                    "ibv_alloc_pd() fails, but errno is 0.\nAsk the device's vendor.");
     }
     if (errno != ENOMEM) return FAILED("ibv_alloc_pd", errno);
     return RPMA_E_NOMEM;  // no refusal: ibv_alloc_pd() has its report

@@ -112,19 +112,18 @@ int refuse_flushed_range(uint64_t size, size_t dst_offset, size_t len) noexcept 
 }
 
 int refuse_undeclared_persistence() noexcept {
-  return refuse_in_a_line("rpma_flush", RPMA_E_NOSUPP,
-                          "the peer has not declared direct writes to persistent memory.\nCall "
-                          "rpma_conn_apply_remote_peer_cfg() with the peer's configuration, or pass "
-                          "RPMA_FLUSH_TYPE_VISIBILITY.");
+  return refuse(in_a_line("rpma_flush"), RPMA_E_NOSUPP,
+                "the peer has not declared direct writes to persistent memory.\nCall "
+                "rpma_conn_apply_remote_peer_cfg() with the peer's configuration, or pass "
+                "RPMA_FLUSH_TYPE_VISIBILITY.");
 }
 
 int refuse_flush_of_region(bool persistent) noexcept {
   const char* const type = persistent ? "PERSISTENT" : "VISIBILITY";
-  return refuse_in_a_line(
-      "rpma_flush", RPMA_E_NOSUPP,
-      "the peer has registered dst without RPMA_MR_USAGE_FLUSH_TYPE_%s.\nLet the peer add it, or pass "
-      "a type of rpma_mr_remote_get_flush_type().",
-      type);
+  return refuse(in_a_line("rpma_flush"), RPMA_E_NOSUPP,
+                "the peer has registered dst without RPMA_MR_USAGE_FLUSH_TYPE_%s.\nLet the peer add it, or pass "
+                "a type of rpma_mr_remote_get_flush_type().",
+                type);
 }
 
 }  // namespace dapple::rpma

@@ -69,28 +69,16 @@ class Unnoticed {
 
 }  // namespace
 
-int refuse(const char* function, int error, const char* text, ...) noexcept {
-  if (!explains()) return error;
+int refuse(Caller caller, int error, const char* text, ...) noexcept {
+  if (!(caller.is_told_in_a_line ? explains_all() : explains())) return error;
   const Unnoticed all;
   Words words;
   va_list values;
   va_start(values, text);
-  put_in_words(words, function, error, text, values);
+  put_in_words(words, caller.function, error, text, values);
   va_end(values);
   // Before the first look for devices nobody takes reports.
-  if (dappledv_report_failure(words.text, words.remedy) == 0) print(words);
-  return error;
-}
-
-int refuse_in_a_line(const char* function, int error, const char* text, ...) noexcept {
-  if (!explains_all()) return error;
-  const Unnoticed all;
-  Words words;
-  va_list values;
-  va_start(values, text);
-  put_in_words(words, function, error, text, values);
-  va_end(values);
-  print(words);
+  if (caller.is_told_in_a_line || dappledv_report_failure(words.text, words.remedy) == 0) print(words);
   return error;
 }
 

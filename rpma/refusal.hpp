@@ -14,14 +14,21 @@
 
 namespace dapple::rpma {
 
-// Reports an error that a mistake of the program has caused. function: of librpma. text: "REASON.\nREMEDY.", for
-// printf(). Returns the error.
-[[gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] int refuse(const char* function, int error, const char* text,
-                                                                   ...) noexcept;
+// A function of librpma that fails.
+struct Caller {
+  Caller(const char* name, bool in_a_line = false) : function(name), is_told_in_a_line(in_a_line) {}
 
-// The same for an error that a right program may get: a line, and only with --explain.
-[[gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] int refuse_in_a_line(const char* function, int error,
-                                                                             const char* text, ...) noexcept;
+  const char* function;
+  bool is_told_in_a_line;
+};
+// A right program may get the error: it is told in a line, and only with --explain.
+inline Caller in_a_line(const char* function) {
+  return {function, true};
+}
+
+// Reports an error that a mistake of the program has caused. text: "REASON.\nREMEDY.", for printf(). Returns the error.
+[[gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] int refuse(Caller caller, int error, const char* text,
+                                                                   ...) noexcept;
 
 // Such a line, for RPMA_E_NOMEM. Returns it.
 [[gnu::cold, gnu::noinline]] int refuse_memory() noexcept;

@@ -65,7 +65,11 @@ json stack_of(const json& place) {
 bool is_own(const json& frame) {
   const std::string module = frame.value("module", "");
   const std::string_view name = std::string_view(module).substr(module.rfind('/') + 1);
-  return !name.starts_with("libibverbs") && !name.starts_with("librdmacm");
+  for (const std::string_view library :
+       {"libibverbs", "librdmacm", "librpma.so", "libdat2.so", "libdat.so", "libdaplofa.so"}) {
+    if (name.starts_with(library)) return false;
+  }
+  return true;
 }
 
 // The first frame with a line of the program's sources, otherwise the first outside of the libraries of RDMA: a forge

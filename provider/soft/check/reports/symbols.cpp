@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -51,6 +52,21 @@ std::string_view name_of(const char* path) {
   return all.substr(all.rfind('/') + 1);
 }
 
+// True for dapple's librpma, which has functions that the original lacks. The program may have loaded it anywhere.
+bool is_own_librpma(const Dl_info& info) {
+  if (!name_of(info.dli_fname).starts_with("librpma.so")) return false;
+  void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  const bool is_own = dlsym(library, "rpma_peer_has_feature") != nullptr;
+  dlclose(library);
+  return is_own;
+}
+
+bool is_of_rdma_core(const Frame& frame) {
+  const std::string_view file = name_of(frame.module.c_str());
+  return file.starts_with("libibverbs") || file.starts_with("librdmacm");
+}
+
 // The frames of one address: its function, after those that are inlined there.
 std::vector<Frame> frames_at(const source_lines::DebugInformation& information, const Frame& known, uint64_t address) {
   std::vector<Frame> frames;
@@ -84,6 +100,11 @@ std::vector<Frame> frames_of(const Stack& stack) {
         // A sanitizer's backtrace() begins with a frame of its own.
         if (!in_device) frames.clear();
         in_device = true;
+        continue;
+      }
+      if (is_own_librpma(info)) {
+        // The functions of libibverbs that it has called.
+        if (std::all_of(frames.begin(), frames.end(), is_of_rdma_core)) frames.clear();
         continue;
       }
       if (stack.script != 0 && Scripts::get().is_interpreter(info.dli_fbase)) {

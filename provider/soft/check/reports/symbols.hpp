@@ -21,7 +21,7 @@ struct Frame {
   int line = 0;
 };
 
-// Without the frames of dapple's own libraries, and with those of functions that the compiler has inlined.
+// Without the frames of dapple's own libraries but uDAPL, and with those of functions that the compiler has inlined.
 std::vector<Frame> frames_of(const Stack& stack);
 
 // True if librdmacm has called the verb. It does not need debug information.
