@@ -6,6 +6,7 @@
 
 #include "ibverbs-glue/memlock.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
+#include "rpma/destroy_once.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/refusal.hpp"
@@ -79,9 +80,9 @@ int rpma_cq::close() noexcept {
   int result = 0;
   acknowledge_rest();
   retire_rest();
-  if (const int error = dapple::verbs::destroy(cq)) result = FAILED("ibv_destroy_cq", error);
+  if (const int error = destroy_once(cq)) result = FAILED("ibv_destroy_cq", error);
   cq.reset();
-  if (const int error = dapple::verbs::destroy(own_channel)) result = FAILED("ibv_destroy_comp_channel", error);
+  if (const int error = destroy_once(own_channel)) result = FAILED("ibv_destroy_comp_channel", error);
   own_channel.reset();
   return result;
 }

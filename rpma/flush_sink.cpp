@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "rpma/destroy_once.hpp"
 #include "rpma/log.hpp"
 #include "rpma/peer.hpp"
 #include "rpma/refusal.hpp"
@@ -28,7 +29,7 @@ int FlushSink::close() noexcept {
   // The emulator reports data from a device that nothing has synced.
   const iovec written = {page_, kFlushReadSize};
   if (mr_ && maintenance_) (void)dappledv_sync_for_cpu(maintenance_, &written, 1);
-  if (const int error = verbs::destroy(mr_)) result = FAILED("ibv_dereg_mr", error);
+  if (const int error = destroy_once(mr_)) result = FAILED("ibv_dereg_mr", error);
   mr_.reset();
   if (page_ && munmap(page_, page_size_) && !result) {
     result = refuse(in_a_line("rpma_conn_delete"), RPMA_E_INVAL,

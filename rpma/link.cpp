@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "rpma/destroy_once.hpp"
 #include "rpma/log.hpp"
 #include "rpma/refusal.hpp"
 #include "rpma/srq.hpp"
@@ -133,7 +134,7 @@ int Link::close() noexcept {
   qp.reset();
   if (rcq) note(std::exchange(rcq, nullptr)->close());
   if (cq) note(std::exchange(cq, nullptr)->close());
-  if (const int error = verbs::destroy(channel)) note(FAILED("ibv_destroy_comp_channel", error));
+  if (const int error = destroy_once(channel)) note(FAILED("ibv_destroy_comp_channel", error));
   if (id) {
     if (rdma_destroy_id(id.get()) == 0) {
       (void)id.release();

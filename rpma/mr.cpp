@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ibverbs-glue/no_cancel.hpp"
+#include "rpma/destroy_once.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/peer.hpp"
@@ -67,7 +68,7 @@ RPMA_EXPORT int rpma_mr_dereg(rpma_mr_local** mr_ptr) {
   const dapple::NoCancel whole;
   const std::unique_ptr<rpma_mr_local> mr(std::exchange(*mr_ptr, nullptr));
   if (!mr) return 0;
-  const int error = dapple::verbs::destroy(mr->mr);
+  const int error = destroy_once(mr->mr);
   return error ? FAILED("ibv_dereg_mr", error) : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "ibverbs-glue/capabilities.hpp"
 #include "ibverbs-glue/memlock.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
+#include "rpma/destroy_once.hpp"
 #include "rpma/export.hpp"
 #include "rpma/feature.hpp"
 #include "rpma/log.hpp"
@@ -179,6 +180,6 @@ RPMA_EXPORT int rpma_peer_delete(rpma_peer** peer_ptr) {
   const dapple::NoCancel whole;
   const std::unique_ptr<rpma_peer> peer(std::exchange(*peer_ptr, nullptr));
   if (!peer) return 0;
-  const int error = dapple::verbs::destroy(peer->pd);
+  const int error = destroy_once(peer->pd);
   return error ? FAILED("ibv_dealloc_pd", error) : 0;
 }

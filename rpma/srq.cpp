@@ -8,6 +8,7 @@
 
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/cfg.hpp"
+#include "rpma/destroy_once.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/mr.hpp"
@@ -47,7 +48,7 @@ RPMA_EXPORT int rpma_srq_delete(rpma_srq** srq_ptr) {
   const std::unique_ptr<rpma_srq> srq(std::exchange(*srq_ptr, nullptr));
   if (!srq) return 0;
   int result = srq->rcq ? srq->rcq->close() : 0;
-  if (const int error = dapple::verbs::destroy(srq->srq)) result = FAILED("ibv_destroy_srq", error);
+  if (const int error = destroy_once(srq->srq)) result = FAILED("ibv_destroy_srq", error);
   return result;
 }
 

@@ -126,10 +126,12 @@ static void use_librpma(void) {
   MUST(rpma_peer_new(context, &peer) == 0);
   if (IS("rpma")) {
     MUST(rpma_mr_reg(peer, unmapped_bytes(), kBytes, RPMA_MR_USAGE_READ_DST, &mr) == RPMA_E_PROVIDER);
+  } else if (IS("rpma-busy")) {
+    MUST(rpma_mr_reg(peer, memory, kBytes, RPMA_MR_USAGE_READ_DST, &mr) == 0);
   } else {
     connect_librpma();
   }
-  MUST(rpma_peer_delete(&peer) == 0);
+  MUST(rpma_peer_delete(&peer) == (IS("rpma-busy") ? RPMA_E_PROVIDER : 0));
 }
 
 int main(int argc, char** argv) {
