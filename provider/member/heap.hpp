@@ -22,6 +22,8 @@ struct HeapWatcher {
   const void* code_end;
   // Before malloc's memory is given back. True: hand the block out again as late as possible, because a key has it.
   bool (*freed)(const void* block, size_t size);
+  // Before malloc's memory is given back, which may have what a wr_id points to.
+  void (*context_freed)(const void* block, size_t size);
   // Before realloc(): the memory may be given back, whole or in part. True: as above.
   bool (*moving)(const void* block, size_t size);
   // After realloc(): this memory, which was all or a part of such a block, has been given back. The same thread has
@@ -45,6 +47,9 @@ struct HeapInterest {
   // The bounds of the memory that matters; empty at first.
   std::atomic<uintptr_t> begin{UINTPTR_MAX};
   std::atomic<uintptr_t> end{0};
+  // The bounds of the addresses in wr_id; empty at first.
+  std::atomic<uintptr_t> contexts_begin{UINTPTR_MAX};
+  std::atomic<uintptr_t> contexts_end{0};
   // True if HeapWatcher::taken is wanted.
   std::atomic<bool> taken{false};
 };

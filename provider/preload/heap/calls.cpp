@@ -81,6 +81,8 @@ void* malloc(size_t size) noexcept {
 void free(void* block) noexcept {
   if (keeps(block)) [[unlikely]]
     return;
+  if (may_have_context(block)) [[unlikely]]
+    tell_context_freed(block, DAPPLE_CALLER);
   if (may_matter(block)) [[unlikely]] {
     if (tell_freed(block, DAPPLE_CALLER)) block = held_instead_of(block);
   }

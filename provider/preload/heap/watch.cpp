@@ -40,12 +40,7 @@ using Question = bool (*HeapWatcher::*)(const void*, size_t);
 
 // False if the event is not told.
 template <typename Member>
-bool tell(const HeapWatcher& watcher, Member event, const void* memory, size_t size, const void* caller) {
-  const auto begin = reinterpret_cast<uintptr_t>(memory);
-  if (size == 0 || begin >= interest.end.load(std::memory_order_relaxed) ||
-      begin + size <= interest.begin.load(std::memory_order_relaxed)) {
-    return false;
-  }
+bool tell_anyway(const HeapWatcher& watcher, Member event, const void* memory, size_t size, const void* caller) {
   if (paused || (caller >= watcher.code_begin && caller < watcher.code_end)) return false;
   const int saved = errno;
   paused = true;
@@ -59,6 +54,16 @@ bool tell(const HeapWatcher& watcher, Member event, const void* memory, size_t s
   paused = false;
   errno = saved;
   return answer;
+}
+
+template <typename Member>
+bool tell(const HeapWatcher& watcher, Member event, const void* memory, size_t size, const void* caller) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  if (size == 0 || begin >= interest.end.load(std::memory_order_relaxed) ||
+      begin + size <= interest.begin.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  return tell_anyway(watcher, event, memory, size, caller);
 }
 
 template <typename Member>
@@ -121,6 +126,14 @@ bool tell_freed(const void* block, const void* caller) {
     return false;
   }
   return tell_of_block(&HeapWatcher::freed, block, caller);
+}
+
+void tell_context_freed(const void* block, const void* caller) {
+  const HeapWatcher* watcher = of_blocks.load(std::memory_order_acquire);
+  if (watcher == nullptr || block == nullptr) return;
+  const size_t size = malloc_usable_size(const_cast<void*>(block));
+  if (reinterpret_cast<uintptr_t>(block) + size <= interest.contexts_begin.load(std::memory_order_relaxed)) return;
+  tell_anyway(*watcher, &HeapWatcher::context_freed, block, size, caller);
 }
 
 bool tell_moving(const void* block, const void* caller) {

@@ -18,6 +18,10 @@ extern soft::HeapInterest interest;
 inline bool may_matter(const void* block) {
   return reinterpret_cast<uintptr_t>(block) < interest.end.load(std::memory_order_relaxed);
 }
+// False if no wr_id is an address behind the block's beginning.
+inline bool may_have_context(const void* block) {
+  return reinterpret_cast<uintptr_t>(block) < interest.contexts_end.load(std::memory_order_relaxed);
+}
 inline bool may_be_taken_again() {
   return interest.taken.load(std::memory_order_relaxed);
 }
@@ -25,6 +29,7 @@ inline bool may_be_taken_again() {
 // `caller`: the address to which the program's call returns.
 // True if the block must not be handed out again soon.
 bool tell_freed(const void* block, const void* caller);
+void tell_context_freed(const void* block, const void* caller);
 // Before realloc(). True if the block, should it move, must not be handed out again soon.
 bool tell_moving(const void* block, const void* caller);
 // After it has given this memory back.

@@ -248,6 +248,7 @@ int destroy_srq(ibv_srq* srq) {
   const int error = forgotten(srq, [&] { return below().destroy_srq(srq); });
   if (error != 0) return error;
   checker().receives.forget(queue);
+  checker().contexts.end(queue);
   checker().withheld.end(queue);
   checker().asked.remove(queue);
   if (cq != nullptr) checker().loads.remove(cq, queue);
@@ -345,8 +346,10 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
     qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
   checker().lent.forget(&qp);
-  if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR)
+  if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR) {
     checker().withheld.end(qp.qpn, queues_of(qp).receives);
+    checker().contexts.end(qp.qpn);
+  }
   if (attr->qp_state == IBV_QPS_RESET) checker().receives.forget(&qp.own_receives);
   const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
   if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.checked->sends.clear();
@@ -369,6 +372,7 @@ int destroy_qp(ibv_qp* ibv) {
     return error;
   }
   checker().withheld.end(qpn, queues.receives);
+  checker().contexts.end(qpn);
   checker().told.remove(qpn);
   checker().receives.forget(queue);
   checker().asked.remove(queue);
@@ -411,6 +415,7 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) {
   if (error != 0 || (attr->attr_mask & IBV_WQ_ATTR_STATE) == 0 || attr->wq_state == IBV_WQS_RDY) return error;
   const Qp& qp = ours<Wq>(wq)->qp;
   checker().withheld.end(qp.qpn, &qp.own_receives);
+  checker().contexts.end(&qp.own_receives);
   if (attr->wq_state == IBV_WQS_RESET) checker().receives.forget(&qp.own_receives);
   return 0;
 }
@@ -428,6 +433,7 @@ int destroy_wq(ibv_wq* wq) {
     return error;
   }
   checker().withheld.end(qpn, queue);
+  checker().contexts.end(queue);
   checker().receives.forget(queue);
   checker().asked.remove(queue);
   checker().loads.remove(cq, queue);

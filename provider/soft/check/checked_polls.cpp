@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checked_polls.hpp"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@ void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32
   if (checker.races != nullptr) checker.races->polled(qpn, (opcode & IBV_WC_RECV) != 0, id);
   const std::vector<WithheldBytes::Changed> changed = checker.withheld.polled(qpn, id, (opcode & IBV_WC_RECV) != 0);
   if (status == IBV_WC_SUCCESS) report_written(checker, changed);
+  const std::optional<PostedContexts::Freed> freed = checker.contexts.polled(qpn, id, (opcode & IBV_WC_RECV) != 0);
+  // A program may know its requests by these addresses, and be done with them when it destroys the queue pair.
+  if (freed && status != IBV_WC_WR_FLUSH_ERR) report_freed_context(checker, id, *freed);
   if (status == IBV_WC_WR_FLUSH_ERR && (opcode & IBV_WC_RECV) == 0) checker.polled_flush(qpn, id);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -72,11 +73,13 @@ bool sends_bytes(roce::SendOpcode opcode) {
   return opcode <= roce::SendOpcode::kSendImmediate || opcode == roce::SendOpcode::kSendInvalidate;
 }
 
-// The numbers of a request in PostedSends, in LentMemory and in WithheldBytes.
+// The numbers of a request in PostedSends, in LentMemory, in WithheldBytes and in PostedContexts.
 struct Noted {
   uint64_t send = PostedSends::kNone;
   uint64_t loan = PostedSends::kNone;
   uint64_t withheld = PostedSends::kNone;
+  uint64_t context = PostedContexts::kNone;
+  uint64_t id = 0;
 
   void post_returned() const {
     if (loan != PostedSends::kNone) Checker::get()->lent.returned(loan);
@@ -84,12 +87,24 @@ struct Noted {
   void was_refused(Qp& qp) const {
     if (loan != PostedSends::kNone) Checker::get()->lent.remove(loan);
     if (withheld != PostedSends::kNone) Checker::get()->withheld.remove(withheld);
+    if (context != PostedContexts::kNone) Checker::get()->contexts.remove(id, context);
     qp.checked->sends.remove(send);
   }
 };
 
 static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV_SEND_SIGNALED &&
               int{roce::kInline} == IBV_SEND_INLINE);
+
+// Notes what the wr_id may point to. A request with its own memory as its wr_id is known by this address only.
+uint64_t note_context(uint64_t id, bool has_completion, const std::vector<roce::Segment>& segments,
+                      const PostedContexts::Request& request) {
+  PostedContexts& contexts = Checker::get()->contexts;
+  const bool is_memory = std::any_of(segments.begin(), segments.end(),
+                                     [id](const roce::Segment& segment) { return segment.address == id; });
+  if (has_completion && !is_memory) return contexts.add(id, request);
+  contexts.forget_freed(id);
+  return PostedContexts::kNone;
+}
 
 // From now on the device may write there.
 uint64_t withhold(WithheldBytes::Request request) {
@@ -146,8 +161,14 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
 
 Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const std::vector<roce::Segment>& segments,
            const ibv_ah* address_handle = nullptr) {
-  const Noted noted = note_memory(qp, opcode, flags, id, segments, address_handle);
+  Noted noted = note_memory(qp, opcode, flags, id, segments, address_handle);
   const bool is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0;
+  if (Checker::get()->contexts.may_be_context(id)) {
+    noted.id = id;
+    noted.context =
+        note_context(id, is_signaled, segments,
+                     {.receives = nullptr, .owner = {qp.qpn, qp.context->ibv->device->name}, .posted = here()});
+  }
   if (is_signaled) Checker::get()->withheld.add_signaled(qp.qpn, id);
   return noted;
 }
@@ -197,7 +218,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
   const Stack stack = here();
   struct NotedReceive {
     const ibv_recv_wr* wr;
-    uint64_t number, withheld;
+    uint64_t number, withheld, context;
   };
   std::vector<NotedReceive> noted;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
@@ -221,15 +242,22 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
     report_if_shared(
         checker,
         {.what = "receive", .owner = receives.owner, .is_written = true, .pieces = receive.pieces, .posted = stack});
-    noted.push_back({wr, checker.receives.add(&receives.queue, receives.queue.depth(), std::move(receive)), withheld});
+    uint64_t context = PostedContexts::kNone;
+    if (checker.contexts.may_be_context(wr->wr_id)) {
+      context = note_context(wr->wr_id, true, receive.segments,
+                             {.receives = &receives.queue, .owner = receives.owner, .posted = stack});
+    }
+    noted.push_back(
+        {wr, checker.receives.add(&receives.queue, receives.queue.depth(), std::move(receive)), withheld, context});
   }
   const int error = post();
   bool refused = false;
-  for (const auto& [wr, number, withheld] : noted) {
+  for (const auto& [wr, number, withheld, context] : noted) {
     refused = refused || (error != 0 && wr == *bad);
     if (!refused) continue;
     checker.receives.remove(&receives.queue, number);
     if (withheld != PostedSends::kNone) checker.withheld.remove(withheld);
+    if (context != PostedContexts::kNone) checker.contexts.remove(wr->wr_id, context);
   }
   return error;
 }

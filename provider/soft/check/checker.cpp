@@ -50,7 +50,7 @@ Checker* Checker::get() {
     pthread_atfork(before_fork, after_fork, after_fork);
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
-    made->freed = watch_heap(made->mapped);
+    made->freed = watch_heap(made->mapped, made->contexts);
     if (made->reporter.options().strict) AnnouncedPeers::start();
     atexit(before_exit);
     return made;

@@ -17,6 +17,7 @@
 #include "provider/soft/check/lent/freed_marks.hpp"
 #include "provider/soft/check/lent/lent_memory.hpp"
 #include "provider/soft/check/lent/mapped_memory.hpp"
+#include "provider/soft/check/lent/posted_contexts.hpp"
 #include "provider/soft/check/lent/withheld_bytes.hpp"
 #include "provider/soft/check/races/races.hpp"
 #include "provider/soft/check/records/asked_depths.hpp"
@@ -45,6 +46,7 @@ class Checker {
   MappedMemory mapped;
   LentMemory lent{mapped};
   WithheldBytes withheld{mapped};
+  PostedContexts contexts{withheld.mutex()};
   PostedReceives receives;
   RecentWrites writes;  // if the options ask for notes
   Reporter reporter;

@@ -152,6 +152,20 @@ void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>&
   }
 }
 
+void report_freed_context(Checker& checker, uint64_t id, const PostedContexts::Freed& context) {
+  const char* what = context.request.receives != nullptr ? "receive" : "send request";
+  checker.reporter.show(
+      {.level = Level::kWarning,
+       .kind = "freed-context",
+       .text =
+           format("A %s of %s is complete, and its wr_id 0x%llx is an address in a block of memory that the program "
+                  "has freed after the post.",
+                  what, context.request.owner.name().c_str(), static_cast<unsigned long long>(id)),
+       .remedy = "Free what wr_id points to after the completion has been polled, or after the queue pair has been "
+                 "destroyed.",
+       .places = {{"freed", context.freed}, {"posted", context.request.posted}, {"polled", here()}}});
+}
+
 void report_if_shared(Checker& checker, const NewRequest& request) {
   if (!checker.reporter.options().notes) return;
   std::string other;

@@ -46,6 +46,8 @@ void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piec
 void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed);
 // The program has written into the memory of these before this poll, which has got their completions.
 void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>& changed);
+// The program has polled the completion of this request, and has freed what its wr_id points to before.
+void report_freed_context(Checker& checker, uint64_t id, const PostedContexts::Freed& context);
 
 // A request that is being posted.
 struct NewRequest {

@@ -49,6 +49,12 @@ bool freed(const void* block, size_t size) {
   return mark(block, size, FreedMarks::How::kFreed, true);
 }
 
+// A program may free its contexts, and then destroy the queue pair: only a poll proves the mistake.
+void context_freed(const void* block, size_t size) {
+  PostedContexts& contexts = Checker::get()->contexts;
+  if (contexts.has_context(block, size)) contexts.mark_freed(block, size, Stack::here());
+}
+
 // What used the block before realloc(). Afterwards another thread may use the block for requests of its own.
 [[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<MemoryUser> user_before;
 
@@ -104,12 +110,13 @@ void kept(const void* memory, size_t size) {
 
 }  // namespace
 
-FreedMarks* watch_heap(MappedMemory& mapped) {
+FreedMarks* watch_heap(MappedMemory& mapped, PostedContexts& contexts) {
   const Heap* heap = loaded_heap();
   if (heap == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
-  static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   moving,         moved,
+  static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   context_freed,  moving, moved,
                                       taken,        unmapped, dropped, protected_anew, kept};
   marks = new FreedMarks(*heap->interest);
+  contexts.watch(*heap->interest);
   if (heap->watch(watcher)) mapped.remember();
   return marks;
 }
