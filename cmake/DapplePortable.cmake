@@ -9,6 +9,8 @@ option(DAPPLE_PORTABLE "Install files that run from any folder and need no libra
 if(DAPPLE_PORTABLE)
   # It leads from bin and from lib to lib. A shorter path would make valgrind report the loader, see dapple_shared.
   set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib/../lib")
+  # The installation keeps the room of the build's paths in each file. So these must not depend on the build's place.
+  set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
   # Assertions and some messages name their files. Without the tree's path the same sources give the same bytes everywhere.
   set(names_files $<OR:$<BOOL:$<TARGET_PROPERTY:DAPPLE_KEEPS_ASSERTS>>,$<BOOL:$<TARGET_PROPERTY:DAPPLE_NAMES_FILES>>>)
   target_compile_options(dapple_plain_flags INTERFACE $<${names_files}:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)
