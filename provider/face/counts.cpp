@@ -44,6 +44,7 @@ constexpr CounterFile kRxe[] = {
     {"lifespan", nullptr, 1, kLifespanMilliseconds},
     {"link_downed", nullptr},
     {"out_of_seq_request", &DeviceCounts::sequence_naks_sent},
+    {"rcvd_bytes", &DeviceCounts::received_bytes},
     {"rcvd_pkts", &DeviceCounts::received_packets},
     {"rcvd_rnr_err", nullptr},
     {"rcvd_seq_err", nullptr},
@@ -53,6 +54,7 @@ constexpr CounterFile kRxe[] = {
     {"retry_rnr_exceeded_err", nullptr},
     {"send_err", nullptr},
     {"send_rnr_err", &DeviceCounts::rnr_naks_sent},
+    {"sent_bytes", &DeviceCounts::sent_bytes},
     {"sent_pkts", &DeviceCounts::sent_packets},
 };
 
