@@ -68,6 +68,8 @@ RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
                   "librdmacm's event is %s, for which librpma has no name.\nTake the next event.",
                   rdma_event_str(found.type));
   }
+  // The peer has ended the connection: it is too late for a flush.
+  if (*event != RPMA_CONN_ESTABLISHED) conn->unflushed.settle();
   PrivateData& data = conn->link.data;
   if (*event == RPMA_CONN_ESTABLISHED && data.size == 0) data.store(found);
   LOG(NOTICE, "%s", rpma_utils_conn_event_2str(*event));
@@ -134,6 +136,7 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
 RPMA_EXPORT int rpma_conn_disconnect(rpma_conn* conn) {
   if (!conn) return refuse_null(__func__, {NAMED(conn)});
   const NoCancel whole;
+  conn->unflushed.report(__func__, conn->qp);
   if (rdma_disconnect(conn->link.id.get())) return FAILED("rdma_disconnect", errno);
   LOG(NOTICE, "Requesting for disconnection");
   return 0;
@@ -143,5 +146,7 @@ RPMA_EXPORT int rpma_conn_delete(rpma_conn** conn_ptr) {
   if (!conn_ptr) return refuse_null(__func__, {NAMED(conn_ptr)});
   const NoCancel whole;
   const std::unique_ptr<rpma_conn> conn(std::exchange(*conn_ptr, nullptr));
-  return conn ? conn->close() : 0;
+  if (!conn) return 0;
+  conn->unflushed.report(__func__, conn->qp);
+  return conn->close();
 }

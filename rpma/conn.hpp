@@ -6,6 +6,7 @@
 
 #include "rpma/flush_sink.hpp"
 #include "rpma/link.hpp"
+#include "rpma/unflushed_writes.hpp"
 
 // Threads: confined to the user of the connection, except its CQs.
 struct rpma_conn {
@@ -14,6 +15,7 @@ struct rpma_conn {
   dapple::rpma::Link link;
   ibv_qp* qp = nullptr;  // the link's
   bool direct_write_to_pmem = false;
+  dapple::rpma::UnflushedWrites unflushed = {};
 
   // Frees as much as possible. Returns the first error, or 0.
   int close() noexcept {

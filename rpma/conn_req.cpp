@@ -45,6 +45,7 @@ int make_connection(rpma_conn_req& request, std::unique_ptr<rpma_conn>& out) {
   if (!made) return refuse_memory();
   made->link = std::move(request.link);
   made->qp = made->link.id->qp;
+  made->unflushed.start();
   if (const int error = made->flush_sink.make(request.peer)) return error;
   out = std::move(made);
   return 0;

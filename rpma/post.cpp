@@ -76,6 +76,7 @@ struct Request {
                                        size_t len, int flags, Use use, uint32_t imm, const void* op_context) {
   if (!conn || flags == 0 || len > UINT32_MAX) [[unlikely]]
     return refuse_move(opcode, conn, local, local_offset, remote, remote_offset, len, flags);
+  if (opcode != IBV_WR_RDMA_WRITE) conn->unflushed.settle();
   if (!local || !remote) {
     if (local || remote || local_offset != 0 || remote_offset != 0 || len != 0) [[unlikely]]
       return refuse_move(opcode, conn, local, local_offset, remote, remote_offset, len, flags);
@@ -98,6 +99,7 @@ struct Request {
                                        size_t len, int flags, uint32_t imm, const void* op_context) {
   if (!conn || flags == 0 || (!src && (offset != 0 || len != 0)) || len > UINT32_MAX) [[unlikely]]
     return refuse_send(opcode, conn, src, offset, len, flags);
+  conn->unflushed.settle();
   ibv_sge segment;
   if (src) segment = src->segment(offset, len);
   Request request(opcode, src ? &segment : nullptr, send_flags(flags));
@@ -137,7 +139,10 @@ RPMA_EXPORT int rpma_read(rpma_conn* conn, rpma_mr_local* dst, size_t dst_offset
 
 RPMA_EXPORT int rpma_write(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offset, const rpma_mr_local* src,
                            size_t src_offset, size_t len, int flags, const void* op_context) {
-  return move(IBV_WR_RDMA_WRITE, conn, src, src_offset, dst, dst_offset, len, flags, Use::kReads, 0, op_context);
+  const int error =
+      move(IBV_WR_RDMA_WRITE, conn, src, src_offset, dst, dst_offset, len, flags, Use::kReads, 0, op_context);
+  if (!error && dst) conn->unflushed.add(dst->descriptor, len);
+  return error;
 }
 
 RPMA_EXPORT int rpma_write_with_imm(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offset, const rpma_mr_local* src,
@@ -152,6 +157,7 @@ RPMA_EXPORT int rpma_atomic_write(rpma_conn* conn, rpma_mr_remote* dst, size_t d
   if (!conn || !dst || !src || flags == 0 || dst_offset % RPMA_ATOMIC_WRITE_ALIGNMENT != 0) [[unlikely]]
     return refuse_atomic_write(conn, dst, dst_offset, src, flags);
   const Descriptor& region = dst->descriptor;
+  conn->unflushed.add(region, kAtomicSize);
   const uint64_t address = region.address + dst_offset;
   const unsigned fenced = send_flags(flags) | IBV_SEND_FENCE;
   const native::Operations& native = conn->link.native;
@@ -194,6 +200,7 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
     LOG(ERROR, "the region was not registered for a flush to %s", persistent ? "persistence" : "visibility");
     return refuse_flush_of_region(persistent);
   }
+  conn->unflushed.settle();
   // RDMA Flush has 32 bits for the length, and a driver may drop the others.
   if (!can_be_native || len > UINT32_MAX) return flush_by_read(*conn, region, dst_offset, flags, op_context);
   return post(*conn, op_context, Buffer{}, [&](uint64_t wr_id) {

@@ -36,6 +36,12 @@ using LastRefusal = const char* (*)(unsigned& count);
 inline constexpr char kReportFailure[] = "dapple_report_failure";
 using ReportFailure = bool (*)(const char* text, const char* remedy);
 
+// For dappledv_note_call() and dappledv_report_missing_call(). They return false without --check.
+inline constexpr char kNoteCall[] = "dapple_note_call";
+using NoteCall = bool (*)(Stack& stack);
+inline constexpr char kReportMissingCall[] = "dapple_report_missing_call";
+using ReportMissingCall = bool (*)(const char* text, const char* remedy, const Stack& after);
+
 // The same for dappledv_mark_free() and dappledv_mark_used(). It does nothing without --check.
 inline constexpr char kMarkMemory[] = "dapple_mark_memory";
 using MarkMemory = void (*)(const void* memory, size_t size, bool is_free);

@@ -196,6 +196,14 @@ int dappledv_report_failure(const char* text, const char* remedy) noexcept {
   return dapple::provider::report_failure(text, remedy) ? 1 : 0;
 }
 
+int dappledv_note_call(dappledv_call* call) noexcept {
+  return dapple::provider::note_call(*call) ? 1 : 0;
+}
+
+int dappledv_report_missing_call(const char* text, const char* remedy, const dappledv_call* after) noexcept {
+  return dapple::provider::report_missing_call(text, remedy, *after) ? 1 : 0;
+}
+
 void dappledv_mark_free(const void* block, size_t size) noexcept {
   dapple::provider::mark_memory(block, size, true);
 }

@@ -2,13 +2,18 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/libdapple/last_refusal.hpp"
 
+#include <infiniband/dappledv_failure.h>
+
 #include <atomic>
+#include <new>
 
 #include "provider/common/check_calls.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/libdapple/plugin.hpp"
 
 namespace dapple::provider {
+
+static_assert(sizeof(Stack) <= sizeof(dappledv_call) && alignof(Stack) <= alignof(dappledv_call));
 
 const char* last_refusal(unsigned* count) {
   const ErrnoGuard keep;
@@ -29,6 +34,26 @@ bool report_failure(const char* text, const char* remedy) {
   const ErrnoGuard keep;
   const auto report = reinterpret_cast<ReportFailure>(find_in_plugin(kReportFailure));
   return report != nullptr && report(text, remedy);
+}
+
+bool note_call(dappledv_call& call) {
+  const ErrnoGuard keep;
+  static constinit std::atomic<NoteCall> found = nullptr;
+  NoteCall note = found.load(std::memory_order_relaxed);
+  if (note == nullptr) {
+    note = reinterpret_cast<NoteCall>(find_in_plugin(kNoteCall));
+    found.store(note, std::memory_order_relaxed);
+  }
+  Stack stack;
+  if (note == nullptr || !note(stack)) return false;
+  new (call.opaque) Stack(stack);
+  return true;
+}
+
+bool report_missing_call(const char* text, const char* remedy, const dappledv_call& after) {
+  const ErrnoGuard keep;
+  const auto report = reinterpret_cast<ReportMissingCall>(find_in_plugin(kReportMissingCall));
+  return report != nullptr && report(text, remedy, *std::launder(reinterpret_cast<const Stack*>(after.opaque)));
 }
 
 }  // namespace dapple::provider

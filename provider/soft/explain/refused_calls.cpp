@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/holders.hpp"
 #include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
@@ -56,6 +57,17 @@ bool report_failure(const char* text, const char* remedy) {
                             .text = text,
                             .remedy = remedy,
                             .places = {{"called", check::here()}}});
+  return true;
+}
+
+bool report_missing_call(const char* text, const char* remedy, const check::Stack& after) {
+  const ErrnoGuard keep;
+  if (check::Checker::get() == nullptr) return false;
+  process_reporter()->show({.level = Level::kWarning,
+                            .kind = "missing-call",
+                            .text = text,
+                            .remedy = remedy,
+                            .places = {{"called", after}, {"found", check::here()}}});
   return true;
 }
 

@@ -26,6 +26,9 @@ void report_failed_call(check::Level level, const std::string& call, int error, 
 // Reports that a function of a library returns an error to the program. False if nothing is reported.
 bool report_failure(const char* text, const char* remedy);
 
+// A library says that the program has left a call out, which it needs after this one. False without --check.
+bool report_missing_call(const char* text, const char* remedy, const check::Stack& after);
+
 // Reports that a verb returns `error` to the program, with this thread's refusal and the place of the call. `verb`:
 // "ibv_modify_qp"; `name`: name_of() its object. EBUSY: the report has those that use the object. errno stays.
 void report_refused_call(const char* verb, const std::string& name, int error, const void* object);

@@ -52,3 +52,18 @@ extern "C" [[gnu::visibility("default")]] bool dapple_report_failure(const char*
 }
 
 static_assert(std::is_same_v<decltype(&dapple_report_failure), dapple::provider::ReportFailure>);
+
+extern "C" [[gnu::visibility("default")]] bool dapple_note_call(dapple::provider::Stack& stack) {
+  if (dapple::soft::check::Checker::get() == nullptr) return false;
+  stack = dapple::soft::check::here();
+  return true;
+}
+
+static_assert(std::is_same_v<decltype(&dapple_note_call), dapple::provider::NoteCall>);
+
+extern "C" [[gnu::visibility("default")]] bool dapple_report_missing_call(const char* text, const char* remedy,
+                                                                          const dapple::provider::Stack& after) {
+  return dapple::soft::explain::report_missing_call(text, remedy, after);
+}
+
+static_assert(std::is_same_v<decltype(&dapple_report_missing_call), dapple::provider::ReportMissingCall>);

@@ -101,6 +101,30 @@ static void use_connection(struct rpma_conn* conn) {
   MUST(rpma_mr_remote_delete(&remote) == 0 && rpma_mr_dereg(&mr) == 0);
 }
 
+// Writes to persistent memory. A program that takes the completion for the end of it makes a mistake.
+static void write_persistent(struct rpma_conn* conn) {
+  struct rpma_mr_remote* remote = NULL;
+  struct rpma_cq* cq = NULL;
+  struct ibv_wc wc;
+  char descriptor[64];
+  size_t size = 0;
+  MUST(rpma_mr_reg(peer, memory, kBytes,
+                   RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |
+                       RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT,
+                   &mr) == 0);
+  MUST(rpma_mr_get_descriptor_size(mr, &size) == 0 && size <= sizeof descriptor);
+  MUST(rpma_mr_get_descriptor(mr, descriptor) == 0);
+  MUST(rpma_mr_remote_from_descriptor(descriptor, size, &remote) == 0);
+  MUST(rpma_conn_get_cq(conn, &cq) == 0);
+  MUST(rpma_write(conn, remote, kBytes / 2, mr, 0, 1024, RPMA_F_COMPLETION_ALWAYS, NULL) == 0);
+  MUST(rpma_cq_wait(cq) == 0 && rpma_cq_get_wc(cq, 1, &wc, NULL) == 0 && wc.status == IBV_WC_SUCCESS);
+  if (IS("rpma-persistent")) {
+    MUST(rpma_flush(conn, remote, kBytes / 2, 1024, RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, NULL) == 0);
+    MUST(rpma_cq_wait(cq) == 0 && rpma_cq_get_wc(cq, 1, &wc, NULL) == 0 && wc.status == IBV_WC_SUCCESS);
+  }
+  MUST(rpma_mr_remote_delete(&remote) == 0 && rpma_mr_dereg(&mr) == 0);
+}
+
 static void connect_librpma(void) {
   struct rpma_ep* endpoint = NULL;
   struct rpma_conn_req* request = NULL;
@@ -113,7 +137,11 @@ static void connect_librpma(void) {
   MUST(rpma_conn_req_connect(&request, NULL, &server) == 0);
   MUST(rpma_conn_next_event(client, &event) == 0 && event == RPMA_CONN_ESTABLISHED);
   MUST(rpma_conn_next_event(server, &event) == 0 && event == RPMA_CONN_ESTABLISHED);
-  use_connection(client);
+  if (IS("rpma-persistent") || IS("rpma-unflushed")) {
+    write_persistent(client);
+  } else {
+    use_connection(client);
+  }
   MUST(rpma_conn_disconnect(client) == 0);
   MUST(rpma_conn_next_event(server, &event) == 0 && event == RPMA_CONN_CLOSED);
   MUST(rpma_conn_delete(&client) == 0 && rpma_conn_delete(&server) == 0 && rpma_ep_shutdown(&endpoint) == 0);

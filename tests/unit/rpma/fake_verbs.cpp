@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tests/unit/rpma/fake_verbs.hpp"
 
+#include <infiniband/dappledv_failure.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -267,6 +268,14 @@ int dappledv_report_failure(const char* text, const char* remedy) noexcept {
   return 1;
 }
 
+int dappledv_note_call(dappledv_call*) noexcept {
+  return 1;
+}
+int dappledv_report_missing_call(const char* text, const char* remedy, const dappledv_call*) noexcept {
+  state.reports.push_back(std::string(text) + " " + remedy);
+  return 1;
+}
+
 int dappledv_query_device(ibv_context*, dappledv_device_attr* attr) noexcept {
   if (hit("dappledv_query_device")) return errno;
   *attr = state.attr;
@@ -301,6 +310,10 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
   if (hit("ibv_alloc_pd")) return nullptr;
   ++state.live[kPd];
   return new ibv_pd{context, 0};
+}
+int ibv_query_qp(ibv_qp*, ibv_qp_attr* attr, int, ibv_qp_init_attr*) {
+  attr->qp_state = state.qp_state;
+  return 0;
 }
 int ibv_dealloc_pd(ibv_pd* pd) {
   if (hit("ibv_dealloc_pd")) return errno;

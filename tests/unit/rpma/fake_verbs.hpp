@@ -63,6 +63,7 @@ struct State {
   std::vector<ibv_sge> advised;
   std::vector<int> acknowledged;  // events acknowledged at a time
   int rejected = 0;
+  ibv_qp_state qp_state = IBV_QPS_RTS;
   std::vector<std::string> reports;  // of errors, with the remedies
   std::string wrong;                 // uses that the real libraries would not survive
 

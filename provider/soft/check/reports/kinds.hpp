@@ -10,15 +10,15 @@
 namespace dapple::soft::check {
 
 inline constexpr std::string_view kKinds[] = {
-    "ah-in-use",          "changed-send-buffer", "cq-may-overrun",    "cq-overrun",           "deregistered-key",
-    "dropped-message",    "ended-window",        "failed-bind",       "failed-connection",    "failed-invalidation",
-    "failed-request",     "foreign-domain",      "freed-context",     "freed-memory",         "hang",
-    "left-object",        "lost-at-reset",       "lost-notification", "memory-in-use",        "missing-fence",
-    "missing-right",      "missing-sync",        "more-than-asked",   "out-of-bounds",        "outstanding-sends",
-    "overlapping-writes", "post-in-error",       "racing-access",     "receiver-not-ready",   "refused-call",
-    "shared-buffer",      "small-receive",       "solicited-only",    "unacknowledged-event", "unarmed-cq",
-    "unarmed-srq-limit",  "unknown-key",         "unmapped-memory",   "unsignaled-request",   "unsupported-request",
-    "used-after-destroy",
+    "ah-in-use",           "changed-send-buffer", "cq-may-overrun",    "cq-overrun",        "deregistered-key",
+    "dropped-message",     "ended-window",        "failed-bind",       "failed-connection", "failed-invalidation",
+    "failed-request",      "foreign-domain",      "freed-context",     "freed-memory",      "hang",
+    "left-object",         "lost-at-reset",       "lost-notification", "memory-in-use",     "missing-call",
+    "missing-fence",       "missing-right",       "missing-sync",      "more-than-asked",   "out-of-bounds",
+    "outstanding-sends",   "overlapping-writes",  "post-in-error",     "racing-access",     "receiver-not-ready",
+    "refused-call",        "shared-buffer",       "small-receive",     "solicited-only",    "unacknowledged-event",
+    "unarmed-cq",          "unarmed-srq-limit",   "unknown-key",       "unmapped-memory",   "unsignaled-request",
+    "unsupported-request", "used-after-destroy",
 };
 
 inline bool is_kind(std::string_view word) {
