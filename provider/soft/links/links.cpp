@@ -482,11 +482,11 @@ void SameHostLinks::take_table(RingTo& ring, uint32_t slot, OwnedFd table) {
 
 // The writer of the ring may send references if its memory is the one that this process reaches. It says itself which
 // slot it has, so the kernel must know it as the same process. It compares the nonces, because a slot may have got
-// another owner.
+// another owner. The word alone says all: this process reads references, and makes this call, one thread at a time.
 void SameHostLinks::invite(const RingFrom& from, const RingTo& to) {
   assert(from.has_ring());
   if (!to.peer_memory_.usable() || from.process != to.process_) return;
-  from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_release);
+  from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_relaxed);
 }
 
 void SameHostLinks::refuse(uint32_t index, Transport why) {

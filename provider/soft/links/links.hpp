@@ -59,7 +59,7 @@ class RingTo {
   PeerMemory& peer_memory() { return peer_memory_; }
   // Tells whether the peer fetches bytes from the process whose table has this nonce.
   bool fetches_from(uint64_t nonce) const {
-    return nonce != 0 && memory_.control().fetches.load(std::memory_order_acquire) == nonce;
+    return nonce != 0 && memory_.control().fetches.load(std::memory_order_relaxed) == nonce;
   }
 
   BiasedMutex mutex{LockRank::kRing};

@@ -45,15 +45,17 @@ class Handover {
 
   // A queue pair has become the earliest of all; Timers has published the deadline. Counterpart: plan_wake().
   void note_deadline(Time earliest) {
-    if (earliest < planned_wake_.load()) wake_due_.store(true);
+    if (earliest < planned_wake_.load()) note_wake();
   }
   // A queue pair waits for a turn; Ready has published it. If the background thread steps aside, a polling thread looks
   // itself, or the background thread does after take_over(), the counterpart.
   void note_ready() {
-    if (!steps_aside_.load()) wake_due_.store(true, std::memory_order_relaxed);
+    if (!steps_aside_.load()) note_wake();
   }
   // After the locks. True: wake the background thread.
-  [[nodiscard]] bool take_wake() { return wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false); }
+  [[nodiscard]] bool take_wake() {
+    return wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false, std::memory_order_acquire);
+  }
 
   // A hint, for a thread that checks again after its store (HeldAcknowledgements).
   bool may_step_aside() const { return steps_aside_.load(std::memory_order_relaxed); }
@@ -82,6 +84,10 @@ class Handover {
   }
 
  private:
+  // Another thread may take the wake. It passes on what this thread has published, to the background thread that it
+  // wakes. An exchange also keeps what a third thread has published before.
+  void note_wake() { wake_due_.exchange(true, std::memory_order_release); }
+
   std::atomic<uint32_t> polls_{0};
   std::atomic<uint32_t> last_poll_{0};  // polls_ at the last expect_no_polls()
   std::atomic<bool> poller_works_{false};
