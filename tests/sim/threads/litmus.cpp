@@ -51,6 +51,13 @@ void store_y_load_x(Shared& s) {
   s.y.store(1, kStore);
   s.seen[1] = s.x.load(kLoad);
 }
+// A processor takes its own store out of its buffer, before others see it.
+template <std::memory_order kStore>
+void store_x_load_x_load_y(Shared& s) {
+  s.x.store(1, kStore);
+  s.seen[2] = s.x.load(memory_order_seq_cst);
+  s.seen[0] = s.y.load(memory_order_seq_cst);
+}
 bool both_missed(const Shared& s) {
   return s.seen[0] == 0 && s.seen[1] == 0;
 }
@@ -215,6 +222,15 @@ const Litmus kTests[] = {
      true,
      {store_x_load_y<memory_order_seq_cst, memory_order_acquire>,
       store_y_load_x<memory_order_seq_cst, memory_order_seq_cst>},
+     both_missed},
+    // C++20 forbids it; arm64 does it.
+    {"store buffering, one store relaxed and loaded again",
+     true,
+     {store_x_load_x_load_y<memory_order_relaxed>, store_y_load_x<memory_order_seq_cst, memory_order_seq_cst>},
+     both_missed},
+    {"store buffering, a store that is loaded again",
+     false,
+     {store_x_load_x_load_y<memory_order_seq_cst>, store_y_load_x<memory_order_seq_cst, memory_order_seq_cst>},
      both_missed},
     {"store buffering, fences", false, {store_x_fence_load_y, store_y_fence_load_x}, both_missed},
     {"store buffering, one fence",

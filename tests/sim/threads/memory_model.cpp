@@ -204,12 +204,15 @@ void MemoryModel::take(uint32_t thread, Location& at, uint64_t index, Order orde
     who.loaded.join(carried);
   }
   if (order != std::memory_order_seq_cst) return;
+  // A processor takes a store of its own out of its buffer, so the load shows it to nobody. C++20 is stricter here.
+  const Location::Store& store = at.at(index);
+  if (store.in_total_order == 0 && store.by.thread == thread) return;
   if (index == at.last()) {
     at.read_in_total_order = index;
     at.time_of_that_read = who.known.total = ++total_order_;
   } else {
     // In front of the store that it has missed.
-    who.known.total = std::max(who.known.total, at.at(index).in_total_order);
+    who.known.total = std::max(who.known.total, store.in_total_order);
   }
 }
 

@@ -19,7 +19,8 @@ Module own = {};
 extern "C" Module* sim_module() {
   std::vector<Scenario>& all = all_scenarios();
   if (all.empty()) {
-    for (const auto& part : {litmus_scenarios(), ring_scenarios(), placement_scenarios(), node_scenarios()})
+    for (const auto& part :
+         {litmus_scenarios(), ring_scenarios(), placement_scenarios(), handover_scenarios(), node_scenarios()})
       all.insert(all.end(), part.begin(), part.end());
     own = {all.data(), all.size(), run_program, nullptr};
   }

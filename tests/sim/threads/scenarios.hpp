@@ -14,6 +14,8 @@ std::vector<Scenario> litmus_scenarios();
 std::vector<Scenario> ring_scenarios();
 // Copies to and from a peer's memory, and the end of its keys and queue pairs.
 std::vector<Scenario> placement_scenarios();
+// The pairs of functions by which threads hand work to each other.
+std::vector<Scenario> handover_scenarios();
 // Programs with queue pairs, and their background threads.
 std::vector<Scenario> node_scenarios();
 // A program of the scenario that the other process' module has started.
