@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cassert>
 #include <new>
 
 #include "provider/common/host_guards.hpp"
@@ -169,7 +170,8 @@ void report(const FindingKind& kind, std::initializer_list<Place> places, const 
     if (place.stack.count > 0 && finding->num_places < kMaxPlaces) finding->places[finding->num_places++] = place;
   }
   // The count comes first: write_findings() in a signal handler looks at the list only if the count is not 0.
-  ++findings->num_waiting;
+  [[maybe_unused]] const int num_waiting = ++findings->num_waiting;
+  assert(num_waiting > 0);
   finding->state.store(State::kWaiting, std::memory_order_release);
 }
 

@@ -28,12 +28,14 @@ constexpr size_t kPages = 40;
 Shadow shadow;
 unsigned char* program;
 std::vector<ShadowFindings> told;
+uint64_t told_needless;
 
 uintptr_t at(size_t offset) {
   return reinterpret_cast<uintptr_t>(program) + offset;
 }
 
 void tell(const ShadowFindings& findings) {
+  told_needless += findings.needless.count;
   if (findings.unsynced.count + findings.unclean.count + findings.lost_bytes.count > 0) told.push_back(findings);
 }
 
@@ -54,6 +56,7 @@ int setup(void**) {
   program = static_cast<unsigned char*>(memory);
   for (size_t i = 0; i < kPages * kPage; ++i) program[i] = static_cast<unsigned char>(i / 64);
   told.clear();
+  told_needless = 0;
   return 0;
 }
 
@@ -229,6 +232,24 @@ void sync__needless_is_counted(void**) {
   shadow.clean(UINTPTR_MAX - 100, SIZE_MAX);
   assert_int_equal(shadow.totals().needless_lines - before, 3 + 3 * 64);
   shadow.remove(other);
+  shadow.remove(region);
+}
+
+// Its peers do not read the region, so the program's memory is not looked at.
+void sync__needless_of_the_first_line_is_told(void**) {
+  ShadowRegion* region = add(0, kPage);
+  shadow.clean(at(0), 1);
+  shadow.remove(region);
+  assert_int_equal(told_needless, 1);
+}
+
+void sync__moved_is_counted(void**) {
+  ShadowRegion* region = add(0, kPage);
+  const uint64_t before = shadow.totals().moved_lines;
+  ++program[64];
+  ++*seen(region, 200);
+  shadow.clean_invalidate(at(0), kPage);
+  assert_int_equal(shadow.totals().moved_lines - before, 2);
   shadow.remove(region);
 }
 
@@ -546,6 +567,8 @@ int main() {
       SHADOW_TEST(overlapping_regions_share_a_page),
       SHADOW_TEST(clean__two_owners_of_halves_lose_nothing),
       SHADOW_TEST(sync__needless_is_counted),
+      SHADOW_TEST(sync__needless_of_the_first_line_is_told),
+      SHADOW_TEST(sync__moved_is_counted),
       SHADOW_TEST(sync__costs_the_same_among_many_regions),
       SHADOW_TEST(remove__shadow_is_gone),
       SHADOW_TEST(remove__regions_that_come_again_lie_in_one_piece),
