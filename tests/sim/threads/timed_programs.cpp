@@ -11,15 +11,9 @@ namespace {
 // Numbers by which the threads meet.
 enum : uint32_t { kOver = 500, kReceived = 501, kWaits = 502 };
 
-// The second process receives while it polls, and then while it computes and rarely polls. Its background thread must
-// notice this, and take the packets itself: the first process gets its acknowledgements soon.
-class Seldom {
+// A program of two processes. The first one sends to the second one.
+class OneWay {
  public:
-  static constexpr uint32_t kStream = 24, kSingle = 24, kMaxSlow = 4;
-  static constexpr uint64_t kPause = 1500 * kMicrosecond, kOften = 15 * kMicrosecond, kSoon = 400 * kMicrosecond;
-
-  explicit Seldom(const End& end) : end_(end), endpoint_({.message = end.size}) {}
-
   void run() {
     connect(end_, endpoint_);
     await_connection(end_);
@@ -29,6 +23,25 @@ class Seldom {
       receive();
     }
   }
+
+ protected:
+  OneWay(const End& end, const Endpoint::Options& options) : end_(end), endpoint_(options) {}
+  ~OneWay() = default;
+  virtual void send() = 0;
+  virtual void receive() = 0;
+
+  const End& end_;
+  Endpoint endpoint_;
+};
+
+// The second process receives while it polls, and then while it computes and rarely polls. Its background thread must
+// notice this, and take the packets itself: the first process gets its acknowledgements soon.
+class Seldom final : public OneWay {
+ public:
+  static constexpr uint32_t kStream = 24, kSingle = 24, kMaxSlow = 4;
+  static constexpr uint64_t kPause = 1500 * kMicrosecond, kOften = 15 * kMicrosecond, kSoon = 400 * kMicrosecond;
+
+  explicit Seldom(const End& end) : OneWay(end, {.message = end.size}) {}
 
  private:
   // Returns the time from the post to the acknowledgement.
@@ -40,7 +53,7 @@ class Seldom {
     return sim_host()->now() - start;
   }
 
-  void send() {
+  void send() override {
     uint32_t slow = 0;
     // Long enough for the background thread to step aside for long.
     for (uint32_t i = 0; i < kStream; i++) {
@@ -59,7 +72,7 @@ class Seldom {
       sim_host()->fail("%u of %u messages wait for a thread that rarely polls", slow, kSingle - kSingle / 2);
   }
 
-  void receive() {
+  void receive() override {
     for (uint32_t received = 0; received < kStream + kSingle && sim_host()->get(kOver) == 0;) {
       const Endpoint::Completion done = endpoint_.poll();
       if (done.any) {
@@ -69,9 +82,6 @@ class Seldom {
       rest(received < kStream ? kOften : kPause);
     }
   }
-
-  const End& end_;
-  Endpoint endpoint_;
 };
 
 // The first process posts more than a ring has room for, and then stops to poll, for a time or until an event comes.
@@ -79,25 +89,15 @@ class Seldom {
 // messages soon.
 //
 // The queue pairs are unreliable, so there are no acknowledgements, which would wake the background thread, too.
-class Room {
+class Room final : public OneWay {
  public:
   static constexpr uint32_t kMessages = 168, kMaxUnread = 56;  // fewer than there are receives
   static constexpr uint64_t kMaxPolls = 20, kPause = 4000 * kMicrosecond, kSoon = 1500 * kMicrosecond;
 
-  explicit Room(const End& end) : end_(end), endpoint_({.message = end.size, .type = IBV_QPT_UC}) {}
-
-  void run() {
-    connect(end_, endpoint_);
-    await_connection(end_);
-    if (end_.process == 0) {
-      send();
-    } else {
-      receive();
-    }
-  }
+  explicit Room(const End& end) : OneWay(end, {.message = end.size, .type = IBV_QPT_UC}) {}
 
  private:
-  void send() {
+  void send() override {
     uint32_t sent = 0, completed = 0;
     while (completed < kMessages) {
       while (sent < kMessages && sent - sim_host()->get(kReceived) < kMaxUnread) {
@@ -117,7 +117,7 @@ class Room {
     }
   }
 
-  void receive() {
+  void receive() override {
     uint64_t last = sim_host()->now();
     for (uint32_t received = 0; received < kMessages;) {
       const Endpoint::Completion done = endpoint_.poll();
@@ -134,33 +134,20 @@ class Room {
       if (received % kMaxUnread == 0) sim_host()->set(kReceived, received);
     }
   }
-
-  const End& end_;
-  Endpoint endpoint_;
 };
 
 // The second process polls for so long that its background thread steps aside for long. Then it waits for an event: the
 // background thread must take over.
-class EndOfPolls {
+class EndOfPolls final : public OneWay {
  public:
   static constexpr uint32_t kRounds = 4, kStream = 20;
   static constexpr uint64_t kMaxPolls = 20, kOften = 40 * kMicrosecond, kSoon = 250 * kMicrosecond;
   static constexpr uint64_t kBetweenMessages = 300 * kMicrosecond;
 
-  explicit EndOfPolls(const End& end) : end_(end), endpoint_({.message = end.size}) {}
-
-  void run() {
-    connect(end_, endpoint_);
-    await_connection(end_);
-    if (end_.process == 0) {
-      send();
-    } else {
-      receive();
-    }
-  }
+  explicit EndOfPolls(const End& end) : OneWay(end, {.message = end.size}) {}
 
  private:
-  void send() {
+  void send() override {
     uint32_t sent = 0;
     for (uint32_t round = 0; round < kRounds; round++) {
       for (uint32_t i = 0; i < kStream; i++) {
@@ -178,7 +165,7 @@ class EndOfPolls {
     while (!endpoint_.poll().any) rest(kOften);
   }
 
-  void receive() {
+  void receive() override {
     for (uint32_t round = 0; round < kRounds; round++) {
       uint64_t time = 0;
       for (uint32_t received = 0; received < kStream; received += take(time)) rest(kOften);
@@ -204,9 +191,6 @@ class EndOfPolls {
     endpoint_.post_receive(done.slot);
     return true;
   }
-
-  const End& end_;
-  Endpoint endpoint_;
 };
 
 }  // namespace
