@@ -159,6 +159,28 @@ void die__in_groups__stays_in_them(void** state) {
   pair.finish();
 }
 
+// The program has no answer from the first dappled, so the event counts once.
+void repeat__join_that_was_handed_over__counts_once(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  const uint32_t id = host.create(pair.active, RDMA_PS_UDP, 11);
+  assert_int_equal(host.bind(pair.active, id, ipv4(1, 0)), 0);
+  rdma_ucm_create_id_resp number;
+  assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join_of(id, 5), number), 0);
+  host.token = 9;
+  host.event(pair.active, EventKind::kMulticastJoin);
+  host.die(pair.active);
+  host.assert_no_event(pair.active);
+  host.token = 10;
+  assert_int_equal(host.event(pair.active, EventKind::kMulticastJoin).id, number.id);
+  rdma_ucm_destroy_id leave = {};
+  leave.id = number.id;
+  rdma_ucm_destroy_id_resp left;
+  assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, left), 0);
+  assert_int_equal(left.events_reported, 1);
+  pair.finish();
+}
+
 // The program asks the next dappled, because it has no answer from the first.
 void join__repeated__joins_once(void** state) {
   Pair& pair = pair_of(state);
@@ -214,6 +236,7 @@ int main() {
       RDMA_CM_TEST(die__after_the_answer__the_client_alone_hears_of_it),
       RDMA_CM_TEST(join__group__gives_its_address),
       RDMA_CM_TEST(die__in_groups__stays_in_them),
+      RDMA_CM_TEST(repeat__join_that_was_handed_over__counts_once),
       RDMA_CM_TEST(join__repeated__joins_once),
       RDMA_CM_TEST(leave__unread_event__goes_along),
   };
