@@ -2,20 +2,17 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/reports/cached_stack.hpp"
 
-#include <stdint.h>
-
 #ifdef __x86_64__
+
+#include <stdint.h>
 #include <unwind.h>
 
 #include <cassert>
 #include <cstddef>
 #include <memory>
 #include <new>
-#endif
 
 namespace dapple::soft::check {
-
-#ifdef __x86_64__
 
 namespace {
 
@@ -86,12 +83,6 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   return known.stack.count == 0 ? Stack::here() : known.stack;
 }
 
-#else
-
-Stack cached_stack() {
-  return Stack::here();
-}
+}  // namespace dapple::soft::check
 
 #endif
-
-}  // namespace dapple::soft::check
