@@ -96,8 +96,8 @@ struct Mr {
 };
 
 // rdma-core 47 added a pointer at the end of ibv_qp_ex (wr_flush), and comp_mask moved. So only extended_qp.hpp
-// accesses the members after the base.
-inline constexpr size_t kQpExBaseSize = 352;
+// accesses the members after the base. The base is larger where a mutex is, as on arm64.
+inline constexpr size_t kQpExBaseSize = offsetof(ibv_qp_ex, wr_atomic_write) + sizeof(ibv_qp_ex::wr_atomic_write);
 inline constexpr uint64_t kQpEx = 1 << 1;  // in comp_mask
 struct Qp {
   union {
