@@ -23,8 +23,9 @@ uint32_t number_in(uint32_t slot, uint32_t place) {
 }
 
 void make_numbers(uint32_t slot, ResourceRow& row) {
-  for (uint32_t* place : {&row.context, &row.pd, &row.send_cq, &row.receive_cq, &row.srq})
-    *place = number_in(slot, *place);
+  for (uint32_t* place : {&row.context, &row.pd}) *place = number_in(slot, *place);
+  if (row.kind != ResourceKind::kQp) return;
+  for (uint32_t* place : {&row.send_cq, &row.receive_cq, &row.srq}) *place = number_in(slot, *place);
 }
 
 // As the kernel counts: a queue pair uses a completion queue for each of its queues.
@@ -34,7 +35,8 @@ uint32_t users_of(const soft::SlotResources& resources, ResourceKind kind, uint3
   for (uint32_t i = 0; i < soft::end_of_rows(resources); i++) {
     if (!resources.rows[i].read(row)) continue;
     if (kind == ResourceKind::kPd) users += row.pd == place ? 1 : 0;
-    if (kind == ResourceKind::kCq) users += (row.send_cq == place ? 1 : 0) + (row.receive_cq == place ? 1 : 0);
+    if (kind == ResourceKind::kCq && row.kind == ResourceKind::kQp)
+      users += (row.send_cq == place ? 1 : 0) + (row.receive_cq == place ? 1 : 0);
   }
   return users;
 }

@@ -19,16 +19,25 @@ inline constexpr size_t kResourceKinds = 9;
 
 struct ResourceRow {
   ResourceKind kind = ResourceKind::kNone;
-  uint8_t type = 0;                // of a QP: enum ibv_qp_type
+  uint8_t type = 0;                // of a QP: enum ibv_qp_type; of a region: kOnDemandRegion or 0
   uint8_t port = 0;                // of a QP; 0: none yet
   uint8_t max_dest_rd_atomic = 0;  // of a QP
   uint32_t device = 0;             // DeviceInfo::index
   uint32_t number = 0;             // of a QP: its QPN; of a region: its key; of a CQ: its depth
   uint32_t context = 0;            // the place of its row, and so on; 0: it has none
   uint32_t pd = 0;
-  uint32_t send_cq = 0;
-  uint32_t receive_cq = 0;
-  uint32_t srq = 0;
+  union {
+    uint32_t send_cq = 0;
+    uint32_t page_faults;  // of an on-demand region, in pages; so the next two
+  };
+  union {
+    uint32_t receive_cq = 0;
+    uint32_t page_invalidations;
+  };
+  union {
+    uint32_t srq = 0;
+    uint32_t page_prefetches;
+  };
   uint32_t remote_qpn = 0;
   uint32_t receive_psn : 24 = 0;  // where the connection began
   uint32_t path_mtu : 8 = 0;      // of a QP, in units of 256 bytes
@@ -42,12 +51,22 @@ struct ResourceRow {
 static_assert(sizeof(ResourceRow) == 56);
 
 inline constexpr uint32_t kErrorState = 6;  // IBV_QPS_ERR
+inline constexpr uint8_t kOnDemandRegion = 1;
 
-// The state has other writers, too: the queue pair may fail by itself.
+// The state has other writers, too: the queue pair may fail by itself. So have the pages of a region: each thread that
+// uses it counts them.
 class SharedResourceRow : public SharedRow<ResourceRow> {
  public:
+  void add_pages(uint32_t faults, uint32_t invalidations, uint32_t prefetches) {
+    add(offsetof(ResourceRow, page_faults), faults);
+    add(offsetof(ResourceRow, page_invalidations), invalidations);
+    add(offsetof(ResourceRow, page_prefetches), prefetches);
+  }
   void set_state(uint32_t state) { words_[offsetof(ResourceRow, state) / 4].store(state, std::memory_order_relaxed); }
   uint32_t state() const { return words_[offsetof(ResourceRow, state) / 4].load(std::memory_order_relaxed); }
+
+ private:
+  void add(size_t offset, uint32_t count) { words_[offset / 4].fetch_add(count, std::memory_order_relaxed); }
 };
 static_assert(sizeof(SharedResourceRow) == 60);
 

@@ -10,6 +10,7 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
+#include "provider/soft/memory/on_demand_pages.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -43,6 +44,13 @@ MemoryTable::ApartAccess::ApartAccess(const Entry& entry, roce::Accessor who, ui
       return;
     case RegionKind::kOnDemand:
       if (populate_range(entry.at(address), length, is_write_)) memory_ = entry.at(address);
+      if (entry.pages != nullptr && length != 0) {
+        if (memory_ != nullptr) {
+          entry.pages->used(memory_, length);
+        } else {
+          entry.pages->missing(entry.at(address), length);
+        }
+      }
       return;
     case RegionKind::kDmabuf:
       memory_ = entry.at(address);

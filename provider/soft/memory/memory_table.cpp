@@ -9,6 +9,7 @@
 #include <new>
 
 #include "provider/soft/locks/users_in_progress.hpp"
+#include "provider/soft/memory/on_demand_pages.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -119,6 +120,7 @@ void MemoryTable::unbind(Entry& window) {
   window.domain = window.own_domain;
   window.region_kind = RegionKind::kPlain;
   window.dmabuf = -1;
+  window.pages = nullptr;
   window.memory = nullptr;
   window.length = 0;
   window.access = 0;
@@ -132,6 +134,7 @@ void MemoryTable::release(Entry& entry) {
   entry.kind = Kind::kFree;
   entry.key = 0;
   entry.memory = nullptr;
+  entry.pages = nullptr;
   entry.bound_windows = 0;
   assert_consistent();
 }
@@ -146,6 +149,7 @@ void MemoryTable::set_region(Entry& entry, const RegionConfig& config) {
   entry.memory = config.memory;
   entry.region_kind = config.kind;
   entry.dmabuf = config.dmabuf;
+  entry.pages = config.pages;
 }
 
 int MemoryTable::add_region(const RegionConfig& config, uint32_t& key) {
@@ -178,8 +182,15 @@ int MemoryTable::region_config(uint32_t key, RegionConfig& config) {
   const Entry* entry = find(key, Kind::kRegion);
   if (entry == nullptr) return EINVAL;
   config = {entry->own_domain, entry->memory,      entry->length, entry->start,
-            entry->access,     entry->region_kind, entry->dmabuf};
+            entry->access,     entry->region_kind, entry->dmabuf, entry->pages};
   return 0;
+}
+
+void MemoryTable::note_prefetch(uint32_t key, uint64_t address, uint64_t length) {
+  const std::lock_guard lock(mutex_);
+  const Entry* entry = find(key, Kind::kRegion);
+  if (entry == nullptr || entry->pages == nullptr || length == 0) return;
+  if (within(address, length, entry->start, entry->length)) entry->pages->prefetched(entry->at(address), length);
 }
 
 bool MemoryTable::find_holder(uint32_t key, KeyHolder& holder) {
@@ -273,6 +284,7 @@ roce::Fault MemoryTable::bind_window(roce::Accessor who, const roce::WindowBind&
   window->memory = region->at(bind.address);
   window->region_kind = region->region_kind;
   window->dmabuf = region->dmabuf;
+  window->pages = region->pages;
   if (region->domain == kApart) window->domain = kApart;
   window->start = (bind.access & roce::kZeroBased) != 0 ? 0 : bind.address;
   window->length = bind.length;

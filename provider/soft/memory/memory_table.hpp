@@ -39,6 +39,8 @@ inline constexpr uint32_t kMaxMemoryEntries = 1 << 18;
 // Rights that need kLocalWrite beside them (IBTA 10.6.3.1).
 inline constexpr uint32_t kRemoteChanges = roce::kRemoteWrite | roce::kRemoteAtomic;
 
+class OnDemandPages;
+
 enum class RegionKind : uint8_t {
   kPlain,     // the memory is there for as long as the region
   kOnDemand,  // the program may unmap, remap and protect it at any time: an access without the memory or its right
@@ -54,7 +56,8 @@ struct RegionConfig {
   uint64_t iova = 0;  // the address by which the keys know the first byte; 0 with kZeroBased
   uint32_t access = 0;
   RegionKind kind = RegionKind::kPlain;
-  int dmabuf = -1;  // the descriptor, for kDmabuf; it stays open for as long as the region
+  int dmabuf = -1;                 // the descriptor, for kDmabuf; it stays open for as long as the region
+  OnDemandPages* pages = nullptr;  // of kOnDemand, if they are counted; they live for as long as the region
 };
 
 // Tells whether [address, address + length) is within [start, start + size).
@@ -108,6 +111,8 @@ class MemoryTable final : public roce::Memory {
   // EBUSY while windows are bound to it. The key stays the same. Nothing has changed after an error.
   int change_region(uint32_t key, const RegionConfig& config);
   int region_config(uint32_t key, RegionConfig& config);
+  // The program has brought in these bytes of an on-demand region, by advice.
+  void note_prefetch(uint32_t key, uint64_t address, uint64_t length);
   // False if the key is not valid: it belongs to nothing, or to a window that is not bound.
   bool find_holder(uint32_t key, KeyHolder& holder);
   // EBUSY while windows are bound to it. No access is in progress afterwards.
@@ -177,6 +182,7 @@ class MemoryTable final : public roce::Memory {
     uint32_t own_domain = 0;     // the domain of an entry that is apart; otherwise the same as `domain`
     RegionKind region_kind = RegionKind::kPlain;  // also of the region of a window
     int dmabuf = -1;
+    OnDemandPages* pages = nullptr;  // as dmabuf
 
     // Its place in memory for an address that is within it.
     std::byte* at(uint64_t address) const {

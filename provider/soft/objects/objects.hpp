@@ -19,6 +19,7 @@
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/links/links.hpp"
 #include "provider/soft/locks/biased_mutex.hpp"
+#include "provider/soft/memory/on_demand_pages.hpp"
 #include "provider/soft/objects/completion_queue.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
@@ -98,15 +99,27 @@ struct Dm : KeptMemory {
   Importing<Dm> importing;
 };
 
+// What `rdma statistic show mr` shows of an on-demand region.
+class ShownPages final : public PagingWatch {
+ public:
+  explicit ShownPages(ShownObject& shown) : shown_(shown) {}
+  void count(const PagingCounts& more) override { shown_.add_pages(more.faults, more.invalidations, more.prefetched); }
+
+ private:
+  ShownObject& shown_;
+};
+
 struct Mr : KeptMemory {
   abi::Mr abi = {};
   Pd* pd = nullptr;
   Dm* dm = nullptr;  // the region is a part of it
   Importing<Mr> importing;
   MappedDmabuf dmabuf;
-  uint32_t published = 0;  // its ticket in the publication; 0: peers send packets only
+  std::unique_ptr<OnDemandPages> pages;  // of an on-demand region
+  uint32_t published = 0;                // its ticket in the publication; 0: peers send packets only
   CountedObject place_in_limit;
   ShownObject shown;
+  ShownPages shown_pages{shown};
 };
 
 struct Mw : KeptMemory {

@@ -22,6 +22,11 @@ void ShownObject::show_failure(uint32_t state) {
   if (row.state() != kErrorState) row.set_state(state);
 }
 
+void ShownObject::add_pages(uint32_t faults, uint32_t invalidations, uint32_t prefetches) {
+  if (table_ == nullptr || table_->is_of_parent() || !table_->is_current(place_, tag_)) return;
+  table_->shared_.rows[place_ - 1].add_pages(faults, invalidations, prefetches);
+}
+
 ResourceTable::ResourceTable(SlotResources& shared, ResourceRowMemory& memory, const std::atomic<uint32_t>& forks)
     : shared_(shared), memory_(memory), forks_(forks), made_after_(forks.load(std::memory_order_relaxed)) {
   clear(shared);

@@ -36,6 +36,8 @@ class ShownObject {
   void show(const ResourceRow& row);
   // The queue pair goes into this state by itself, unless it is in error. Under its lock.
   void show_failure(uint32_t state);
+  // More pages of an on-demand region. Any thread.
+  void add_pages(uint32_t faults, uint32_t invalidations, uint32_t prefetches);
 
  private:
   friend class ResourceTable;

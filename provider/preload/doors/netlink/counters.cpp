@@ -6,6 +6,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "provider/preload/doors/netlink/parts.hpp"
+#include "provider/preload/doors/netlink/resources.hpp"
 #include "provider/protocol/resource_messages.hpp"
 
 namespace dapple::doors {
@@ -48,7 +49,9 @@ namespace {
 // An entry takes 52 bytes at most.
 constexpr size_t kCountersSize = 120 + 52 * soft::HwCountersReply::kCounters;
 
-int put_hw_counters(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device) {
+// Calls put(counter, its index) for each counter of the port.
+template <typename Put>
+int put_hw_counters(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device, Put put) {
   soft::HwCountersReply reply;
   const int error = ask(
       [&](soft::DaemonLink& link, soft::Problem& problem) { return link.hw_counters(device.index, reply, problem); });
@@ -60,10 +63,7 @@ int put_hw_counters(Answers& answers, const NetlinkRequest& request, const soft:
   for (uint32_t i = 0; i < reply.count && i < soft::HwCountersReply::kCounters; i++) {
     soft::HwCounter& counter = reply.counters[i];
     counter.name[sizeof counter.name - 1] = '\0';
-    const size_t entry = answers.begin_nest(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
-    answers.put_text(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, counter.name);
-    answers.put_u64(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE, counter.value);
-    answers.end_nest(entry);
+    put(counter, i);
   }
   answers.end_nest(table);
   answers.end();
@@ -73,10 +73,26 @@ int put_hw_counters(Answers& answers, const NetlinkRequest& request, const soft:
 }  // namespace
 
 int answer_statistic(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device) {
-  // No object has counters of its own, so a list of those is empty.
+  if (request.has_counted && request.counted == RDMA_NLDEV_ATTR_RES_MR)
+    return answer_region_statistic(answers, request, device);
+  // No other object has counters of its own, so a list of those is empty.
   if (request.dump) return request.has_counted ? 0 : EINVAL;
   if (request.has_counted) return EOPNOTSUPP;
-  return request.has_port ? put_hw_counters(answers, request, device) : EINVAL;
+  if (!request.has_port) return EINVAL;
+  const auto put = [&](const soft::HwCounter& counter, uint32_t) { put_counter(answers, counter.name, counter.value); };
+  return put_hw_counters(answers, request, device, put);
+}
+
+// No counter is optional.
+int answer_statistic_mode(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device) {
+  if (!request.has_port) return EINVAL;
+  const auto put = [&](const soft::HwCounter& counter, uint32_t index) {
+    const size_t entry = answers.begin_nest(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
+    answers.put_text(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, counter.name);
+    answers.put_u32(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_INDEX, index);
+    answers.end_nest(entry);
+  };
+  return put_hw_counters(answers, request, device, put);
 }
 
 }  // namespace dapple::doors

@@ -17,4 +17,7 @@ int put_resource_counts(Answers& answers, const NetlinkRequest& request, uint16_
 // A request for a statistic of one device. Puts the answer, without the end of a dump. 0, or an errno.
 int answer_statistic(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device);
 
+// A question which counters a port has, and which of them are on. 0, or an errno.
+int answer_statistic_mode(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device);
+
 }  // namespace dapple::doors

@@ -184,6 +184,8 @@ int answer_for_device(Answers& answers, const NetlinkRequest& request) {
       return answer_chardev(answers, request);
     case RDMA_NLDEV_CMD_RES_GET:
       return put_resource_counts(answers, request, 0, device);
+    case RDMA_NLDEV_CMD_STAT_GET_STATUS:
+      return answer_statistic_mode(answers, request, device);
     default:
       break;
   }

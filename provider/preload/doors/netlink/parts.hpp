@@ -18,6 +18,14 @@ inline void put_handle(Answers& answers, const soft::DeviceInfo& device) {
   answers.put_text(RDMA_NLDEV_ATTR_DEV_NAME, device.name);
 }
 
+// An entry of RDMA_NLDEV_ATTR_STAT_HWCOUNTERS.
+inline void put_counter(Answers& answers, const char* name, uint64_t value) {
+  const size_t entry = answers.begin_nest(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
+  answers.put_text(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, name);
+  answers.put_u64(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE, value);
+  answers.end_nest(entry);
+}
+
 // Calls question(link, problem), which asks dappled. 0, or an errno.
 template <typename Ask>
 int ask(Ask question) {

@@ -52,6 +52,7 @@ uint16_t id_of(unsigned operation) {
     case RDMA_NLDEV_CMD_RES_CQ_GET:
       return RDMA_NLDEV_ATTR_RES_CQN;
     case RDMA_NLDEV_CMD_RES_MR_GET:
+    case RDMA_NLDEV_CMD_STAT_GET:
       return RDMA_NLDEV_ATTR_RES_MRN;
     case RDMA_NLDEV_CMD_RES_PD_GET:
       return RDMA_NLDEV_ATTR_RES_PDN;
@@ -106,7 +107,7 @@ NetlinkRequest read_request(const nlmsghdr* header) {
         request.has_port = read_number(value, size, request.port);
         break;
       case RDMA_NLDEV_ATTR_STAT_RES:
-        request.has_counted = size >= sizeof(uint32_t);
+        request.has_counted = read_number(value, size, request.counted);
         break;
       case RDMA_NLDEV_ATTR_CHARDEV_TYPE:
         if (size > 0 && value[size - 1] == '\0') request.door = reinterpret_cast<const char*>(value);

@@ -34,7 +34,8 @@ struct NetlinkRequest {
   const char* door = "";  // "uverbs", "rdma_cm"
   bool has_id = false;    // of the object that the command is about
   uint32_t id = 0;
-  bool has_counted = false;  // RDMA_NLDEV_ATTR_STAT_RES: a statistic is about a kind of objects
+  bool has_counted = false;  // a statistic is about a kind of objects
+  uint32_t counted = 0;      // RDMA_NLDEV_ATTR_STAT_RES: the attribute of their table
 };
 
 // `header` is followed by the whole message. Every byte may be hostile.

@@ -190,9 +190,10 @@ int list_cm_ids(Listing& listing, Answers& answers, const soft::DeviceInfo& devi
   return 0;
 }
 
-int list_objects(Listing& listing, Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device,
-                 ResourceKind kind) {
-  const bool shows_keys = may_administer();
+// Calls put(object, process) for each object of this kind that is listed.
+template <typename Put>
+int list_objects(Listing& listing, const NetlinkRequest& request, const soft::DeviceInfo& device, ResourceKind kind,
+                 Put put) {
   uint32_t slot = 1, first = 0;
   while (slot < soft::kMaxSlots) {
     soft::ResourcesReply reply;
@@ -205,10 +206,7 @@ int list_objects(Listing& listing, Answers& answers, const NetlinkRequest& reque
       const ShownResource& shown = reply.rows[i];
       const bool is_qp = kind == ResourceKind::kQp;
       if (is_qp && request.has_port && shown.row.port != request.port) continue;
-      listing.add(is_qp ? shown.row.number : shown.number, [&] {
-        put_object(answers, shown, shows_keys);
-        put_known(answers, RDMA_NLDEV_ATTR_RES_PID, reply.process);
-      });
+      listing.add(is_qp ? shown.row.number : shown.number, [&] { put(shown, reply.process); });
     }
     slot = reply.next != 0 ? reply.slot : reply.slot + 1;
     first = reply.next;
@@ -227,8 +225,33 @@ int answer_resources(Answers& answers, const NetlinkRequest& request, const soft
   const bool of_port = kind.kind == ResourceKind::kQp || kind.kind == ResourceKind::kNone;
   if (!request.dump && (!request.has_id || of_port != request.has_port)) return EINVAL;
   Listing listing(answers, request, device, kind);
+  const bool shows_keys = may_administer();
+  const auto put = [&](const ShownResource& shown, uint32_t process) {
+    put_object(answers, shown, shows_keys);
+    put_known(answers, RDMA_NLDEV_ATTR_RES_PID, process);
+  };
   const int error = kind.kind == ResourceKind::kNone ? list_cm_ids(listing, answers, device)
-                                                     : list_objects(listing, answers, request, device, kind.kind);
+                                                     : list_objects(listing, request, device, kind.kind, put);
+  if (error != 0) return error;
+  return request.dump || listing.found() ? 0 : ENOENT;
+}
+
+// Regions without on-demand paging are listed without counters, as with mlx5.
+int answer_region_statistic(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device) {
+  constexpr Kind kKind = {RDMA_NLDEV_CMD_STAT_GET, RDMA_NLDEV_ATTR_RES_MR, RDMA_NLDEV_ATTR_RES_MR_ENTRY,
+                          ResourceKind::kRegion};
+  if (!request.dump && (!request.has_id || request.has_port)) return EINVAL;
+  Listing listing(answers, request, device, kKind);
+  const auto put = [&](const ShownResource& shown, uint32_t) {
+    answers.put_u32(RDMA_NLDEV_ATTR_RES_MRN, shown.number);
+    if (shown.row.type != soft::kOnDemandRegion) return;
+    const size_t table = answers.begin_nest(RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
+    put_counter(answers, "page_faults", shown.row.page_faults);
+    put_counter(answers, "page_invalidations", shown.row.page_invalidations);
+    put_counter(answers, "page_prefetch", shown.row.page_prefetches);
+    answers.end_nest(table);
+  };
+  const int error = list_objects(listing, request, device, kKind.kind, put);
   if (error != 0) return error;
   return request.dump || listing.found() ? 0 : ENOENT;
 }

@@ -13,6 +13,9 @@ namespace dapple::doors {
 // True for the commands that answer_resources() handles.
 bool asks_for_resources(const NetlinkRequest& request);
 
+// A request about the counters of a device's regions, as below.
+int answer_region_statistic(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device);
+
 // A request about the resources of one device. Puts the answer, without the end of a dump. 0, or an errno.
 int answer_resources(Answers& answers, const NetlinkRequest& request, const soft::DeviceInfo& device);
 

@@ -39,7 +39,16 @@ ResourceRow row_of(const Mr& mr, size_t length) {
   row.pd = mr.pd->lowest().shown.place();
   row.number = mr.abi.mr.lkey;
   row.length = length;
+  if (mr.pages != nullptr) row.type = kOnDemandRegion;
   return row;
+}
+
+// The pages that the region needs. False if there is no memory for them.
+bool make_pages(RegionConfig& config, std::unique_ptr<OnDemandPages>& pages) {
+  if (config.kind != RegionKind::kOnDemand) return true;
+  pages = OnDemandPages::make(config.memory, config.length);
+  config.pages = pages.get();
+  return pages != nullptr;
 }
 
 // Lets peers on this host reach the region without this process' help: by the rights that they have, and for the bytes
@@ -90,9 +99,11 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   }
   error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
   if (error != 0) return error;
+  RegionConfig changed = config_of(*pd, address, length, iova, rights);
+  std::unique_ptr<OnDemandPages> pages;
+  if (!make_pages(changed, pages)) return refuse_memory("memory regions");
   kept_bytes.await();
   revoke(*context_of(ibv->context), *mr);
-  const RegionConfig changed = config_of(*pd, address, length, iova, rights);
   error = memory.change_region(ibv->lkey, changed);
   publish(*context_of(ibv->context), *mr, error == 0 ? changed : config);
   if (error != 0) return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
@@ -101,16 +112,19 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   leave(mr->pd->users);
   mr->pd = pd;
   mr->abi.access = static_cast<int>(rights);
+  mr->pages = std::move(pages);
   mr->shown.show(row_of(*mr, length));
+  if (mr->pages != nullptr) mr->pages->watched_by(mr->shown_pages);
   return 0;
 }
 
 // Enters a region into the table. Null with errno on failure.
-std::unique_ptr<Mr> add_mr(ibv_pd* ibv, const RegionConfig& config, int access) {
+std::unique_ptr<Mr> add_mr(ibv_pd* ibv, RegionConfig config, int access) {
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
   std::unique_ptr<Mr> mr(place ? new (std::nothrow) Mr : nullptr);
   if (mr == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kRegion));
   mr->place_in_limit = std::move(place);
+  if (!make_pages(config, mr->pages)) return failed(refuse_memory("memory regions"));
   uint32_t key = 0;
   const int error = context_of(ibv->context)->memory.add_region(config, key);
   if (error != 0) return failed(refuse_region(key, config.memory, config.length, error));
@@ -128,6 +142,7 @@ std::unique_ptr<Mr> add_mr(ibv_pd* ibv, const RegionConfig& config, int access) 
   publish(*context_of(ibv->context), *mr, config);
   context_of(ibv->context)->file.add(*mr);
   mr->shown = context_of(ibv->context)->resources().add(row_of(*mr, config.length));
+  if (mr->pages != nullptr) mr->pages->watched_by(mr->shown_pages);
   return mr;
 }
 
