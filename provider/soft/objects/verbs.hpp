@@ -63,7 +63,7 @@ void unimport_mr(ibv_mr* mr);
 ibv_dm* import_dm(ibv_context* context, uint32_t handle);
 void unimport_dm(ibv_dm* dm);
 
-// lacking_verbs.cpp
+// rate_verbs.cpp
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
 
 // memory/mw_verbs.cpp

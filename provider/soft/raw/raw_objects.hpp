@@ -62,6 +62,7 @@ struct RawQp final : FrameSender {
 
   Qp& qp;
   FramePort* port = nullptr;
+  Pacer pacer;                // under the queue pair's lock
   RwqTable* table = nullptr;  // of a queue pair with receive side scaling
   RxHash hash;
   Users flows{0};

@@ -20,10 +20,11 @@ using roce::QpState;
 std::unique_ptr<RawQueuePair> RawQueuePair::create(const roce::QpConfig& qp_config, roce::Memory& qp_memory,
                                                    roce::CompletionSink& sent_to, roce::CompletionSink& received_to,
                                                    roce::ReceiveSource& qp_receives, roce::EventSink& qp_events,
-                                                   FrameSender* sender) {
-  assert(qp_config.type == roce::QpType::kRawPacket && (sender != nullptr || qp_config.send_depth == 0));
-  std::unique_ptr<RawQueuePair> made(
-      new (std::nothrow) RawQueuePair(qp_config, qp_memory, sent_to, received_to, qp_receives, qp_events, sender));
+                                                   FrameSender* sender, Pacer* pacer) {
+  assert(qp_config.type == roce::QpType::kRawPacket);
+  assert((sender != nullptr && pacer != nullptr) || qp_config.send_depth == 0);
+  std::unique_ptr<RawQueuePair> made(new (std::nothrow) RawQueuePair(qp_config, qp_memory, sent_to, received_to,
+                                                                     qp_receives, qp_events, sender, pacer));
   if (made == nullptr || !made->allocate()) return nullptr;
   return made;
 }
@@ -38,6 +39,7 @@ bool RawQueuePair::prepare(QpState to, const roce::QpAttributes&) {
 
 // No frame is under way between two calls, so the send queue is drained at once.
 void RawQueuePair::entered(QpState) {
+  rests_ = false;
   if (state() == QpState::kSqd && values.notify_drained) raise(roce::QpEvent::kSendQueueDrained);
 }
 
@@ -56,12 +58,19 @@ CompletionStatus RawQueuePair::build(const roce::SendEntry& entry, std::span<std
   return CompletionStatus::kSuccess;
 }
 
-roce::Core::SendStep RawQueuePair::send_some() {
+roce::Core::SendStep RawQueuePair::send_some(roce::Now now) {
   iovec frames[kFramesAtOnce];
   size_t built = 0, used = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
   const auto waiting = static_cast<size_t>(sends.tail() - sends.head());
+  const bool is_paced = pacer_->is_on();
+  const roce::Time start = is_paced ? now.exact() : 0;
+  Pacer ahead = *pacer_;
   while (built < std::min(waiting, kFramesAtOnce)) {
+    if (is_paced && !ahead.may_send(start)) {
+      rests_ = built == 0;
+      break;
+    }
     const roce::SendEntry& entry = sends[sends.head() + built];
     const std::span<std::byte> room(&room_[used], kRoom - used);
     if (room.size() < std::max<size_t>(entry.length, kShortestFrame) && entry.length <= kLongestFrame) break;
@@ -70,11 +79,16 @@ roce::Core::SendStep RawQueuePair::send_some() {
     if (status != CompletionStatus::kSuccess) break;
     frames[built++] = {room.data(), size};
     used += size;
+    if (is_paced) ahead.sent(start, size);
   }
+  if (rests_) return SendStep::kAtRest;
   int error = 0;
   const size_t sent = built == 0 ? 0 : sender_->send({frames, built}, error);
   assert(sent == built || error != 0);
-  for (size_t i = 0; i < sent; i++) finish_send(CompletionStatus::kSuccess);
+  for (size_t i = 0; i < sent; i++) {
+    if (is_paced) pacer_->sent(start, frames[i].iov_len);
+    finish_send(CompletionStatus::kSuccess);
+  }
   if (error == EAGAIN) return SendStep::kFull;
   if (error == EMSGSIZE) status = CompletionStatus::kLocalLength;
   if (status == CompletionStatus::kSuccess) return SendStep::kDone;
@@ -82,8 +96,9 @@ roce::Core::SendStep RawQueuePair::send_some() {
   return SendStep::kFailed;
 }
 
-bool RawQueuePair::transmit(roce::Now, roce::PacketSink&) {
-  return state() == QpState::kRts && send_by([this] { return send_some(); });
+bool RawQueuePair::transmit(roce::Now now, roce::PacketSink&) {
+  rests_ = false;
+  return state() == QpState::kRts && send_by([&] { return send_some(now); });
 }
 
 void RawQueuePair::receive(roce::Now, const roce::Packet& packet) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 
+#include "provider/soft/raw/pacer.hpp"
 #include "roce/core.hpp"
 
 namespace dapple::soft {
@@ -28,18 +29,18 @@ class FrameSender {
 
 class RawQueuePair final : public roce::Core {
  public:
-  // Null without memory. `sender` may be null if the send queue has no room.
+  // Null without memory. `sender` and `pacer` may be null if the send queue has no room; they outlive it.
   static std::unique_ptr<RawQueuePair> create(const roce::QpConfig& qp_config, roce::Memory& qp_memory,
                                               roce::CompletionSink& sent_to, roce::CompletionSink& received_to,
                                               roce::ReceiveSource& qp_receives, roce::EventSink& qp_events,
-                                              FrameSender* sender);
+                                              FrameSender* sender, Pacer* pacer);
 
   // A frame is the packet's payload. Its `info` is null: other packets are for RoCE's queue pairs, and are ignored.
   void receive(roce::Now now, const roce::Packet& packet) override;
   bool transmit(roce::Now now, roce::PacketSink& sink) override;
-  roce::Owes owes() const override { return sends.empty() ? roce::Owes::kNothing : roce::Owes::kMore; }
-  roce::Time deadline() const override { return roce::kNever; }
-  void expire(roce::Now) override {}
+  roce::Owes owes() const override { return sends.empty() || rests_ ? roce::Owes::kNothing : roce::Owes::kMore; }
+  roce::Time deadline() const override { return rests_ ? pacer_->next() : roce::kNever; }
+  void expire(roce::Now) override { rests_ = false; }
 
  private:
   static constexpr size_t kFramesAtOnce = 32;
@@ -47,8 +48,8 @@ class RawQueuePair final : public roce::Core {
 
   RawQueuePair(const roce::QpConfig& qp_config, roce::Memory& qp_memory, roce::CompletionSink& sent_to,
                roce::CompletionSink& received_to, roce::ReceiveSource& qp_receives, roce::EventSink& qp_events,
-               FrameSender* sender)
-      : Core(qp_config, qp_memory, sent_to, received_to, qp_receives, qp_events), sender_(sender) {}
+               FrameSender* sender, Pacer* pacer)
+      : Core(qp_config, qp_memory, sent_to, received_to, qp_receives, qp_events), sender_(sender), pacer_(pacer) {}
 
   bool prepare(roce::QpState to, const roce::QpAttributes& next) override;
   void entered(roce::QpState from) override;
@@ -57,9 +58,11 @@ class RawQueuePair final : public roce::Core {
   // Writes the request's frame at `to`. kSuccess, or the status with which the request completes.
   roce::CompletionStatus build(const roce::SendEntry& entry, std::span<std::byte> to, size_t& size);
   // Sends the first requests.
-  SendStep send_some();
+  SendStep send_some(roce::Now now);
 
   FrameSender* const sender_;
+  Pacer* const pacer_;
+  bool rests_ = false;                 // the pacer holds the next frame back
   std::unique_ptr<std::byte[]> room_;  // for the frames of a step
 };
 

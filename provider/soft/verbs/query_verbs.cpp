@@ -14,6 +14,7 @@
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
+#include "provider/soft/raw/pacer.hpp"
 #include "provider/soft/raw/toeplitz.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
@@ -172,6 +173,7 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
     DAPPLE_TELL(rss_caps, rss_caps());
     DAPPLE_TELL(max_wq_type_rq, attributes.max_qp);
     DAPPLE_TELL(raw_packet_caps, IBV_RAW_PACKET_CAP_IP_CSUM);
+    DAPPLE_TELL(packet_pacing_caps, (ibv_packet_pacing_caps{kMinRate, kMaxRate, 1u << IBV_QPT_RAW_PACKET}));
   }
   if ((attributes.features & kFeatureDeviceMemory) != 0) DAPPLE_TELL(max_dm_size, kMaxDeviceMemory);
   return 0;

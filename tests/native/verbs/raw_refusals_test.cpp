@@ -54,6 +54,41 @@ void queue_pairs__refuse_what_the_kernel_refuses(void**) {
   assert_int_equal(errno, EOPNOTSUPP);
 }
 
+int limit_rate(ibv_qp* qp, uint32_t rate, uint32_t comp_mask = 0) {
+  ibv_qp_rate_limit_attr limit = {};
+  limit.rate_limit = rate;
+  limit.comp_mask = comp_mask;
+  return ibv_modify_qp_rate_limit(qp, &limit);
+}
+
+void rates__beyond_the_limits_are_refused(void**) {
+  assert_true(begin_raw());
+  ibv_device_attr_ex device = {};
+  assert_int_equal(ibv_query_device_ex(a->context, nullptr, &device), 0);
+  const ibv_packet_pacing_caps& caps = device.packet_pacing_caps;
+  assert_int_equal(caps.supported_qpts, 1 << IBV_QPT_RAW_PACKET);
+  assert_int_equal(limit_rate(sender, caps.qp_rate_limit_max), 0);
+  assert_int_equal(limit_rate(sender, caps.qp_rate_limit_max + 1), EINVAL);
+  assert_int_equal(limit_rate(sender, caps.qp_rate_limit_min, 1), EINVAL);
+  ibv_qp* fresh = make_raw_qp(*a);
+  assert_non_null(fresh);
+  assert_true(change_raw_qp(fresh, IBV_QPS_INIT));
+  assert_true(change_raw_qp(fresh, IBV_QPS_RTR));
+  assert_int_equal(limit_rate(fresh, 1000), EINVAL);
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_RTS;
+  attr.rate_limit = 1000;
+  assert_int_equal(ibv_modify_qp(fresh, &attr, IBV_QP_STATE | IBV_QP_RATE_LIMIT), 0);
+  assert_int_equal(ibv_destroy_qp(fresh), 0);
+  ibv_qp_init_attr init = {};
+  init.send_cq = init.recv_cq = a->cq;
+  init.cap = {1, 1, 1, 1, 0};
+  init.qp_type = IBV_QPT_UD;
+  ibv_qp* datagrams = ibv_create_qp(a->pd, &init);
+  assert_int_equal(ibv_modify_qp(datagrams, &attr, IBV_QP_RATE_LIMIT), EINVAL);
+  assert_int_equal(ibv_destroy_qp(datagrams), 0);
+}
+
 // Sets or clears CAP_NET_RAW among this thread's effective capabilities.
 bool set_privilege(bool has) {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -79,6 +114,7 @@ void without_the_capability__frames_are_forbidden(void**) {
 int main() {
   need_veth_pair();
   const CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(rates__beyond_the_limits_are_refused, end_raw),
       cmocka_unit_test_teardown(queue_pairs__refuse_what_the_kernel_refuses, end_raw),
       cmocka_unit_test_teardown(without_the_capability__frames_are_forbidden, end_raw),
   };

@@ -96,6 +96,7 @@ struct Rig {
   Receives receives;
   Events events;
   Sender sender;
+  Pacer pacer;
   NoSink sink;
   std::unique_ptr<RawQueuePair> qp;
   FrameBytes frame = udp_frame(7);
@@ -108,7 +109,7 @@ struct Rig {
                              .max_send_segments = 2,
                              .max_inline = 100,
                              .signal_all = true};
-    qp = RawQueuePair::create(config, memory, sent, received, receives, events, &sender);
+    qp = RawQueuePair::create(config, memory, sent, received, receives, events, &sender, &pacer);
   }
   bool to(QpState state, uint32_t mask = 0) { return qp->modify({.state = state}, kState | mask); }
   bool ready() { return to(QpState::kInit, kPort) && to(QpState::kRtr) && to(QpState::kRts); }
@@ -120,7 +121,14 @@ struct Rig {
     request.segments = {&segment, 1};
     return qp->post_send(request);
   }
-  bool transmit() { return qp->transmit(Now(1), sink); }
+  bool transmit(Time now = 1) { return qp->transmit(Now(now), sink); }
+  // The number of frames that leave at that time, as the host's timers let them.
+  size_t leave_at(Time now) {
+    const size_t before = sender.frames.size();
+    if (qp->deadline() <= now) qp->expire(Now(now));
+    if (transmit(now)) return SIZE_MAX;
+    return sender.frames.size() - before;
+  }
   void take(std::span<const std::byte> bytes) {
     Packet packet;
     packet.payload = bytes;
@@ -225,6 +233,72 @@ void transmit__a_frame_beyond_the_mtu_stops_the_queue(void**) {
   expect_failure(CompletionStatus::kLocalLength);
 }
 
+constexpr Time kStart = 1'000'000'000;
+constexpr Time kUs = 1000;
+
+// A byte takes a microsecond.
+void transmit__with_a_rate__frames_leave_in_their_turn(void**) {
+  rig->pacer.set(8000, 60);
+  for (uint64_t id = 0; id < 5; id++) rig->post(id, 60);
+  // The burst, and one frame more.
+  assert_int_equal(rig->leave_at(kStart), 2);
+  assert_int_equal(rig->sent.all.size(), 2);
+  assert_int_equal(rig->qp->owes(), Owes::kNothing);
+  assert_int_equal(rig->qp->deadline(), kStart + 60 * kUs);
+  // Posts and packets call it early.
+  assert_int_equal(rig->leave_at(kStart + 60 * kUs - 1), 0);
+  assert_int_equal(rig->qp->deadline(), kStart + 60 * kUs);
+  assert_int_equal(rig->leave_at(kStart + 60 * kUs), 1);
+  assert_int_equal(rig->qp->deadline(), kStart + 120 * kUs);
+  // A late call makes up for the time that it has lost.
+  assert_int_equal(rig->leave_at(kStart + 500 * kUs), 2);
+  assert_int_equal(rig->qp->deadline(), kNever);
+  // After a pause the burst is there again.
+  for (uint64_t id = 5; id < 8; id++) rig->post(id, 60);
+  assert_int_equal(rig->leave_at(kStart + 2000 * kUs), 2);
+}
+
+void transmit__with_a_rate__never_exceeds_it(void**) {
+  constexpr uint32_t kRate = 7777, kBurst = 1000;
+  constexpr Time kSecond = 1'000'000 * kUs;
+  rig->pacer.set(kRate, kBurst);
+  uint64_t id = 0;
+  for (Time now = kStart; now < kStart + kSecond; now += 37 * kUs) {
+    while (rig->post(id, 60) == PostError::kNone) id++;
+    assert_int_not_equal(rig->leave_at(now), SIZE_MAX);
+  }
+  const uint64_t bytes = rig->sender.frames.size() * 60;
+  assert_in_range(bytes, kRate / 8 * 1000, kRate * 1000 / 8 + kBurst + 60);
+}
+
+void transmit__when_the_rate_ends__the_rest_leaves(void**) {
+  rig->pacer.set(8, 60);
+  for (uint64_t id = 0; id < 40; id++) rig->post(id, 60);
+  assert_int_equal(rig->leave_at(kStart), 2);
+  rig->pacer.set(0);
+  assert_int_equal(rig->leave_at(kStart), 38);
+  assert_int_equal(rig->qp->deadline(), kNever);
+}
+
+void reset__with_a_rate__waits_for_nothing(void**) {
+  rig->pacer.set(8, 60);
+  for (uint64_t id = 0; id < 4; id++) rig->post(id, 60);
+  assert_int_equal(rig->leave_at(kStart), 2);
+  assert_int_not_equal(rig->qp->deadline(), kNever);
+  assert_true(rig->to(QpState::kReset));
+  assert_int_equal(rig->qp->deadline(), kNever);
+}
+
+void error__with_a_rate__flushes_what_waits(void**) {
+  rig->pacer.set(8, 60);
+  for (uint64_t id = 0; id < 4; id++) rig->post(id, 60);
+  assert_int_equal(rig->leave_at(kStart), 2);
+  assert_true(rig->to(QpState::kError));
+  assert_int_equal(rig->sent.all.size(), 4);
+  assert_int_equal(rig->sent.all[3].status, CompletionStatus::kFlushed);
+  assert_int_equal(rig->qp->deadline(), kNever);
+}
+
 void receive__into_the_next_receive(void**) {
   std::byte room[256] = {};
   rig->take(rig->frame.all());  // lost, because there is no receive
@@ -288,6 +362,11 @@ int main() {
       cmocka_unit_test_setup_teardown(transmit__a_wrong_request_stops_the_queue, set_up, tear_down),
       cmocka_unit_test_setup_teardown(transmit__a_frame_without_header_stops_the_queue, set_up, tear_down),
       cmocka_unit_test_setup_teardown(transmit__a_frame_beyond_the_mtu_stops_the_queue, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(transmit__with_a_rate__frames_leave_in_their_turn, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(transmit__with_a_rate__never_exceeds_it, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(transmit__when_the_rate_ends__the_rest_leaves, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(reset__with_a_rate__waits_for_nothing, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(error__with_a_rate__flushes_what_waits, set_up, tear_down),
       cmocka_unit_test_setup_teardown(receive__into_the_next_receive, set_up, tear_down),
       cmocka_unit_test_setup_teardown(receive__an_error_flushes_the_rest, set_up, tear_down),
       cmocka_unit_test_setup_teardown(receive__a_wrong_key, set_up, tear_down),

@@ -53,10 +53,11 @@ uint64_t next_weak_seed() {
 // The engine. Null: no memory.
 std::unique_ptr<roce::QueuePair> create_engine(const roce::QpConfig& config, roce::Memory& memory,
                                                roce::CompletionSink& sent, roce::CompletionSink& received,
-                                               roce::ReceiveSource& receives, roce::EventSink& events,
-                                               FrameSender* frame_sender) {
-  if (config.type == roce::QpType::kRawPacket)
-    return RawQueuePair::create(config, memory, sent, received, receives, events, frame_sender);
+                                               roce::ReceiveSource& receives, roce::EventSink& events, RawQp* raw) {
+  if (config.type == roce::QpType::kRawPacket) {
+    Pacer* pacer = raw == nullptr ? nullptr : &raw->pacer;
+    return RawQueuePair::create(config, memory, sent, received, receives, events, raw, pacer);
+  }
   if (!has_weak_order()) return roce::QueuePair::create(config, memory, sent, received, receives, events);
   const uint64_t seed = next_weak_seed();
   std::unique_ptr<WeakMemory> weak = WeakMemory::create(memory, ~seed);

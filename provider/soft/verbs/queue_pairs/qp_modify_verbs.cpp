@@ -13,12 +13,14 @@
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/transport/qp_publication.hpp"
 #include "provider/soft/transport/shown_qp.hpp"
 #include "provider/soft/verbs/queue_pairs/modify_refusals.hpp"
+#include "provider/soft/verbs/queue_pairs/raw_parts.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 #include "provider/system/port_mtu.hpp"
 
@@ -32,10 +34,13 @@ static_assert(static_cast<int>(roce::QpState::kError) == IBV_QPS_ERR);
 static_assert(static_cast<int>(roce::QpState::kRts) == IBV_QPS_RTS);
 
 constexpr uint32_t kKnown = (roce::kDestinationQpn << 1) - 1;
+// Of raw packets alone. The engine does not know it.
+constexpr uint32_t kRateLimit = IBV_QP_RATE_LIMIT;
 
 // The engine leaves these to the host: port, P_Key, address, MTU. `path` and `source` change for kAddress only.
 int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& source) {
-  if (const uint32_t refused = mask & (~kKnown | roce::kAlternatePath | roce::kCapabilities); refused != 0) {
+  const uint32_t known = qp.raw == nullptr ? kKnown : kKnown | kRateLimit;
+  if (const uint32_t refused = mask & (~known | roce::kAlternatePath | roce::kCapabilities); refused != 0) {
     return refuse(EINVAL,
                   "attr_mask has %s, and the device has neither alternate paths nor queues that change their size.\n"
                   "Leave these bits out.",
@@ -53,6 +58,11 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& s
   }
   if ((mask & roce::kPort) != 0 && attr.port_num != 1) {
     return refuse(EINVAL, "port_num is %u, and the device has one port, number 1.\nSet port_num to 1.", attr.port_num);
+  }
+  if ((mask & kRateLimit) != 0) {
+    const bool enters = (mask & roce::kState) != 0;
+    const auto state = enters ? attr.qp_state : static_cast<ibv_qp_state>(qp.state.load());
+    if (const int error = check_rate(attr.rate_limit, state); error != 0) return error;
   }
   const DeviceAttributes& most = qp.context->attributes();
   if ((mask & roce::kMaxRdAtomic) != 0 && attr.max_rd_atomic > most.max_qp_init_rd_atom) {
@@ -166,7 +176,7 @@ uint32_t mask_of_half(ibv_qp_type type, uint32_t mask) {
 // packets on two transports would overtake each other.
 bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenTransport& transport) {
   EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kState);
-  if (!qp.engine->modify(engine_attributes(qp.context->attributes(), attr, mask), mask)) {
+  if (!qp.engine->modify(engine_attributes(qp.context->attributes(), attr, mask), mask & ~kRateLimit)) {
     turn.ends_by(EngineTurn::End::kWake);
     refuse_modify(qp, attr, mask);
     return false;
@@ -183,6 +193,8 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   // A ring has a row, and a reset queue pair has neither.
   assert(qp.transport.ring == nullptr || qp.transport.row != 0);
   assert(!reset || qp.transport.ring == nullptr);
+  if ((mask & kRateLimit) != 0) qp.raw->pacer.set(attr.rate_limit);
+  if (reset && qp.raw != nullptr) qp.raw->pacer.set(0);
   if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr.pkey_index;
   if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
   qp.transport.path.source_qpn = qp.qpn;
@@ -253,6 +265,7 @@ int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   attr->timeout = now.timeout;
   attr->retry_cnt = now.retry_count;
   attr->rnr_retry = now.rnr_retry;
+  if (qp.raw != nullptr) attr->rate_limit = qp.raw->pacer.rate();
   *init = qp.init;
   return 0;
 }

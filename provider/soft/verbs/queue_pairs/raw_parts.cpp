@@ -12,6 +12,7 @@
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/raw/raw_objects.hpp"
+#include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 
@@ -129,6 +130,20 @@ void leave_frames(Qp& qp) {
   qp.runtime->with_frames([&](FrameWire& frames) { frames.leave(qp); });
   if (qp.raw->table != nullptr) leave(qp.raw->table->users);
   qp.raw->table = nullptr;
+}
+
+int check_rate(uint32_t rate_kbps, ibv_qp_state state) {
+  if (rate_kbps > kMaxRate) {
+    return refuse(EINVAL,
+                  "rate_limit is %u kb/s, and qp_rate_limit_max is %u kb/s.\n"
+                  "Compare it with packet_pacing_caps of ibv_query_device_ex(). 0 ends the limit.",
+                  rate_kbps, kMaxRate);
+  }
+  if (state != IBV_QPS_RTS) {
+    return refuse(EINVAL, "the queue pair is in %s, and only in RTS it has a rate.\nSet the rate with or after RTS.",
+                  state_name(state));
+  }
+  return 0;
 }
 
 }  // namespace dapple::soft::verbs

@@ -22,4 +22,7 @@ int join_frames(Qp& qp, const QpParts& parts);
 // After a failure: the queue pair is not made.
 void leave_frames(Qp& qp);
 
+// Whether a queue pair that is in this state may have the rate: 0, or the errno of a refusal.
+int check_rate(uint32_t rate_kbps, ibv_qp_state state);
+
 }  // namespace dapple::soft::verbs
