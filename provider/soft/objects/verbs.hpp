@@ -142,6 +142,7 @@ int detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     size_t attr_size);
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);
+int query_port_speed(ibv_context* context, uint32_t port, uint64_t* speed);
 int query_rt_values(ibv_context* context, ibv_values_ex* values);
 int query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags);
 

@@ -75,6 +75,7 @@ const Operations& made_operations() {
       .query_device_ex = verbs::query_device_ex,
       .query_ece = verbs::query_ece,
       .query_port = verbs::query_port,
+      .query_port_speed = verbs::query_port_speed,
       .query_qp = verbs::query_qp,
       .query_qp_data_in_order = verbs::query_qp_data_in_order,
       .query_rt_values = verbs::query_rt_values,

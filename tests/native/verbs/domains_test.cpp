@@ -176,6 +176,17 @@ void parent_domain__queues_live_in_the_programs_memory(void**) {
   assert_int_equal(ibv_dealloc_pd(domain), 0);
 }
 
+// IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC of newer headers: the device needs no such memory.
+void parent_domain__may_allow_unprotected_memory(void**) {
+  assert_true(begin({}));
+  ibv_parent_domain_init_attr attr = {};
+  attr.pd = pair->pd;
+  attr.comp_mask = 4;
+  ibv_pd* domain = ibv_alloc_parent_domain(pair->context, &attr);
+  assert_non_null(domain);
+  assert_int_equal(ibv_dealloc_pd(domain), 0);
+}
+
 void domains__bad_input_is_refused(void**) {
   assert_true(begin({}));
   ibv_td_init_attr td_attr = {};
@@ -186,7 +197,7 @@ void domains__bad_input_is_refused(void**) {
   assert_null(ibv_alloc_parent_domain(pair->context, &attr));  // without a protection domain
   assert_int_equal(errno, EINVAL);
   attr.pd = pair->pd;
-  attr.comp_mask = 4;
+  attr.comp_mask = 8;
   assert_null(ibv_alloc_parent_domain(pair->context, &attr));
   attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
   attr.alloc = take;
@@ -209,6 +220,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_teardown(parent_domain__objects_of_a_thread_work_with_those_of_its_domain, finish),
       cmocka_unit_test_teardown(parent_domain__queues_live_in_the_programs_memory, finish),
+      cmocka_unit_test_teardown(parent_domain__may_allow_unprotected_memory, finish),
       cmocka_unit_test_teardown(domains__bad_input_is_refused, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

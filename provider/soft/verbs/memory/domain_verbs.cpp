@@ -78,7 +78,11 @@ int dealloc_td(ibv_td* ibv) {
 
 ibv_pd* alloc_parent_domain(ibv_context* ibv, ibv_parent_domain_init_attr* attr) {
   if (!usable(ibv)) return failed(refuse_child());
-  constexpr uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  // A newer name of libibverbs, ALLOW_CC_UNPROTECTED_ALLOC. The device needs no such memory, and so ignores it, as
+  // mlx5.
+  constexpr uint32_t kAllowUnprotected = 1 << 2;
+  constexpr uint32_t kKnown =
+      IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | kAllowUnprotected;
   const bool allocates = (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
   if (const uint32_t unknown = attr->comp_mask & ~kKnown; unknown != 0) {
     return failed(
