@@ -44,7 +44,7 @@ uint64_t sum_of_transport(const Frame& frame) {
 }
 
 void complete_transport(const Frame& frame, std::span<std::byte> bytes) {
-  if (frame.transport == Frame::Transport::kOther) return;
+  if (frame.transport == Frame::Transport::kOther || frame.is_cut) return;
   std::byte* at = &bytes[checksum_at(frame)];
   roce::store_be16(at, 0);
   const uint16_t checksum = checksum_of(sum_of_transport(frame));
@@ -56,7 +56,8 @@ void complete_transport(const Frame& frame, std::span<std::byte> bytes) {
 }  // namespace
 
 bool has_good_checksums(const Frame& frame) {
-  if (frame.network != Frame::Network::kIpv4 || frame.transport == Frame::Transport::kOther) return false;
+  const bool is_known = frame.network == Frame::Network::kIpv4 && frame.transport != Frame::Transport::kOther;
+  if (!is_known || frame.is_cut) return false;
   if (checksum_of(add(0, header_of(frame))) != 0) return false;
   const bool is_udp = frame.transport == Frame::Transport::kUdp;
   if (is_udp && roce::load_be16(&frame.bytes[checksum_at(frame)]) == 0) return true;

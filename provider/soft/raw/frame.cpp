@@ -24,7 +24,14 @@ uint8_t byte_at(const Frame& frame, size_t at) {
   return std::to_integer<uint8_t>(frame.bytes[at]);
 }
 
-// The packet is whole: it has a transport header if its protocol has one.
+// As a NIC: a length that is too large for the frame does not hide the headers.
+void end_network(Frame& frame, size_t length) {
+  const size_t room = frame.bytes.size() - frame.network_at;
+  frame.is_cut = length > room;
+  frame.network_end = frame.network_at + std::min(length, room);
+}
+
+// The packet is no fragment: it has a transport header if its protocol has one.
 void parse_transport(Frame& frame, uint8_t protocol, size_t at) {
   const size_t needed = protocol == IPPROTO_TCP ? kTcpHeader : protocol == IPPROTO_UDP ? kUdpHeader : SIZE_MAX;
   if (needed > frame.network_end || at > frame.network_end - needed) return;
@@ -39,11 +46,11 @@ void parse_ipv4(Frame& frame) {
   if (frame.bytes.size() - at < kIpv4Header || byte_at(frame, at) >> 4 != 4) return;
   const size_t header = size_t{byte_at(frame, at) & 0x0Fu} * 4;
   const size_t length = roce::load_be16(&frame.bytes[at + 2]);
-  if (header < kIpv4Header || length < header || length > frame.bytes.size() - at) return;
+  if (header < kIpv4Header || length < header || header > frame.bytes.size() - at) return;
   constexpr uint16_t kFragment = 0x3FFF;  // more fragments follow, or others came before
   const uint16_t fragment = roce::load_be16(&frame.bytes[at + 6]);
   frame.network = Frame::Network::kIpv4;
-  frame.network_end = at + length;
+  end_network(frame, length);
   frame.ipv4.tos = byte_at(frame, at + 1);
   // Bit 1: don't fragment; bit 2: more fragments (the kernel's ib_ipv4_flags).
   frame.ipv4.flags = static_cast<uint8_t>((fragment >> 14 & 1) << 1 | (fragment >> 13 & 1) << 2);
@@ -58,10 +65,9 @@ void parse_ipv6(Frame& frame) {
   const size_t at = frame.network_at;
   if (frame.bytes.size() - at < kIpv6Header || byte_at(frame, at) >> 4 != 6) return;
   const size_t length = kIpv6Header + roce::load_be16(&frame.bytes[at + 4]);
-  if (length > frame.bytes.size() - at) return;
   const uint32_t first = roce::load_be32(&frame.bytes[at]);
   frame.network = Frame::Network::kIpv6;
-  frame.network_end = at + length;
+  end_network(frame, length);
   frame.ipv6.traffic_class = static_cast<uint8_t>(first >> 20);
   frame.ipv6.flow_label = htonl(first & 0xFFFFF);
   frame.ipv6.hop_limit = byte_at(frame, at + 7);

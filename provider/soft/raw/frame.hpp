@@ -29,6 +29,7 @@ struct Frame {
   Network network = Network::kOther;
   Transport transport = Transport::kOther;  // a fragment has none
   bool has_vlan = false;
+  bool is_cut = false;      // the frame ends before the IP packet
   size_t network_at = 0;    // where the IP header begins
   size_t network_end = 0;   // where the IP packet ends; pad may follow
   size_t transport_at = 0;  // where the header of TCP or UDP begins

@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 
+#include <initializer_list>
+
 #include "provider/soft/raw/checksums.hpp"
 #include "tests/unit/provider-soft/udp_frame.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -70,6 +72,24 @@ void parse__a_fragment_has_no_ports(void**) {
   assert_int_equal(frame.ports.dst_port, 0);
 }
 
+// Tests of rdma-core send such packets, and a NIC's flows match them.
+void parse__of_a_packet_that_the_frame_cuts__finds_its_headers(void**) {
+  FrameBytes six = ipv6_frame(1766), four = udp_frame(1766);
+  six.bytes[19] = std::byte{60};
+  four.bytes[17] = std::byte{90};
+  for (FrameBytes* bytes : {&six, &four}) {
+    Frame frame;
+    assert_true(parse_frame(bytes->all(), frame));
+    assert_true(frame.is_cut);
+    assert_int_equal(frame.network_end, bytes->size);
+    assert_int_equal(frame.transport, Frame::Transport::kUdp);
+    assert_int_equal(ntohs(frame.ports.dst_port), 1766);
+    // Nobody can know its checksum, although UDP has none here.
+    complete_checksums(bytes->all());
+    assert_false(has_good_checksums(frame));
+  }
+}
+
 // Each prefix, and each value of each byte: nothing is read beyond the frame, which a sanitizer would show.
 void parse__of_any_bytes_stays_within_them(void**) {
   for (FrameBytes whole : {udp_frame(1), udp_frame(1, true), udp_frame(1, false, 6), ipv6_frame(1)}) {
@@ -125,6 +145,7 @@ int main() {
       cmocka_unit_test(parse__behind_a_vlan_tag),
       cmocka_unit_test(parse__behind_extension_headers_of_ipv6),
       cmocka_unit_test(parse__a_fragment_has_no_ports),
+      cmocka_unit_test(parse__of_a_packet_that_the_frame_cuts__finds_its_headers),
       cmocka_unit_test(parse__of_any_bytes_stays_within_them),
       cmocka_unit_test(checksums__completed_ones_are_good),
       cmocka_unit_test(checksums__udp_without_one_is_good),
