@@ -96,7 +96,7 @@ static void connect_to(struct ibv_qp* qp, const struct ibv_qp* peer) {
       .path_mtu = IBV_MTU_1024,
       .dest_qp_num = peer->qp_num,
       .max_dest_rd_atomic = 1,
-      .min_rnr_timer = 12,
+      .min_rnr_timer = 28, /* 164 ms: only a few of these answers, also if this program is slow */
       .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = kGidIndex, .hop_limit = 1}},
   };
   check(ibv_modify_qp(qp, &attr,

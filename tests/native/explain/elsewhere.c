@@ -23,8 +23,11 @@
 
 enum {
   kSize = 8192,
-  kTimeout = 8,
   kPsn = 0x1000,
+  kTimeout = 14, /* a back that answers may be slow */
+  kRetries = 7,
+  kShortTimeout = 8,
+  kFewRetries = 2,
   kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE
 };
 
@@ -115,8 +118,9 @@ static void connect_to(const struct end* peer, bool is_front) {
   attr.sq_psn = kPsn;
   if (is_front && IS("ahead")) attr.sq_psn += 5;
   if (is_front && IS("behind")) attr.sq_psn -= 5;
-  attr.timeout = kTimeout;
-  attr.retry_cnt = attr.rnr_retry = 2;
+  const bool is_answered = !IS("deaf") && !IS("number") && !IS("address");
+  attr.timeout = is_answered ? kTimeout : kShortTimeout;
+  attr.retry_cnt = is_answered ? kRetries : kFewRetries;
   attr.max_rd_atomic = 1;
   MUST(ibv_modify_qp(qp, &attr,
                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
