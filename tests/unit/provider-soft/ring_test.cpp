@@ -162,6 +162,23 @@ void reserve__never_committed_at_the_end__nothing_to_read(void**) {
   }
 }
 
+// A packet that ends where the ring ends needs no wrap.
+void reserve__packet_that_fits_before_the_end__no_wrap(void**) {
+  Ring ring;
+  constexpr size_t kBytes = 4096;
+  constexpr size_t kSize = kBytes - sizeof(RingEntry);
+  for (size_t position = 0; position < kRingBytes; position += kBytes) {
+    const size_t size = position == 0 ? kSize - sizeof(Addresses) : kSize;
+    assert_true(ring.write_one(size, 1));
+    ring.expect(size, 1);
+    assert_ptr_equal(ring.packet.bytes.data() + size, ring.memory.data() + position + kBytes);
+    (void)ring.reader.release();
+  }
+  assert_true(ring.write_one(kSize, 2));
+  ring.expect(kSize, 2);
+  assert_ptr_equal(ring.packet.bytes.data(), ring.memory.data() + sizeof(RingEntry));
+}
+
 void commit__short_packets__nothing_to_read_until_published(void**) {
   Ring ring;
   assert_true(ring.add(12, 1) && ring.add(20, 2));
@@ -530,6 +547,7 @@ int main() {
       cmocka_unit_test(next__reference_between_packets__each_has_its_kind),
       cmocka_unit_test(reserve__never_committed__addresses_of_the_next_packet),
       cmocka_unit_test(reserve__never_committed_at_the_end__nothing_to_read),
+      cmocka_unit_test(reserve__packet_that_fits_before_the_end__no_wrap),
       cmocka_unit_test(commit__short_packets__nothing_to_read_until_published),
       cmocka_unit_test(commit__long_packets__published_at_once),
       cmocka_unit_test(publish__two_short_packets__one_line_that_no_other_packet_shares),
