@@ -280,6 +280,40 @@ void resolve_route__path__as_the_kernels(void** state) {
   assert_int_equal(one.host.resolve_route(one.channel, id), EINVAL);
 }
 
+int set_paths(One& one, uint32_t id, std::span<const uint8_t> records) {
+  rdma_ucm_set_option command = {};
+  command.id = id;
+  command.level = RDMA_OPTION_IB;
+  command.optname = RDMA_OPTION_IB_PATH;
+  command.optlen = static_cast<uint32_t>(records.size());
+  const auto bytes = std::span(reinterpret_cast<const uint8_t*>(&command), sizeof command);
+  return one.host.exchange(one.channel, RDMA_USER_CM_CMD_SET_OPTION, bytes, {}, nullptr, records);
+}
+
+// Of a program that brings its own path records instead of calling rdma_resolve_route().
+void set_paths__primary_path__resolves_the_route(void** state) {
+  One& one = one_of(state);
+  ib_path_rec_data records[2] = {};
+  const auto bytes = std::span(reinterpret_cast<const uint8_t*>(records), sizeof records);
+  const uint32_t id = one.create();
+  records[1].flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+  assert_int_equal(set_paths(one, id, bytes), EINVAL);
+  assert_int_equal(one.host.resolve(one.channel, id, ipv4(2, 7174)), 0);
+  one.host.event(one.channel, EventKind::kAddrResolved);
+  assert_int_equal(set_paths(one, id, bytes.first(sizeof records - 1)), EINVAL);
+  assert_int_equal(set_paths(one, id, bytes.first(sizeof records[0])), EINVAL);
+  assert_int_equal(set_paths(one, id, {}), EINVAL);
+  one.host.assert_no_event(one.channel);
+  assert_int_equal(set_paths(one, id, bytes), 0);
+  one.host.event(one.channel, EventKind::kRouteResolved);
+  rdma_ucm_query_route_resp route;
+  assert_int_equal(one.host.query(one.channel, id, route), 0);
+  assert_int_equal(route.num_paths, 1);
+  assert_int_equal(route.ib_route[0].dgid[15], 2);
+  assert_int_equal(set_paths(one, id, bytes), EINVAL);
+  assert_int_equal(one.host.connect(one.channel, id, parameters(1)), 0);
+}
+
 void options__wrong_size_or_state__are_refused(void** state) {
   One& one = one_of(state);
   const uint32_t id = one.create();
@@ -338,6 +372,7 @@ int main() {
       ONE_TEST(resolve__address_of_no_device__is_an_error_event),
       ONE_TEST(resolve__any__is_oneself),
       ONE_TEST(resolve_route__path__as_the_kernels),
+      ONE_TEST(set_paths__primary_path__resolves_the_route),
       ONE_TEST(options__wrong_size_or_state__are_refused),
       RDMA_CM_TEST(ack_timeout__set__is_in_the_attributes),
   };
