@@ -102,6 +102,39 @@ void init_qp_attr__of_both_ends__match(void** state) {
   assert_int_equal(server_rts.timeout, 17);
 }
 
+uint32_t create_unreliable(Host& host, Channel& channel) {
+  rdma_ucm_create_id command = {};
+  command.uid = 1;
+  command.ps = RDMA_PS_IB;
+  command.qp_type = IBV_QPT_UC;
+  rdma_ucm_create_id_resp response = {};
+  assert_int_equal(host.ask(channel, RDMA_USER_CM_CMD_CREATE_ID, command, response), 0);
+  return response.id;
+}
+
+// A queue pair of this kind takes no parameters of retries and reads.
+void init_qp_attr__unreliable_connection__less_than_of_a_reliable_one(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listener = create_unreliable(pair.server, pair.passive);
+  assert_int_equal(pair.server.bind(pair.passive, pair.listener, any_ipv4(7174)), 0);
+  assert_int_equal(pair.server.listen(pair.passive, pair.listener), 0);
+  pair.connecting = create_unreliable(pair.client, pair.active);
+  assert_int_equal(pair.client.resolve(pair.active, pair.connecting, ipv4(2, 7174)), 0);
+  pair.client.event(pair.active, EventKind::kAddrResolved);
+  assert_int_equal(pair.client.resolve_route(pair.active, pair.connecting), 0);
+  pair.client.event(pair.active, EventKind::kRouteResolved);
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(0x10012)), 0);
+  pair.carry();
+  pair.accepted = pair.server.event(pair.passive, EventKind::kConnectRequest).id;
+  ib_uverbs_qp_attr attributes;
+  assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_RTR, attributes), 0);
+  assert_int_equal(attributes.qp_attr_mask,
+                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN);
+  assert_int_equal(attributes.dest_qp_num, 0x10012);
+  assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_RTS, attributes), 0);
+  assert_int_equal(attributes.qp_attr_mask, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
 void init_qp_attr__before_a_connection__has_no_way(void** state) {
   Pair& pair = pair_of(state);
   pair.resolve();
@@ -405,6 +438,7 @@ int main() {
       RDMA_CM_TEST(connect_request__as_the_kernels),
       RDMA_CM_TEST(connect_response__as_the_kernels),
       RDMA_CM_TEST(init_qp_attr__of_both_ends__match),
+      RDMA_CM_TEST(init_qp_attr__unreliable_connection__less_than_of_a_reliable_one),
       RDMA_CM_TEST(init_qp_attr__before_a_connection__has_no_way),
       RDMA_CM_TEST(connect__nobody_listens__is_rejected),
       RDMA_CM_TEST(connect__no_answer__is_unreachable),
