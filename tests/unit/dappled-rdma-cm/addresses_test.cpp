@@ -329,26 +329,44 @@ void options__wrong_size_or_state__are_refused(void** state) {
   assert_int_equal(one.host.option(one.channel, id, RDMA_OPTION_ID_AFONLY, 1), EINVAL);
 }
 
-void ack_timeout__set__is_in_the_attributes(void** state) {
-  Pair& pair = pair_of(state);
+// Runs up to the accepted request of a client with that time-out.
+void accept_with_timeout(Pair& pair, uint8_t timeout) {
   pair.listen();
   pair.connecting = pair.client.create(pair.active, RDMA_PS_TCP, 11);
-  assert_int_equal(pair.client.option(pair.active, pair.connecting, RDMA_OPTION_ID_ACK_TIMEOUT, uint8_t{21}), 0);
+  assert_int_equal(pair.client.option(pair.active, pair.connecting, RDMA_OPTION_ID_ACK_TIMEOUT, timeout), 0);
   assert_int_equal(pair.client.resolve(pair.active, pair.connecting, ipv4(2, 7174)), 0);
   assert_int_equal(pair.client.resolve_route(pair.active, pair.connecting), 0);
   pair.client.event(pair.active, EventKind::kAddrResolved);
   pair.client.event(pair.active, EventKind::kRouteResolved);
   rdma_ucm_query_route_resp route;
   assert_int_equal(pair.client.query(pair.active, pair.connecting, route), 0);
-  assert_int_equal(route.ib_route[0].packet_life_time, 20);
+  assert_int_equal(route.ib_route[0].packet_life_time, timeout - 1);
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
   pair.carry();
   pair.accepted = pair.server.event(pair.passive, EventKind::kConnectRequest).id;
   assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(2)), 0);
   pair.carry();
+}
+
+void ack_timeout__set__is_in_the_attributes(void** state) {
+  Pair& pair = pair_of(state);
+  accept_with_timeout(pair, 21);
   ib_uverbs_qp_attr attributes;
   assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_RTS, attributes), 0);
   assert_int_equal(attributes.timeout, 21);
+}
+
+// As in the kernel, the request's time-out allows for the delay of the device, 2^15, too.
+void ack_timeout__short__the_peer_allows_for_the_delay(void**) {
+  constexpr uint8_t cases[][2] = {{1, 15}, {13, 15}, {15, 16}, {16, 17}, {17, 17}};
+  for (const auto& [set, expected] : cases) {
+    Pair pair;
+    accept_with_timeout(pair, set);
+    ib_uverbs_qp_attr attributes;
+    assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_RTS, attributes), 0);
+    assert_int_equal(attributes.timeout, expected);
+    pair.finish();
+  }
 }
 
 }  // namespace
@@ -375,6 +393,7 @@ int main() {
       ONE_TEST(set_paths__primary_path__resolves_the_route),
       ONE_TEST(options__wrong_size_or_state__are_refused),
       RDMA_CM_TEST(ack_timeout__set__is_in_the_attributes),
+      cmocka_unit_test(ack_timeout__short__the_peer_allows_for_the_delay),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
