@@ -117,7 +117,10 @@ void RingWriter::assert_consistent() const {
 // The next entry may be written over that many bytes, and it may be abandoned then.
 [[gnu::noinline]] void RingWriter::note_inner_lines(size_t bytes) {
   const size_t place = written_ % kRingBytes;
-  for (size_t line = place / kLine + 1; line * kLine < place + bytes; line++) is_inner_[line] = true;
+  for (size_t line = place / kLine + 1; line * kLine < place + bytes; line++) {
+    assert(line < is_inner_.size());
+    is_inner_[line] = true;
+  }
 }
 
 std::byte* RingWriter::reserve(size_t size, const Addresses& addresses, EntryKind kind,
