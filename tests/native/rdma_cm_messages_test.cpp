@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -294,6 +295,39 @@ void command__wrong_key__is_refused(void**) {
   assert_int_equal(tell(channel, RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}), ENODEV);
 }
 
+// The number that dappled has written to the channel's front.
+uint32_t counted(const Channel& channel) {
+  void* mapped = mmap(nullptr, sizeof(CmFront), PROT_READ, MAP_SHARED, channel.journal.get(), 0);
+  assert_ptr_not_equal(mapped, MAP_FAILED);
+  const uint32_t count = static_cast<const CmFront*>(mapped)->commands.load();
+  munmap(mapped, sizeof(CmFront));
+  return count;
+}
+
+// A process drops the answers that came with an event if a later command may have changed the id.
+void commands__that_may_change_an_id__are_counted(void**) {
+  Channel channel;
+  assert_true(channel.open());
+  assert_int_equal(counted(channel), 0);
+  rdma_ucm_query query = {};
+  query.id = create(channel, 1);
+  assert_int_equal(counted(channel), 1);
+  rdma_ucm_query_route_resp route;
+  assert_int_equal(ask(channel, RDMA_USER_CM_CMD_QUERY_ROUTE, query, route), 0);
+  rdma_ucm_init_qp_attr question = {};
+  question.id = query.id;
+  ib_uverbs_qp_attr attributes;
+  assert_int_equal(ask(channel, RDMA_USER_CM_CMD_INIT_QP_ATTR, question, attributes), EINVAL);
+  rdma_ucm_event_resp none;
+  assert_int_equal(ask(channel, RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}, none), EAGAIN);
+  assert_int_equal(counted(channel), 1);
+  rdma_ucm_bind_ip bind = {};
+  bind.id = query.id;
+  bind.addr = loopback();
+  assert_int_equal(tell(channel, RDMA_USER_CM_CMD_BIND_IP, bind), 0);
+  assert_int_equal(counted(channel), 2);
+}
+
 void resolve(const Channel& channel, uint32_t id) {
   rdma_ucm_resolve_ip resolve = {};
   resolve.id = id;
@@ -351,6 +385,7 @@ int main() {
       cmocka_unit_test(unread_events__more_than_a_socket_holds__all_come),
       cmocka_unit_test(open__of_other_descriptors__is_refused),
       cmocka_unit_test(command__wrong_key__is_refused),
+      cmocka_unit_test(commands__that_may_change_an_id__are_counted),
       cmocka_unit_test(held_channel__connection_that_holds_it_ends__goes_on),
   };
   return cmocka_run_group_tests(cases, start, stop);
