@@ -11,7 +11,7 @@ if(DAPPLE_PORTABLE)
   set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib/../lib")
   # The installation keeps the room of the build's paths in each file. So these must not depend on the build's place.
   set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
-  # The linker would compute it from the debugging information, which has the build's place and is left out of the archive.
+  # A build identification depends on the debugging information, which has the build's place and is not in the archive.
   add_link_options(-Wl,--build-id=none)
   # Assertions and some messages name their files. Without the tree's path the same sources give the same bytes everywhere.
   set(names_files $<OR:$<BOOL:$<TARGET_PROPERTY:DAPPLE_KEEPS_ASSERTS>>,$<BOOL:$<TARGET_PROPERTY:DAPPLE_NAMES_FILES>>>)

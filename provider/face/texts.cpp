@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "provider/protocol/port_speed.hpp"
+
 namespace dapple::face {
 namespace {
 
@@ -19,32 +21,6 @@ __attribute__((format(printf, 1, 2))) std::string text_of(const char* format, ..
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   return text;
-}
-
-// Tenths of Gb/s of one lane, and the name.
-struct Speed {
-  uint32_t number;
-  uint32_t rate;
-  const char* name;
-};
-constexpr Speed kSpeeds[] = {
-    {1, 25, "SDR"},   {2, 50, "DDR"},   {4, 100, "QDR"},    {8, 100, "FDR10"},  {16, 140, "FDR"},
-    {32, 250, "EDR"}, {64, 500, "HDR"}, {128, 1000, "NDR"}, {256, 2000, "XDR"},
-};
-
-uint32_t lanes_of(uint32_t width) {
-  switch (width) {
-    case 2:
-      return 4;
-    case 4:
-      return 8;
-    case 8:
-      return 12;
-    case 16:
-      return 2;
-    default:
-      return 1;
-  }
 }
 
 }  // namespace
@@ -69,13 +45,10 @@ std::string physical_state_text(bool up) {
 }
 
 std::string rate_text(uint32_t speed, uint32_t width) {
-  Speed found = kSpeeds[0];
-  for (const Speed& candidate : kSpeeds) {
-    if (candidate.number == speed) found = candidate;
-  }
-  const uint32_t lanes = lanes_of(width);
-  const uint32_t rate = found.rate * lanes;
-  return text_of("%u%s Gb/sec (%uX %s)\n", rate / 10, rate % 10 != 0 ? ".5" : "", lanes, found.name);
+  const soft::LaneSpeed& lane = soft::lane_speed(speed);
+  const uint32_t lanes = soft::lanes_of(width);
+  const uint32_t rate = lane.rate * lanes;
+  return text_of("%u%s Gb/sec (%uX %s)\n", rate / 10, rate % 10 != 0 ? ".5" : "", lanes, lane.name);
 }
 
 std::string pci_speed_text(uint32_t tenths) {

@@ -13,17 +13,27 @@
 
 namespace dapple::provider {
 
+namespace {
+
+// Libraries call some functions often. The plug-in stays once it is loaded. Null without it.
+template <typename Function>
+Function found_once(std::atomic<Function>& found, const char* name) {
+  Function function = found.load(std::memory_order_relaxed);
+  if (function == nullptr) {
+    function = reinterpret_cast<Function>(find_in_plugin(name));
+    found.store(function, std::memory_order_relaxed);
+  }
+  return function;
+}
+
+}  // namespace
+
 static_assert(sizeof(Stack) <= sizeof(dappledv_call) && alignof(Stack) <= alignof(dappledv_call));
 
 const char* last_refusal(unsigned* count) {
   const ErrnoGuard keep;
-  // Libraries ask often. The plug-in stays once it is loaded.
   static constinit std::atomic<LastRefusal> found = nullptr;
-  LastRefusal function = found.load(std::memory_order_relaxed);
-  if (function == nullptr) {
-    function = reinterpret_cast<LastRefusal>(find_in_plugin(kLastRefusal));
-    found.store(function, std::memory_order_relaxed);
-  }
+  const LastRefusal function = found_once(found, kLastRefusal);
   unsigned failures = 0;
   const char* line = function == nullptr ? nullptr : function(failures);
   if (count != nullptr) *count = failures;
@@ -39,11 +49,7 @@ bool report_failure(const char* text, const char* remedy) {
 bool note_call(dappledv_call& call) {
   const ErrnoGuard keep;
   static constinit std::atomic<NoteCall> found = nullptr;
-  NoteCall note = found.load(std::memory_order_relaxed);
-  if (note == nullptr) {
-    note = reinterpret_cast<NoteCall>(find_in_plugin(kNoteCall));
-    found.store(note, std::memory_order_relaxed);
-  }
+  const NoteCall note = found_once(found, kNoteCall);
   Stack stack;
   if (note == nullptr || !note(stack)) return false;
   new (call.opaque) Stack(stack);

@@ -61,6 +61,11 @@ void CmCall::report(int error, const char* reason) const {
   watcher()->failed(function_, error, reason);
 }
 
+void CmCall::report_address(const sockaddr* address, bool needs_infiniband) const {
+  if (errno == EINVAL && needs_infiniband) errno = ENODEV;
+  if (is_unexplained(errno)) report(errno, reason_of_address(address));
+}
+
 void* next_cm_function(const char* name, const char* version, const void* caller) {
   if (void* next = real_dlsym()(RTLD_NEXT, name)) return next;
   if (void* found = real_function("librdmacm.so.1", name, version, caller)) return found;
@@ -127,15 +132,12 @@ extern "C" {
 DAPPLE_CM_FUNCTIONS(DAPPLE_CM_FUNCTION)
 #undef DAPPLE_CM_FUNCTION
 
-// As above. A librdmacm that sees no InfiniBand refuses AF_IB by itself, with EINVAL.
 int rdma_bind_addr(rdma_cm_id* id, sockaddr* address) {
   const auto next = DAPPLE_NEXT_CM(rdma_bind_addr, "RDMACM_1.0");
   if (next == nullptr) return -1;
   const CmCall call("rdma_bind_addr");
   const int result = next(id, address);
-  if (result == 0) return 0;
-  if (errno == EINVAL && wants_infiniband(*id, address)) errno = ENODEV;
-  if (call.is_unexplained(errno)) call.report(errno, reason_of_address(address));
+  if (result != 0) call.report_address(address, wants_infiniband(*id, address));
   return result;
 }
 
@@ -144,9 +146,8 @@ int rdma_resolve_addr(rdma_cm_id* id, sockaddr* from, sockaddr* to, int timeout)
   if (next == nullptr) return -1;
   const CmCall call("rdma_resolve_addr");
   const int result = next(id, from, to, timeout);
-  if (result == 0) return 0;
-  if (errno == EINVAL && wants_infiniband(*id, from == nullptr ? to : from) && to->sa_family == AF_IB) errno = ENODEV;
-  if (call.is_unexplained(errno)) call.report(errno, reason_of_address(to));
+  if (result != 0)
+    call.report_address(to, wants_infiniband(*id, from == nullptr ? to : from) && to->sa_family == AF_IB);
   return result;
 }
 

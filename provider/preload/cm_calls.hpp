@@ -5,6 +5,7 @@
 #pragma once
 
 #include <errno.h>
+#include <sys/socket.h>
 
 namespace dapple::preload {
 
@@ -18,8 +19,11 @@ class CmCall {
 
   // True if the call is reported as a failure with `error`, for which nothing else has been reported since it began.
   bool is_unexplained(int error) const;
-  // See CmCallWatcher::failed. A null reason: no failure. errno stays.
+  // See CmCallWatcher::failed. errno stays.
   void report(int error, const char* reason) const;
+  // The same for errno and this address, unless it is explained. A librdmacm that sees no InfiniBand refuses AF_IB by
+  // itself, with EINVAL: if the call needs InfiniBand, errno becomes ENODEV, as the kernel's.
+  void report_address(const sockaddr* address, bool needs_infiniband) const;
 
  private:
   const char* function_;

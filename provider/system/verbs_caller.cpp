@@ -13,24 +13,12 @@ namespace {
 
 // libibverbs calls us through the C library, the loader or libnl, and sanitizers wrap those.
 constexpr int kMaxFrames = 64;
-// Every release of librdmacm has this function.
-constexpr const char* kCmMark = "rdma_create_event_channel";
 
 struct Search {
   const void* found = nullptr;
   const void* last_base = nullptr;  // of the library that was looked at last
   int frames = 0;
-  bool wants_caller = false;  // the search goes on until the library that has called libibverbs
-  bool librdmacm = false;     // that library is librdmacm
 };
-
-bool is_librdmacm(const void* address) {
-  void* library = provider::open_library_at(address);
-  if (library == nullptr) return false;
-  const bool is = provider::defines(library, kCmMark);
-  dlclose(library);
-  return is;
-}
 
 _Unwind_Reason_Code look_at(_Unwind_Context* frame, void* argument) {
   auto& search = *static_cast<Search*>(argument);
@@ -42,15 +30,11 @@ _Unwind_Reason_Code look_at(_Unwind_Context* frame, void* argument) {
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_fbase == search.last_base) return _URC_NO_REASON;
   search.last_base = info.dli_fbase;
-  if (search.found != nullptr) {
-    search.librdmacm = is_librdmacm(address);
-    return _URC_NORMAL_STOP;
-  }
   void* library = provider::open_verbs_at(address);
   if (library == nullptr) return _URC_NO_REASON;
   dlclose(library);
   search.found = address;
-  return search.wants_caller ? _URC_NO_REASON : _URC_NORMAL_STOP;
+  return _URC_NORMAL_STOP;
 }
 
 }  // namespace
@@ -59,13 +43,6 @@ const void* calling_verbs_library() {
   Search search;
   _Unwind_Backtrace(look_at, &search);
   return search.found;
-}
-
-bool librdmacm_calls() {
-  Search search;
-  search.wants_caller = true;
-  _Unwind_Backtrace(look_at, &search);
-  return search.librdmacm;
 }
 
 }  // namespace dapple::soft

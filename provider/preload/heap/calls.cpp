@@ -61,8 +61,8 @@ void* held_instead_of(void* block) {
   return held[place].exchange(block, std::memory_order_acq_rel);
 }
 
-// Does what realloc() does to a block that grows, and holds the old block back. Returns null if there is no memory.
-void* moved_to_another(void* block, size_t size) {
+// A larger block with the bytes of this one, which stays. Null if there is no memory.
+void* copied_to_larger(void* block, size_t size) {
   void* const another = next_malloc.get()(size);
   if (another == nullptr) return nullptr;
   memcpy(another, block, malloc_usable_size(block));
@@ -101,7 +101,7 @@ void* realloc(void* block, size_t size) noexcept {
   if (matters) [[unlikely]]
     holds = tell_moving(block, DAPPLE_CALLER) && size > old_size && old_size <= kMaxHeldSize;
   const auto begin = reinterpret_cast<uintptr_t>(block);
-  void* moved = holds ? moved_to_another(block, size) : next_realloc.get()(block, size);
+  void* moved = holds ? copied_to_larger(block, size) : next_realloc.get()(block, size);
   if (moved == nullptr && size != 0) return taken(reinterpret_cast<void*>(begin), DAPPLE_CALLER), nullptr;
   taken(moved, DAPPLE_CALLER);
   if (matters) [[unlikely]] {

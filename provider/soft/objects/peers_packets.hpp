@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the packets of a connected peer show of its end, under dapple-run --explain: nobody here knows the queue pairs
-// of another host. Guarded by the queue pair's lock.
+// Notes about the packets of a connected peer, for dapple-run --explain. They show something of a queue pair on another
+// host, which nobody here knows otherwise. Guarded by the lock of the queue pair that receives them.
 #pragma once
 
 #include <array>
@@ -24,8 +24,9 @@ struct PeersPackets {
   // The last other address from which packets for this queue pair came.
   std::optional<std::array<uint8_t, 16>> stranger;
 
-  // The queue pair gets a peer, or begins to send.
+  // The queue pair gets a peer.
   void meet_peer() { *this = {}; }
+  // The queue pair begins to send.
   void begin(uint32_t send_psn) { first_psn = send_psn; }
 
   // A packet of the peer, before the queue pair takes it.

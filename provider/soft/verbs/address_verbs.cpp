@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -15,7 +16,6 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/system/address_text.hpp"
-#include "provider/system/verbs_caller.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
@@ -40,7 +40,7 @@ int refuse_group(const ibv_gid& group, int error) {
 
 // A datagram socket of librdmacm (rsocket) names its own port, by the port's LID alone. With RoCE the LID is 0.
 bool is_of_rsocket(const ibv_ah_attr& attr) {
-  return attr.is_global == 0 && attr.dlid == 0 && attr.port_num == 1 && librdmacm_calls();
+  return attr.is_global == 0 && attr.dlid == 0 && attr.port_num == 1 && check::called_by_rdma_cm(check::Stack::here());
 }
 
 // The port itself, by the first GID that the kernel has a route from. False if there is none.

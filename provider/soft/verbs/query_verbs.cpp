@@ -11,6 +11,7 @@
 
 #include "coherence/persistence.hpp"
 #include "provider/common/clock.hpp"
+#include "provider/protocol/port_speed.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -140,42 +141,6 @@ ibv_rss_caps rss_caps() {
           .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
 }
 
-// As ibv_query_port() reports them.
-uint64_t lanes_of(uint32_t active_width) {
-  switch (active_width) {
-    case 2:
-      return 4;
-    case 4:
-      return 8;
-    case 8:
-      return 12;
-    case 16:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
-uint64_t speed_of_lane(uint32_t active_speed) {
-  switch (active_speed) {
-    case 2:
-      return 50;
-    case 4:  // QDR
-    case 8:  // FDR10
-      return 100;
-    case 16:
-      return 140;
-    case 32:
-      return 250;
-    case 64:
-      return 500;
-    case 128:
-      return 1000;
-    default:
-      return 25;
-  }
-}
-
 }  // namespace
 
 // Fills in a member of the attributes, if the program's structure has it.
@@ -240,7 +205,7 @@ int query_port_speed(ibv_context* ibv, uint32_t port, uint64_t* speed) {
   if (port != 1)
     return refuse(EINVAL, "port_num is %u, and the device has one port, number 1.\nCount ports from 1.", port);
   const DeviceAttributes& attributes = context_of(ibv)->attributes();
-  *speed = speed_of_lane(attributes.active_speed) * lanes_of(attributes.active_width);
+  *speed = uint64_t{lane_speed(attributes.active_speed).rate} * lanes_of(attributes.active_width);
   return 0;
 }
 

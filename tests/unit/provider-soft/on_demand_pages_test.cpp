@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which pages of an on-demand region are counted. No page is touched.
+// The pages of an on-demand region are counted by their addresses. The tests use no memory there.
 #include "provider/soft/memory/on_demand_pages.hpp"
 
 #include <unistd.h>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kMostPackets = 1 << 22;
 
-// What a writer of ours makes, at its limits.
+// The largest and the smallest references that a writer of ours makes.
 RingReference largest() {
   RingReference made = {};
   made.length = 10;

@@ -44,7 +44,8 @@ class PostedContexts {
   // False: there is nothing to note. Most programs that use no addresses use small numbers.
   bool may_be_context(uint64_t id) const;
 
-  // The program posts a request that has a completion. What was freed at this address before is no context any more.
+  // The program posts a request that has a completion. If a block at this address was freed before, that block is
+  // forgotten.
   // Returns its number; kNone if there are kMax requests.
   uint64_t add(uint64_t id, const Request& request);
   // The program posts a request without a completion.
