@@ -33,6 +33,14 @@ bool fill(cm::PrivateData<Size>& to, size_t offset, std::span<const uint8_t> dat
   return true;
 }
 
+// IBTA 12.7.34: twice the packet lifetime, plus the device's ACK delay. All are exponents, so the sum is the larger one
+// of the two, or one more if they are near to each other. The kernel rounds in this way.
+uint8_t ack_timeout(uint8_t lifetime) {
+  constexpr int kMaxTimeout = 31;
+  const int smaller = std::min(lifetime + 1, int{kAckDelay}), larger = std::max(lifetime + 1, int{kAckDelay});
+  return static_cast<uint8_t>(std::min(smaller + 1 >= larger ? larger + 1 : larger, kMaxTimeout));
+}
+
 cm::IpHeader ip_header(const CmId& id) {
   return {.ipv6 = id.source.family == AF_INET6,
           .source_port = id.source.port,
@@ -88,9 +96,7 @@ int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& p
   req.traffic_class = id.route.traffic_class;
   req.hop_limit = id.route.hop_limit;
   req.service_level = id.route.traffic_class >> 5;
-  // IBTA 12.7.34: twice the packet lifetime, plus the device's ACK delay.
-  req.ack_timeout = static_cast<uint8_t>(std::min(id.route.lifetime + 1, 31));
-  if (req.ack_timeout <= kAckDelay + 1) req.ack_timeout = std::max<uint8_t>(req.ack_timeout + 1, kAckDelay);
+  req.ack_timeout = ack_timeout(id.route.lifetime);
   cm::write_ip_header(ip_header(id), req.private_data);
   if (!fill(req.private_data, cm::kIpHeaderSize, private_data_of(parameters)))
     return refuse_private_data(parameters.private_data_len, req.private_data.size() - cm::kIpHeaderSize);

@@ -358,7 +358,7 @@ void ack_timeout__set__is_in_the_attributes(void** state) {
 
 // As in the kernel, the request's time-out allows for the delay of the device, 2^15, too.
 void ack_timeout__short__the_peer_allows_for_the_delay(void**) {
-  constexpr uint8_t cases[][2] = {{1, 15}, {13, 15}, {15, 16}, {16, 17}, {17, 17}};
+  constexpr uint8_t cases[][2] = {{1, 15}, {13, 15}, {14, 16}, {15, 16}, {16, 17}, {17, 17}};
   for (const auto& [set, expected] : cases) {
     Pair pair;
     accept_with_timeout(pair, set);
