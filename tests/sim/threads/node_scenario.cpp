@@ -3,6 +3,7 @@
 //
 // Two processes with open devices, which exchange messages: threads that poll, wait for events, or compute between
 // polls, and the background threads of both.
+#include <cstdlib>
 #include <iterator>
 
 #include "tests/sim/threads/programs.hpp"
@@ -168,18 +169,21 @@ void run_late_receives(size_t) {
   start(1);
 }
 
-// A thread that polls while the peer's ring comes, and then waits for its packets.
-void run_new_ring(size_t) {
+// A thread that polls while the peer's ring comes, and then waits for its packets. Without placement this thread sends
+// nothing, so only the ring's mark can wake its background thread: there is no deadline, and no answer of the peer.
+void run_new_ring(size_t has_placement) {
+  if (has_placement == 0) setenv("DAPPLE_PLACEMENT", "off", 1);
+  const auto answers = static_cast<uint32_t>(has_placement);
   const auto messages = 1 + static_cast<uint32_t>(sim_host()->below(6));
   const auto polled = static_cast<uint32_t>(sim_host()->below(messages));
   ends[0][0] = {.process = 0,
                 .sends = messages,
-                .receives = 1,
+                .receives = answers,
                 .window = 4,
                 .polled_receives = 0,
                 .longest_gap = kGap,
                 .longest_delay = kLongestDelay};
-  ends[0][1] = {.process = 1, .sends = 1, .receives = messages, .answers = true, .polled_receives = polled};
+  ends[0][1] = {.process = 1, .sends = answers, .receives = messages, .answers = true, .polled_receives = polled};
   start(1);
 }
 
@@ -260,7 +264,8 @@ void run_program(void* argument) {
 
 std::vector<Scenario> node_scenarios() {
   return {{"messages", Scenario::Kind::kRules, run_messages, 0},
-          {"new-ring", Scenario::Kind::kRules, run_new_ring, 0},
+          {"new-ring", Scenario::Kind::kRules, run_new_ring, 1},
+          {"new-ring-alone", Scenario::Kind::kRules, run_new_ring, 0},
           {"full-rings", Scenario::Kind::kRules, run_full, 0},
           {"writes", Scenario::Kind::kRules, run_writes, 0},
           {"late-receives", Scenario::Kind::kRules, run_late_receives, 0},
