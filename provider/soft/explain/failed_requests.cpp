@@ -125,9 +125,9 @@ Reason reason_of(const Failure& failure, bool is_receive) {
     }
     case CompletionStatus::kLocalProtection:
     case CompletionStatus::kWindowBind: {
-      const size_t end = failure.detail.find('\n');
-      if (failure.detail.empty() || end == failure.detail.npos) break;
-      return {failure.detail.substr(0, end), failure.detail.substr(end + 1)};
+      const size_t end = failure.detail.find(".\n");
+      if (end == failure.detail.npos) break;
+      return {failure.detail.substr(0, end), failure.detail.substr(end + 2)};
     }
     default:
       break;
