@@ -79,6 +79,11 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
                   format(known.is_window ? "Bind the memory window with %s." : "Register the memory with %s.", right));
   }
   if (access.length == 0 || within(access.address, access.length, known.start, known.length)) {
+    if (known.kind == RegionKind::kGpu && known.problem != nullptr) {
+      return report("unmapped-memory", format(", whose memory is a GPU's and cannot be copied: %s.", known.problem),
+                    "Call ibv_dereg_mr() before the memory is freed (cuMemFree() or cudaFree()), and look for an "
+                    "earlier error of CUDA.");
+    }
     if (known.kind != RegionKind::kOnDemand || access.length == 0) return false;
     constexpr uint32_t kWriting = kRemoteChanges | roce::kLocalWrite;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(known.memory) + (access.address - known.start);

@@ -180,13 +180,16 @@ void CheckingMemory::note_write(Accessor who, const RemoteRange& range) {
        .places = places});
 }
 
-// Reports nothing: a late second answer to a Read that the peer has already completed is no mistake. check_remote()
-// comes before the first answer, and reports.
+// Reports no missing right: a late second answer to a Read that the peer has already completed is no mistake.
+// check_remote() comes before the first answer, and reports. It does not touch a GPU's memory.
 Fault CheckingMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
   Probe probe(checker_, Probe::Use::kReads);
   if (qp_.context->memory.lend_to_peer(who, range, roce::kRemoteRead, probe) == Fault::kFailed) return Fault::kFailed;
   const Fault fault = below_.read(who, range, to);
   if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteRead, NotedAccess::Kind::kRead);
+  KeyHolder holder;
+  if (fault == Fault::kAccess && qp_.context->memory.find_holder(range.rkey, holder) && holder.problem != nullptr)
+    explain(fault, range, "RDMA Read", roce::kRemoteRead);
   return fault;
 }
 

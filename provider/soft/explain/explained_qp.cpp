@@ -41,6 +41,12 @@ std::string bad_segment(const Qp& qp, uint32_t domain, std::span<const roce::Seg
       return what + format(" is not within its region (%llu bytes at 0x%llx).\nRegister all bytes, or use fewer.",
                            number(holder.length), number(holder.start));
     }
+    if (holder.kind == RegionKind::kGpu && holder.problem != nullptr) {
+      return what + format(
+                        " is a GPU's and cannot be copied: %s.\nDeregister memory before it is freed (cuMemFree() "
+                        "or cudaFree()), and look for an earlier error of CUDA.",
+                        holder.problem);
+    }
   }
   return {};
 }

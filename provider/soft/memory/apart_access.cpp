@@ -58,6 +58,7 @@ MemoryTable::ApartAccess::ApartAccess(const Entry& entry, roce::Accessor who, ui
       tell_exporter(DMA_BUF_SYNC_START);
       return;
     case RegionKind::kPlain:
+    case RegionKind::kGpu:
       break;
   }
   assert(false);

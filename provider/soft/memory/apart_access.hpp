@@ -3,7 +3,7 @@
 //
 // For memory_access.cpp alone: an access to a region of another kind than kPlain, or to a window on one. It makes sure
 // that memory of kOnDemand is there, which is a system call, and tells the exporter of a dma-buf when the access begins
-// and ends.
+// and ends. A GPU's memory has no address for it: is_allowed() alone serves such a region.
 //
 // A program that unmaps memory of kOnDemand between that call and the end of the copy crashes.
 #pragma once

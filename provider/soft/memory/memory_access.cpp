@@ -10,6 +10,7 @@
 #include "coherence/persistence.hpp"
 #include "provider/soft/memory/apart_access.hpp"
 #include "provider/soft/memory/fault_tolerant_stores.hpp"
+#include "provider/soft/memory/gpu_access.hpp"
 #include "provider/soft/memory/memory_use.hpp"
 #include "provider/soft/memory/ordered_copy.hpp"
 #include "provider/soft/memory/tsan_ignore.hpp"
@@ -58,10 +59,15 @@ inline std::byte* MemoryTable::reach_local(const Entry& entry, Accessor who, uin
   return entry.memory + (address - entry.start);
 }
 
-// The other way, for an entry that is apart. `touch` gets the memory.
-template <typename Touch>
+// The other way, for an entry that is apart. `touch` gets the memory; that of a GPU gets `copy`, with the place.
+template <typename Touch, typename Copy>
 [[gnu::noinline, gnu::cold]] Fault MemoryTable::with_remote_apart(const Entry& entry, Accessor who, uint64_t address,
-                                                                  uint64_t length, uint32_t access, Touch touch) {
+                                                                  uint64_t length, uint32_t access, Touch touch,
+                                                                  Copy copy) {
+  if (entry.region_kind == RegionKind::kGpu) {
+    if (!ApartAccess::is_allowed(entry, who, address, length, access, ApartAccess::By::kPeer)) return Fault::kAccess;
+    return copy(*entry.gpu, entry.at(address)) ? Fault::kNone : Fault::kAccess;
+  }
   const ApartAccess apart(entry, who, address, length, access, ApartAccess::By::kPeer);
   if (!apart) return Fault::kAccess;
   const TsanIgnore ignore;
@@ -74,6 +80,11 @@ template <typename Copy>
 [[gnu::noinline, gnu::cold]] Fault MemoryTable::with_part_apart(const Entry& entry, Accessor who,
                                                                 const Segment& segment, uint64_t offset, size_t done,
                                                                 size_t size, uint32_t access, Copy copy) {
+  if (entry.region_kind == RegionKind::kGpu) {
+    const uint64_t address = segment.address + offset;
+    if (!ApartAccess::is_allowed(entry, who, address, size, access, ApartAccess::By::kOwner)) return Fault::kAccess;
+    return copy(*entry.gpu, entry.at(address), done, size) ? Fault::kNone : Fault::kAccess;
+  }
   const ApartAccess apart(entry, who, segment.address + offset, size, access, ApartAccess::By::kOwner);
   if (!apart) return Fault::kAccess;
   const TsanIgnore ignore;
@@ -100,8 +111,10 @@ Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte
   if (!use) return Fault::kAccess;
   std::byte* to = reach_remote(*use, who, range.address, range.length, roce::kRemoteWrite);
   if (to == nullptr) [[unlikely]] {
-    return with_remote_apart(*use, who, range.address, range.length, roce::kRemoteWrite,
-                             [&](std::byte* memory) { copy_last_word_last(memory, from, range.length); });
+    return with_remote_apart(
+        *use, who, range.address, range.length, roce::kRemoteWrite,
+        [&](std::byte* memory) { copy_last_word_last(memory, from, range.length); },
+        [&](GpuMemory& gpu, std::byte* memory) { return gpu.copy_in(memory, from, range.length); });
   }
   const TsanIgnore ignore;
   copy_last_word_last(to, from, range.length);
@@ -116,8 +129,10 @@ Fault MemoryTable::read(Accessor who, const RemoteRange& range, std::byte* to) {
   if (!use) return Fault::kAccess;
   const std::byte* from = reach_remote(*use, who, range.address, range.length, roce::kRemoteRead);
   if (from == nullptr) [[unlikely]] {
-    return with_remote_apart(*use, who, range.address, range.length, roce::kRemoteRead,
-                             [&](const std::byte* memory) { memcpy(to, memory, range.length); });
+    return with_remote_apart(
+        *use, who, range.address, range.length, roce::kRemoteRead,
+        [&](const std::byte* memory) { memcpy(to, memory, range.length); },
+        [&](GpuMemory& gpu, const std::byte* memory) { return gpu.copy_out(memory, to, range.length); });
   }
   const TsanIgnore ignore;
   memcpy(to, from, range.length);
@@ -132,11 +147,17 @@ Fault MemoryTable::with_word(Accessor who, uint32_t rkey, uint64_t address, uint
   std::byte* word = reach_remote(*use, who, address, sizeof(uint64_t), access);
   if (word == nullptr) [[unlikely]] {
     Fault fault = Fault::kUnaligned;
-    const Fault reached = with_remote_apart(*use, who, address, sizeof(uint64_t), access, [&](std::byte* memory) {
+    const auto touch = [&](std::byte* memory) {
       if (!aligned_for<uint64_t>(memory)) return;
       operation(reinterpret_cast<uint64_t*>(memory));
       fault = Fault::kNone;
-    });
+    };
+    const auto copy = [&](GpuMemory& gpu, std::byte* memory) {
+      if (!aligned_for<uint64_t>(memory)) return true;
+      fault = Fault::kNone;
+      return change_gpu_word(gpu, memory, access == roce::kRemoteWrite, operation);
+    };
+    const Fault reached = with_remote_apart(*use, who, address, sizeof(uint64_t), access, touch, copy);
     return reached == Fault::kNone ? fault : reached;
   }
   // An IOVA may be aligned where the memory is not.
@@ -182,9 +203,11 @@ Fault MemoryTable::flush(Accessor who, const RemoteRange& range, uint32_t type) 
     coherence::persist(coherence::cpu_back_end(), coherence::machine_persistence(), memory, length);
     coherence::cpu_back_end().complete_persistence();
   };
+  // Each copy into a GPU ends before its request does.
+  const auto flush_gpu = [&](GpuMemory&, const std::byte*) { return !persists; };
   if (const std::byte* memory = reach_remote(*use, who, address, length, access); memory != nullptr) {
     persist(memory);
-  } else if (const Fault fault = with_remote_apart(*use, who, address, length, access, persist);
+  } else if (const Fault fault = with_remote_apart(*use, who, address, length, access, persist, flush_gpu);
              fault != Fault::kNone) {
     return fault;
   }
@@ -258,28 +281,38 @@ template <typename Copy>
 
 Fault MemoryTable::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                           size_t size) {
-  return with_bytes(who, segments, offset, size, 0, [to](const std::byte* memory, size_t done, size_t part, uint64_t) {
-    memcpy(to + done, memory, part);
-  });
+  return with_bytes(
+      who, segments, offset, size, 0,
+      Copies{[to](const std::byte* memory, size_t done, size_t part, uint64_t) { memcpy(to + done, memory, part); },
+             [to](GpuMemory& gpu, const std::byte* memory, size_t done, size_t part) {
+               return gpu.copy_out(memory, to + done, part);
+             }});
 }
 
 Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                            size_t size) {
   return with_bytes(who, segments, offset, size, roce::kLocalWrite,
-                    [from](std::byte* memory, size_t done, size_t part, uint64_t rest) {
-                      if (FaultTolerantStores::now()) return store_tolerating_faults(memory, from + done, part);
-                      copy_last_word_last(memory, from + done, part);
-                      expect_more(memory + part, std::min<uint64_t>(rest, part));
-                    });
+                    Copies{[from](std::byte* memory, size_t done, size_t part, uint64_t rest) {
+                             if (FaultTolerantStores::now()) return store_tolerating_faults(memory, from + done, part);
+                             copy_last_word_last(memory, from + done, part);
+                             expect_more(memory + part, std::min<uint64_t>(rest, part));
+                           },
+                           [from](GpuMemory& gpu, std::byte* memory, size_t done, size_t part) {
+                             return gpu.copy_in(memory, from + done, part);
+                           }});
 }
 
 Fault MemoryTable::lend(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size, bool write,
                         Borrower& borrower) {
   bool ended = false;
   const Fault fault = with_parts(who, segments, offset, size, write ? uint32_t{roce::kLocalWrite} : 0,
-                                 [&](std::byte* memory, size_t done, size_t part, uint64_t) {
-                                   ended = ended || !borrower.use(memory, done, part);
-                                 });
+                                 Copies{[&](std::byte* memory, size_t done, size_t part, uint64_t) {
+                                          ended = ended || !borrower.use(memory, done, part);
+                                        },
+                                        [&](GpuMemory&, std::byte*, size_t, size_t) {
+                                          ended = ended || !borrower.pass_gpu();
+                                          return true;
+                                        }});
   return ended ? Fault::kFailed : fault;
 }
 
@@ -306,7 +339,10 @@ Fault MemoryTable::lend_to_peer(Accessor who, const RemoteRange& range, uint32_t
   if (std::byte* memory = reach_remote(*use, who, range.address, range.length, access); memory != nullptr) {
     lend(memory);
   } else {
-    fault = with_remote_apart(*use, who, range.address, range.length, access, lend);
+    fault = with_remote_apart(*use, who, range.address, range.length, access, lend, [&](GpuMemory&, std::byte*) {
+      goes_on = borrower.pass_gpu();
+      return true;
+    });
   }
   return fault == Fault::kNone && !goes_on ? Fault::kFailed : fault;
 }

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "provider/soft/locks/users_in_progress.hpp"
+#include "provider/soft/memory/gpu_memory.hpp"
 #include "provider/soft/memory/on_demand_pages.hpp"
 
 namespace dapple::soft {
@@ -121,6 +122,7 @@ void MemoryTable::unbind(Entry& window) {
   window.region_kind = RegionKind::kPlain;
   window.dmabuf = -1;
   window.pages = nullptr;
+  window.gpu = nullptr;
   window.memory = nullptr;
   window.length = 0;
   window.access = 0;
@@ -135,12 +137,14 @@ void MemoryTable::release(Entry& entry) {
   entry.key = 0;
   entry.memory = nullptr;
   entry.pages = nullptr;
+  entry.gpu = nullptr;
   entry.bound_windows = 0;
   assert_consistent();
 }
 
 void MemoryTable::set_region(Entry& entry, const RegionConfig& config) {
   assert(entry.valid_key.load() == 0 && config.domain != kApart);
+  assert((config.kind == RegionKind::kGpu) == (config.gpu != nullptr));
   entry.domain = config.kind == RegionKind::kPlain ? config.domain : kApart;
   entry.own_domain = config.domain;
   entry.access = config.access;
@@ -150,6 +154,7 @@ void MemoryTable::set_region(Entry& entry, const RegionConfig& config) {
   entry.region_kind = config.kind;
   entry.dmabuf = config.dmabuf;
   entry.pages = config.pages;
+  entry.gpu = config.gpu;
 }
 
 int MemoryTable::add_region(const RegionConfig& config, uint32_t& key) {
@@ -181,8 +186,8 @@ int MemoryTable::region_config(uint32_t key, RegionConfig& config) {
   const std::lock_guard lock(mutex_);
   const Entry* entry = find(key, Kind::kRegion);
   if (entry == nullptr) return EINVAL;
-  config = {entry->own_domain, entry->memory,      entry->length, entry->start,
-            entry->access,     entry->region_kind, entry->dmabuf, entry->pages};
+  config = {entry->own_domain,  entry->memory, entry->length, entry->start, entry->access,
+            entry->region_kind, entry->dmabuf, entry->pages,  entry->gpu};
   return 0;
 }
 
@@ -197,8 +202,14 @@ bool MemoryTable::find_holder(uint32_t key, KeyHolder& holder) {
   const std::lock_guard lock(mutex_);
   const Entry* entry = entry_at(key);
   if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_relaxed) != key) return false;
-  holder = {entry->kind != Kind::kRegion, entry->own_domain, entry->access, entry->start, entry->length,
-            entry->region_kind,           entry->memory};
+  holder = {entry->kind != Kind::kRegion,
+            entry->own_domain,
+            entry->access,
+            entry->start,
+            entry->length,
+            entry->region_kind,
+            entry->memory,
+            entry->gpu == nullptr ? nullptr : entry->gpu->problem()};
   return true;
 }
 
@@ -285,6 +296,7 @@ roce::Fault MemoryTable::bind_window(roce::Accessor who, const roce::WindowBind&
   window->region_kind = region->region_kind;
   window->dmabuf = region->dmabuf;
   window->pages = region->pages;
+  window->gpu = region->gpu;
   if (region->domain == kApart) window->domain = kApart;
   window->start = (bind.access & roce::kZeroBased) != 0 ? 0 : bind.address;
   window->length = bind.length;

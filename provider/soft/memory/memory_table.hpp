@@ -39,6 +39,7 @@ inline constexpr uint32_t kMaxMemoryEntries = 1 << 18;
 // Rights that need kLocalWrite beside them (IBTA 10.6.3.1).
 inline constexpr uint32_t kRemoteChanges = roce::kRemoteWrite | roce::kRemoteAtomic;
 
+class GpuMemory;
 class OnDemandPages;
 
 enum class RegionKind : uint8_t {
@@ -47,6 +48,7 @@ enum class RegionKind : uint8_t {
               // fails
   kDmabuf,    // mapped from a dma-buf, whose exporter is told of each access
   kNull,      // no memory: reads give zeros, and writes are dropped. No peer reaches it
+  kGpu,       // the CPU cannot reach the memory: a GPU's library copies (gpu_memory.hpp)
 };
 
 struct RegionConfig {
@@ -58,6 +60,7 @@ struct RegionConfig {
   RegionKind kind = RegionKind::kPlain;
   int dmabuf = -1;                 // the descriptor, for kDmabuf; it stays open for as long as the region
   OnDemandPages* pages = nullptr;  // of kOnDemand, if they are counted; they live for as long as the region
+  GpuMemory* gpu = nullptr;        // of kGpu, for which `memory` is an address of the GPU; the same holds
 };
 
 // Tells whether [address, address + length) is within [start, start + size).
@@ -75,6 +78,7 @@ struct KeyHolder {
   uint64_t length = 0;
   RegionKind kind = RegionKind::kPlain;
   const std::byte* memory = nullptr;  // the first byte
+  const char* problem = nullptr;      // of kGpu: the reason of the last copy that has failed
 };
 
 enum class WindowType : uint8_t { kType1 = 1, kType2 = 2 };
@@ -131,6 +135,8 @@ class MemoryTable final : public roce::Memory {
    public:
     // `done`: the bytes before this piece. Return false to end the loan.
     virtual bool use(std::byte* memory, size_t done, size_t size) = 0;
+    // The same for a piece in a GPU, which no pointer reaches. A borrower that only looks goes on behind it.
+    virtual bool pass_gpu() { return false; }
 
    protected:
     ~Borrower() = default;
@@ -183,6 +189,7 @@ class MemoryTable final : public roce::Memory {
     RegionKind region_kind = RegionKind::kPlain;  // also of the region of a window
     int dmabuf = -1;
     OnDemandPages* pages = nullptr;  // as dmabuf
+    GpuMemory* gpu = nullptr;        // as dmabuf
 
     // Its place in memory for an address that is within it.
     std::byte* at(uint64_t address) const {
@@ -216,9 +223,9 @@ class MemoryTable final : public roce::Memory {
                                  uint32_t access);
   static std::byte* reach_local(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,
                                 uint32_t access);
-  template <typename Touch>
+  template <typename Touch, typename Copy>
   static roce::Fault with_remote_apart(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,
-                                       uint32_t access, Touch touch);
+                                       uint32_t access, Touch touch, Copy copy);
   template <typename Copy>
   static roce::Fault with_part_apart(const Entry& entry, roce::Accessor who, const roce::Segment& segment,
                                      uint64_t offset, size_t done, size_t size, uint32_t access, Copy copy);

@@ -79,6 +79,7 @@ class AnnouncedQueue::Use final : public MemoryTable::Borrower {
     }
     return true;
   }
+  bool pass_gpu() override { return true; }
 
  private:
   const ThreadSanitizer& sanitizer_;

@@ -29,6 +29,8 @@ class ShownMemory::Look final : public MemoryTable::Borrower {
     if (access_.kind != Kind::kRead) sanitizer_.stored(memory, size);
     return true;
   }
+  // A sanitizer knows nothing of a GPU's memory.
+  bool pass_gpu() override { return true; }
 
  private:
   Sanitizer& sanitizer_;
