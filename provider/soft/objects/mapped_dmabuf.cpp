@@ -23,9 +23,10 @@ bool is_dmabuf(int descriptor) {
   return ioctl(descriptor, DMA_BUF_IOCTL_SYNC, &sync) != 0 && errno == EINVAL;
 }
 
-bool has_bytes(int descriptor, uint64_t offset, size_t length) {
+// 0 if it has none.
+uint64_t size_of(int descriptor) {
   const off_t size = lseek(descriptor, 0, SEEK_END);
-  return size >= 0 && offset <= static_cast<uint64_t>(size) && length <= static_cast<uint64_t>(size) - offset;
+  return size < 0 ? 0 : static_cast<uint64_t>(size);
 }
 
 }  // namespace
@@ -39,7 +40,9 @@ int MappedDmabuf::map(int descriptor, uint64_t offset, size_t length, bool write
   assert(pages_ == nullptr && fd_ < 0);
   const ErrnoGuard keep;
   if (fcntl(descriptor, F_GETFD) < 0) return EBADF;
-  if (length == 0 || !is_dmabuf(descriptor) || !has_bytes(descriptor, offset, length)) return EINVAL;
+  if (length == 0 || !is_dmabuf(descriptor)) return EINVAL;
+  size_ = size_of(descriptor);
+  if (offset > size_ || length > size_ - offset) return EINVAL;
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t before = offset % page;
   const size_t size = length + before;

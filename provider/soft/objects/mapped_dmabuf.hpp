@@ -19,6 +19,7 @@ class MappedDmabuf {
     std::swap(bytes_, other.bytes_);
     std::swap(pages_, other.pages_);
     std::swap(mapped_, other.mapped_);
+    std::swap(size_, other.size_);
     std::swap(fd_, other.fd_);
     return *this;
   }
@@ -28,6 +29,8 @@ class MappedDmabuf {
   int map(int descriptor, uint64_t offset, size_t length, bool write);
 
   std::byte* bytes() const { return bytes_; }
+  // Of the whole dma-buf, also if it cannot be mapped.
+  uint64_t size() const { return size_; }
   // Our own descriptor.
   int fd() const { return fd_; }
 
@@ -35,6 +38,7 @@ class MappedDmabuf {
   std::byte* bytes_ = nullptr;
   void* pages_ = nullptr;
   size_t mapped_ = 0;
+  uint64_t size_ = 0;
   int fd_ = -1;
 };
 

@@ -19,6 +19,7 @@
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/links/links.hpp"
 #include "provider/soft/locks/biased_mutex.hpp"
+#include "provider/soft/memory/gpu_memory.hpp"
 #include "provider/soft/memory/on_demand_pages.hpp"
 #include "provider/soft/objects/completion_queue.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
@@ -116,6 +117,7 @@ struct Mr : KeptMemory {
   Importing<Mr> importing;
   MappedDmabuf dmabuf;
   std::unique_ptr<OnDemandPages> pages;  // of an on-demand region
+  std::unique_ptr<GpuMemory> gpu;        // of a region in a GPU
   uint32_t published = 0;                // its ticket in the publication; 0: peers send packets only
   CountedObject place_in_limit;
   ShownObject shown;

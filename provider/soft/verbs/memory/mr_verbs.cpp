@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/soft/gpu/gpu_search.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -49,6 +50,13 @@ bool make_pages(RegionConfig& config, std::unique_ptr<OnDemandPages>& pages) {
   pages = OnDemandPages::make(config.memory, config.length);
   config.pages = pages.get();
   return pages != nullptr;
+}
+
+// A GPU has the region's memory, unless `gpu` is null.
+void set_gpu(RegionConfig& config, GpuMemory* gpu) {
+  if (gpu == nullptr) return;
+  config.kind = RegionKind::kGpu;
+  config.gpu = gpu;
 }
 
 // Lets peers on this host reach the region without this process' help: by the rights that they have, and for the bytes
@@ -97,9 +105,11 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
     address = config.memory;
     length = config.length;
   }
-  error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
+  std::unique_ptr<GpuMemory> gpu;
+  error = check_region(context_of(ibv->context)->attributes(), address, length, rights, gpu);
   if (error != 0) return error;
   RegionConfig changed = config_of(*pd, address, length, iova, rights);
+  set_gpu(changed, gpu.get());
   std::unique_ptr<OnDemandPages> pages;
   if (!make_pages(changed, pages)) return refuse_memory("memory regions");
   kept_bytes.await();
@@ -113,18 +123,21 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
   mr->pd = pd;
   mr->abi.access = static_cast<int>(rights);
   mr->pages = std::move(pages);
+  mr->gpu = std::move(gpu);
   mr->shown.show(row_of(*mr, length));
   if (mr->pages != nullptr) mr->pages->watched_by(mr->shown_pages);
   return 0;
 }
 
 // Enters a region into the table. Null with errno on failure.
-std::unique_ptr<Mr> add_mr(ibv_pd* ibv, RegionConfig config, int access) {
+std::unique_ptr<Mr> add_mr(ibv_pd* ibv, RegionConfig config, int access, std::unique_ptr<GpuMemory> gpu = nullptr) {
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
   std::unique_ptr<Mr> mr(place ? new (std::nothrow) Mr : nullptr);
   if (mr == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kRegion));
   mr->place_in_limit = std::move(place);
   if (!make_pages(config, mr->pages)) return failed(refuse_memory("memory regions"));
+  set_gpu(config, gpu.get());
+  mr->gpu = std::move(gpu);
   uint32_t key = 0;
   const int error = context_of(ibv->context)->memory.add_region(config, key);
   if (error != 0) return failed(refuse_region(key, config.memory, config.length, error));
@@ -158,7 +171,8 @@ ibv_mr* made(std::unique_ptr<Mr> mr, void* address) {
 ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int access) {
   if (!usable(ibv->context)) return failed(refuse_child());
   const auto rights = static_cast<uint32_t>(access);
-  const int error = check_region(context_of(ibv->context)->attributes(), address, length, rights);
+  std::unique_ptr<GpuMemory> gpu;
+  const int error = check_region(context_of(ibv->context)->attributes(), address, length, rights, gpu);
   if (error != 0) return failed(error);
   if (is_implicit(address, length, rights) && iova != 0) {
     return failed(refuse(EINVAL,
@@ -166,7 +180,7 @@ ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int acc
                          "Register the address space (addr 0, length SIZE_MAX) with the IOVA 0.",
                          static_cast<unsigned long long>(iova)));
   }
-  return made(add_mr(ibv, config_of(*ours<Pd>(ibv), address, length, iova, rights), access), address);
+  return made(add_mr(ibv, config_of(*ours<Pd>(ibv), address, length, iova, rights), access, std::move(gpu)), address);
 }
 
 // Only its lkey is valid, for any address.
@@ -241,7 +255,7 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
   return reg_mr(pd, attr->addr, attr->length, iova, attr->access);
 }
 
-// The device copies with the CPU, so the exporter must have a mapping for it.
+// The device copies with the CPU, so the exporter must have a mapping for it, unless a GPU's library copies.
 ibv_mr* reg_dmabuf_mr(ibv_pd* ibv, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
   if (!usable(ibv->context)) return failed(refuse_child());
   const auto rights = static_cast<uint32_t>(access);
@@ -261,12 +275,18 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* ibv, uint64_t offset, size_t length, uint64_t iova
                          static_cast<unsigned long long>(offset), static_cast<unsigned long long>(iova)));
   }
   MappedDmabuf dmabuf;
+  std::unique_ptr<GpuMemory> gpu;
   error = dmabuf.map(fd, offset, length, (rights & roce::kLocalWrite) != 0);
+  if (error == EOPNOTSUPP) {
+    gpu = find_gpu_dmabuf(iova, offset, length, dmabuf.size()).memory;
+    if (gpu != nullptr) error = 0;
+  }
   if (error != 0) return failed(refuse_dmabuf(fd, offset, length, error));
-  RegionConfig config = config_of(*ours<Pd>(ibv), dmabuf.bytes(), length, iova, rights);
+  void* bytes = gpu == nullptr ? dmabuf.bytes() : reinterpret_cast<void*>(static_cast<uintptr_t>(iova));
+  RegionConfig config = config_of(*ours<Pd>(ibv), bytes, length, iova, rights);
   config.kind = RegionKind::kDmabuf;
   config.dmabuf = dmabuf.fd();
-  std::unique_ptr<Mr> mr = add_mr(ibv, config, access);
+  std::unique_ptr<Mr> mr = add_mr(ibv, config, access, std::move(gpu));
   if (mr == nullptr) return nullptr;
   mr->dmabuf = std::move(dmabuf);
   mr->abi.type = abi::kMrTypeDmabuf;
@@ -299,6 +319,7 @@ int dereg_mr(ibv_mr* ibv) {
   leave(mr->pd->users);
   if (mr->dm != nullptr) leave(mr->dm->users);
   mr->dmabuf = {};
+  mr->gpu = nullptr;
   mr->place_in_limit = {};
   mr->shown = {};
   end_object(context, *ours<Mr>(ibv));

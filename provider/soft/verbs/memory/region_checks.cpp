@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 
+#include <utility>
+
 #include "coherence/persistence.hpp"
+#include "provider/soft/gpu/gpu_search.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/refusals/refusal.hpp"
@@ -74,12 +77,23 @@ int check_rights(const DeviceAttributes& limits, size_t length, uint32_t access)
   return 0;
 }
 
-int check_region(const DeviceAttributes& limits, const void* address, size_t length, uint32_t access) {
+int check_region(const DeviceAttributes& limits, const void* address, size_t length, uint32_t access,
+                 std::unique_ptr<GpuMemory>& gpu) {
   // max_mr_size does not hold for the whole address space.
   if (const int error = check_rights(limits, is_implicit(address, length, access) ? 0 : length, access); error != 0)
     return error;
   // On-demand memory need not be there yet.
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
+  GpuPlace place = length == 0 ? GpuPlace() : find_gpu_memory(address, length);
+  if (place.error != 0) return refuse_gpu(address, length, place);
+  if (place.memory != nullptr) {
+    if ((access & roce::kFlushPersistent) != 0) {
+      return refuse_access(roce::kFlushPersistent, "a GPU's memory cannot have it", "Register the memory without it.",
+                           EOPNOTSUPP);
+    }
+    gpu = std::move(place.memory);
+    return 0;
+  }
   const bool write = (access & roce::kLocalWrite) != 0;
   const int error = probe_mapped_range(address, length, write);
   return error == 0 ? 0 : refuse_range(address, length, write, error);

@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "provider/protocol/device_attributes.hpp"
+#include "provider/soft/memory/gpu_memory.hpp"
 
 namespace dapple::soft::verbs {
 
@@ -21,7 +23,8 @@ bool is_implicit(const void* address, size_t length, uint32_t access);
 int check_remote_changes(uint32_t access);
 // The rights of a region with that many bytes.
 int check_rights(const DeviceAttributes& limits, size_t length, uint32_t access);
-// The rights, and the memory.
-int check_region(const DeviceAttributes& limits, const void* address, size_t length, uint32_t access);
+// The rights, and the memory. `gpu`: set if the memory is a GPU's.
+int check_region(const DeviceAttributes& limits, const void* address, size_t length, uint32_t access,
+                 std::unique_ptr<GpuMemory>& gpu);
 
 }  // namespace dapple::soft::verbs

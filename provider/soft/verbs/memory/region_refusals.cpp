@@ -54,6 +54,24 @@ int refuse_range(const void* address, size_t length, bool write, int error) {
                 length, address);
 }
 
+int refuse_gpu(const void* address, size_t length, const GpuPlace& place) {
+  switch (place.error) {
+    case EFAULT:
+      return refuse(place.error,
+                    "the range (%zu bytes at %p) does not end within its allocation of a GPU (%llu bytes at 0x%llx).\n"
+                    "Register bytes of one allocation.",
+                    length, address, static_cast<unsigned long long>(place.length),
+                    static_cast<unsigned long long>(place.begin));
+    case ENOMEM:
+      return refuse_memory("the region of a GPU's memory");
+    default:
+      return refuse(place.error,
+                    "the memory (%zu bytes at %p) is a GPU's, and CUDA fails: %s.\n"
+                    "Look for an earlier error of CUDA in this program.",
+                    length, address, place.problem);
+  }
+}
+
 int refuse_other_device(const char* object) {
   return refuse(EINVAL,
                 "the %s is null, or another device's.\n"
@@ -71,10 +89,12 @@ int refuse_dmabuf(int descriptor, uint64_t offset, size_t length, int error) {
                     "Pass a dma-buf, and a range within its size (lseek() to its end).",
                     descriptor, length, static_cast<unsigned long long>(offset));
     case EOPNOTSUPP:
-      return refuse(error,
-                    "the exporter of the dma-buf %d lets nobody map it, and the device copies with the CPU.\n"
-                    "Use an exporter with mmap(), such as udmabuf or a dma-heap, or copy through ordinary memory.",
-                    descriptor);
+      return refuse(
+          error,
+          "the exporter of the dma-buf %d lets nobody map it, and CUDA does not know its memory by the IOVA.\n"
+          "For memory of CUDA pass its device address as the IOVA. Other exporters need mmap(), as udmabuf "
+          "and dma-heaps have it.",
+          descriptor);
     case ENOMEM:
       return refuse_memory("a dma-buf's mapping");
     default:

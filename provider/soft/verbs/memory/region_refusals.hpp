@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "provider/soft/gpu/gpu_search.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::verbs {
@@ -13,6 +14,8 @@ namespace dapple::soft::verbs {
 int refuse_access(uint32_t access, const char* reason, const char* remedy, int error);
 // `error` is that of probe_mapped_range(). Names the first page that is not there, or lacks the right.
 int refuse_range(const void* address, size_t length, bool write, int error);
+// The error of find_gpu_memory().
+int refuse_gpu(const void* address, size_t length, const GpuPlace& place);
 // EINVAL: an object that the call is given belongs to another device's context.
 int refuse_other_device(const char* object);
 // `error` is MappedDmabuf::map()'s.
