@@ -122,6 +122,7 @@ uint64_t withhold(WithheldBytes::Request request) {
 Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
                   const std::vector<roce::Segment>& segments, const ibv_ah* address_handle) {
   PostedSend send;
+  if ((flags & roce::kInline) != 0 && sends_bytes(opcode)) report_if_gpu_inline(*Checker::get(), qp, segments);
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
   if (!is_known || (flags & roce::kInline) != 0 || segments.empty()) return {};
   send.stack = here();

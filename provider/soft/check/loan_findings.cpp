@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "provider/soft/gpu/gpu_search.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/soft/transport/context.hpp"
 
@@ -111,6 +112,21 @@ void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, 
                     what, owner.name().c_str(), static_cast<size_t>(piece.end - piece.begin), memory, at),
          .remedy = "Post memory that is in use, and keep it until the completion has been polled.",
          .places = {{"posted", posted}}});
+    return;
+  }
+}
+
+void report_if_gpu_inline(Checker& checker, const Qp& qp, const std::vector<roce::Segment>& segments) {
+  for (const roce::Segment& segment : segments) {
+    const auto* memory = reinterpret_cast<const void*>(segment.address);
+    if (segment.length == 0 || find_gpu_memory(memory, segment.length).memory == nullptr) continue;
+    checker.reporter.show(
+        {.kind = "unmapped-memory",
+         .text = format("A request of queue pair 0x%x of %s has IBV_SEND_INLINE and %u bytes at %p, which are a GPU's: "
+                        "the CPU copies them during the post and cannot reach them.",
+                        qp.qpn, qp.context->ibv->device->name, segment.length, memory),
+         .remedy = "Post memory of a GPU without IBV_SEND_INLINE.",
+         .places = {{"posted", here()}}});
     return;
   }
 }

@@ -40,6 +40,8 @@ void report_if_addressed(Checker& checker, const ibv_ah* address_handle);
 // "send request".
 void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const std::vector<Piece>& pieces,
                         const Stack& posted);
+// Reports an inline request whose bytes a GPU has. The post crashes then.
+void report_if_gpu_inline(Checker& checker, const Qp& qp, const std::vector<roce::Segment>& segments);
 // The program posts a request that sends these bytes, without a fence.
 void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted);
 // The program has changed these before it has got a completion.

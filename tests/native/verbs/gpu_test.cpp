@@ -3,6 +3,7 @@
 //
 // Regions in the memory of a GPU, with a libcuda.so.1 of the test's own (fake_cuda.hpp). Runs under dapple-run.
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -403,6 +404,21 @@ void rights__are_checked_before_the_memory(void**) {
   }
 }
 
+// The CPU copies inline bytes. Under --check the report comes before the crash.
+void inline_request__crashes(void**) {
+  assert_true(begin({}));
+  const Gpu gpu = make_gpu();
+  ibv_sge piece = gpu.piece(0, 64);
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_INLINE;
+  signal(SIGSEGV, [](int) { _exit(9); });
+  ibv_post_send(pair->a.qp, &request, &bad);
+  fail();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -426,9 +442,11 @@ int main(int argc, char** argv) {
       cmocka_unit_test_teardown(rights__are_checked_before_the_memory, finish_gpu),
       cmocka_unit_test_teardown(unreachable_memory__fails_requests, finish_gpu),
   };
+  const CMUnitTest crash[] = {cmocka_unit_test(inline_request__crashes)};
   const bool all = argc == 1;
   int failed = 0;
   if (all || strcmp(argv[1], "without-mistakes") == 0) failed = cmocka_run_group_tests(usual, nullptr, nullptr);
   if (all || strcmp(argv[1], "mistakes") == 0) failed += cmocka_run_group_tests(mistakes, nullptr, nullptr);
+  if (!all && strcmp(argv[1], "inline") == 0) failed = cmocka_run_group_tests(crash, nullptr, nullptr);
   return failed;
 }
