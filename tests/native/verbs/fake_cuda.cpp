@@ -319,6 +319,21 @@ int cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t size, CUstream strea
   return error;
 }
 
+// The program's own copies.
+int cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t size) {
+  CUstream stream = nullptr;
+  if (const int error = cuStreamCreate(&stream, 1); error != kSuccess) return error;
+  const int error = cuMemcpyHtoDAsync_v2(to, from, size, stream);
+  return error == kSuccess ? cuStreamSynchronize(stream) | cuStreamDestroy_v2(stream) : error;
+}
+
+int cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t size) {
+  CUstream stream = nullptr;
+  if (const int error = cuStreamCreate(&stream, 1); error != kSuccess) return error;
+  const int error = cuMemcpyDtoHAsync_v2(to, from, size, stream);
+  return error == kSuccess ? cuStreamSynchronize(stream) | cuStreamDestroy_v2(stream) : error;
+}
+
 int cuGetErrorName(int error, const char** name) {
   *name = error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == kInvalidValue ? "CUDA_ERROR_INVALID_VALUE" : nullptr;
   return *name == nullptr ? kInvalidValue : kSuccess;

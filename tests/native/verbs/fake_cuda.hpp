@@ -39,6 +39,8 @@ int cuStreamDestroy_v2(CUstream stream);
 int cuStreamSynchronize(CUstream stream);
 int cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t size, CUstream stream);
 int cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t size, CUstream stream);
+int cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t size);
+int cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t size);
 int cuGetErrorName(int error, const char** name);
 
 // The test's own part: the bytes of a GPU's memory, the streams that exist, and the error of all copies from now on (0:
