@@ -3,12 +3,27 @@
 #include "provider/soft/check/reports/cached_stack.hpp"
 
 #include <alloca.h>
+#include <dlfcn.h>
 #include <string.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+int walks = 0;
+
+}  // namespace
+
+// The cache's calls come here; those of glibc do not.
+extern "C" _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn trace, void* argument) {
+  static auto* const walk = reinterpret_cast<decltype(&_Unwind_Backtrace)>(dlsym(RTLD_NEXT, "_Unwind_Backtrace"));
+  walks++;
+  return walk(trace, argument);
+}
 
 namespace {
 
@@ -70,6 +85,25 @@ void cached_stack__other_callers_of_one_call__are_told_apart(void**) {
   assert_true(all_right);
 }
 
+void cached_stack__lines_in_turn__are_walked_once_each(void**) {
+#ifdef __x86_64__
+  const volatile int rounds = 20;  // not unrolled, so the lines are six
+  walks = 0;
+  for (int i = 0; i < rounds; i++) {
+    one_caller();
+    other_caller();
+    one_caller();
+    other_caller();
+    deep(1);
+    deep(2);
+  }
+  assert_true(all_right);
+  assert_in_range(walks, 6, 12);  // the first round may stand before the loop
+#else
+  skip();
+#endif
+}
+
 void cached_stack__recursion__has_its_depth(void**) {
   for (int i = 0; i < 100; i++) deep(i % 40);
   assert_true(all_right);
@@ -91,6 +125,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(cached_stack__same_callers__is_right_each_time),
       cmocka_unit_test(cached_stack__other_callers_of_one_call__are_told_apart),
+      cmocka_unit_test(cached_stack__lines_in_turn__are_walked_once_each),
       cmocka_unit_test(cached_stack__recursion__has_its_depth),
       cmocka_unit_test(cached_stack__frames_of_any_size__have_their_callers),
       cmocka_unit_test(cached_stack__threads_one_after_the_other__have_their_own),

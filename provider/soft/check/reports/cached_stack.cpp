@@ -32,14 +32,21 @@ struct Known {
   }
 };
 
+// The caller is always check::here(), and its callers have frames of different sizes. A function that posts at several
+// lines, or several functions that are called from one place in turn, have their return addresses at the same places.
 struct Cache {
-  static constexpr size_t kEntries = 16;
-  Known entries[kEntries];
+  static constexpr size_t kSets = 16;
+  struct Set {
+    static constexpr size_t kEntries = 8;
+    Known entries[kEntries];
+    size_t next = 0;  // the entry to be replaced
+  };
+  Set sets[kSets];
 
-  // The caller is always check::here(), but its callers have frames of different sizes.
-  Known& entry(const void* place) {
-    const auto number = reinterpret_cast<uintptr_t>(place) / sizeof(void*);
-    return entries[(number ^ number >> 4 ^ number >> 8) % kEntries];
+  // Frames begin at multiples of 16 bytes.
+  Set& set(const void* place) {
+    const auto number = reinterpret_cast<uintptr_t>(place) / (2 * sizeof(void*));
+    return sets[(number ^ number >> 4 ^ number >> 8) % kSets];
   }
 };
 
@@ -72,8 +79,12 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   void* const* const place = static_cast<void**>(__builtin_frame_address(0)) + 1;
   if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
   if (cache == nullptr) return Stack::here();
-  Known& known = cache->entry(place);
-  if (known.is_here(place, *place)) return known.stack;
+  Cache::Set& set = cache->set(place);
+  for (const Known& known : set.entries) {
+    if (known.is_here(place, *place)) return known.stack;
+  }
+  Known& known = set.entries[set.next];
+  set.next = (set.next + 1) % Cache::Set::kEntries;
   known = {};
   Walk walk = {&known, place};
   _Unwind_Backtrace(look_at, &walk);
