@@ -56,15 +56,9 @@ void for_each_part(const std::vector<Piece>& pieces, size_t size, Use use) {
 }  // namespace
 
 void WithheldBytes::assert_consistent() const {
-  assert(users_.empty() || users_.rbegin()->first < next_number_);
-  assert(withheld_.size() + others_.size() >= users_.size());
-  assert(any() == !users_.empty());
-}
-
-WithheldBytes::User& WithheldBytes::user(uint64_t number) const {
-  const auto found = users_.find(number);
-  assert(found != users_.end());
-  return *found->second;
+  assert(count_ <= next_number_);
+  assert(withheld_.size() + others_.size() >= count_);
+  assert(any() == (count_ != 0));
 }
 
 bool WithheldBytes::is_used(uintptr_t begin, uintptr_t end) const {
@@ -93,27 +87,28 @@ uint64_t WithheldBytes::add(Request request, bool fills) {
     yield_range(piece.begin, piece.end);
     is_shared = is_shared || !mapped_.has(memory_at(piece.begin), piece.end - piece.begin, fills);
   }
-  User& user = *users_.emplace(number, std::make_unique<User>(std::move(request))).first->second;
+  Users& users = request.receives != nullptr ? receives_[request.receives] : queue_pairs_[request.owner.qpn].results;
+  User& user = *users.emplace_back(std::make_unique<User>(number, std::move(request)));
   user.qpn = user.owner.qpn;
-  (user.receives != nullptr ? receives_[user.receives] : queue_pairs_[user.qpn].results).push_back(number);
+  count_++;
   any_.store(true, std::memory_order_release);
   if (!is_shared && BufferCopy::all_bytes.load() + length_of(user.pieces) <= BufferCopy::kMaxBytes) {
-    withhold(number, user, fills);
+    withhold(user, fills);
   } else {
-    stop_withholding(number, user);
+    stop_withholding(user);
   }
   assert_consistent();
   return number;
 }
 
-void WithheldBytes::withhold(uint64_t number, User& user, bool fills) {
+void WithheldBytes::withhold(User& user, bool fills) {
   const size_t size = length_of(user.pieces);
   user.bytes = std::make_unique<BufferCopy>(size);
   for_each_part(user.pieces, size, [&](std::byte* memory, size_t offset, size_t part) {
     user.bytes->put(offset, memory, part);
     if (fills) memset(memory, static_cast<int>(kPattern), part);
     const auto begin = reinterpret_cast<uintptr_t>(memory);
-    withheld_.emplace(begin, Place{begin + part, number, offset});
+    withheld_.emplace(begin, Place{begin + part, &user, offset});
   });
   if (fills) user.filled = size;
 }
@@ -126,10 +121,23 @@ void WithheldBytes::add_signaled(uint32_t qpn, uint64_t id) {
   found->second.signaled.push_back({next_number_, id});
 }
 
+// It waits: the device has never had it.
 void WithheldBytes::remove(uint64_t number) {
   const std::lock_guard lock(mutex_);
-  release(number);
-  assert_consistent();
+  const bool was_there =
+      std::any_of(receives_.begin(), receives_.end(), [&](auto& queue) { return remove_from(queue.second, number); }) ||
+      std::any_of(queue_pairs_.begin(), queue_pairs_.end(),
+                  [&](auto& queues) { return remove_from(queues.second.results, number); });
+  if (was_there) assert_consistent();
+}
+
+// It is one of the last.
+bool WithheldBytes::remove_from(Users& users, uint64_t number) {
+  const auto found =
+      std::find_if(users.rbegin(), users.rend(), [&](const auto& user) { return user->number <= number; });
+  if (found == users.rend() || (*found)->number != number) return false;
+  release(users, std::prev(found.base()));
+  return true;
 }
 
 // Notes whether the program has changed these bytes, which are about to be stored or released.
@@ -150,7 +158,7 @@ bool WithheldBytes::store(uint32_t qpn, std::byte* memory, const std::byte* from
   const auto found = withheld_at(begin, begin + size);
   if (found == withheld_.end()) return false;
   const Place place = found->second;
-  User& user = this->user(place.number);
+  User& user = *place.user;
   const size_t offset = place.offset + (begin - found->first);
   // Bytes come in order, and again if a packet was lost.
   const bool is_plain = found->first <= begin && begin + size <= place.end && offset <= user.arrived;
@@ -182,13 +190,13 @@ void WithheldBytes::put_into_place(User& user) {
 }
 
 // From now on the request's bytes go into the memory itself.
-void WithheldBytes::stop_withholding(uint64_t number, User& user) {
+void WithheldBytes::stop_withholding(User& user) {
   user.bytes.reset();
   size_t offset = 0;
   for (const Piece& piece : user.pieces) {
     const auto found = withheld_.find(piece.begin);
-    if (found != withheld_.end() && found->second.number == number) withheld_.erase(found);
-    others_.emplace(piece.begin, Place{piece.end, number, offset});
+    if (found != withheld_.end() && found->second.user == &user) withheld_.erase(found);
+    others_.emplace(piece.begin, Place{piece.end, &user, offset});
     longest_other_ = std::max(longest_other_, piece.end - piece.begin);
     offset += piece.end - piece.begin;
   }
@@ -196,9 +204,9 @@ void WithheldBytes::stop_withholding(uint64_t number, User& user) {
 
 void WithheldBytes::yield_range(uintptr_t begin, uintptr_t end) {
   for (auto found = withheld_at(begin, end); found != withheld_.end(); found = withheld_at(begin, end)) {
-    const uint64_t number = found->second.number;
-    put_into_place(user(number));
-    stop_withholding(number, user(number));
+    User& user = *found->second.user;
+    put_into_place(user);
+    stop_withholding(user);
   }
 }
 
@@ -217,12 +225,16 @@ void WithheldBytes::yield(const std::vector<Piece>& pieces) {
 void WithheldBytes::yield_key(uint32_t lkey) {
   if (!any()) return;
   const std::lock_guard lock(mutex_);
-  for (auto& [number, user] : users_) {
-    const bool has_key =
-        std::any_of(user->pieces.begin(), user->pieces.end(), [&](const Piece& piece) { return piece.lkey == lkey; });
-    if (!has_key || user->bytes == nullptr) continue;
+  std::vector<User*> with_key;
+  for (const auto& [begin, place] : withheld_) {
+    const std::vector<Piece>& pieces = place.user->pieces;
+    if (std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) { return piece.lkey == lkey; }))
+      with_key.push_back(place.user);
+  }
+  for (User* user : with_key) {
+    if (user->bytes == nullptr) continue;
     put_into_place(*user);
-    stop_withholding(number, *user);
+    stop_withholding(*user);
   }
   assert_consistent();
 }
@@ -233,8 +245,7 @@ void WithheldBytes::forget_memory(const void* memory, size_t size) {
   const std::lock_guard lock(mutex_);
   for (auto found = withheld_at(begin, begin + size); found != withheld_.end();
        found = withheld_at(begin, begin + size)) {
-    const uint64_t number = found->second.number;
-    stop_withholding(number, user(number));
+    stop_withholding(*found->second.user);
   }
   assert_consistent();
 }
@@ -246,17 +257,18 @@ void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_
   const std::lock_guard lock(mutex_);
   const auto queue = receives_.find(receives);
   if (queue == receives_.end()) return;
+  Users& waiting = queue->second;
   const auto waits = [&](uint32_t user_qpn) {
-    return std::find_if(queue->second.begin(), queue->second.end(),
-                        [&](uint64_t number) { return user(number).id == id && user(number).qpn == user_qpn; });
+    return std::find_if(waiting.begin(), waiting.end(),
+                        [&](const auto& user) { return user->id == id && user->qpn == user_qpn; });
   };
   auto found = waits(qpn);
-  if (found == queue->second.end()) found = waits(0);
-  if (found == queue->second.end()) return;
-  const uint64_t number = *found;
-  user(number).qpn = qpn;
-  queue->second.erase(found);
-  queue_pairs_[qpn].complete.push_back(number);
+  if (found == waiting.end()) found = waits(0);
+  if (found == waiting.end()) return;
+  std::unique_ptr<User> user = std::move(*found);
+  waiting.erase(found);
+  user->qpn = qpn;
+  queue_pairs_[qpn].complete.push_back(std::move(user));
 }
 
 std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t id, bool is_receive) {
@@ -266,13 +278,13 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end()) return changed;
   OfQueuePair& queues = found->second;
-  const auto let_go = [&](uint64_t number) {
-    if (std::optional<Changed> one = release(number)) changed.push_back(std::move(*one));
+  const auto let_go = [&](Users& users, Users::iterator which) {
+    if (std::optional<Changed> one = release(users, which)) changed.push_back(std::move(*one));
   };
   if (is_receive) {
-    const auto polled = std::find_if(queues.complete.begin(), queues.complete.end(),
-                                     [&](uint64_t number) { return user(number).id == id; });
-    if (polled != queues.complete.end()) let_go(*polled);
+    const auto polled =
+        std::find_if(queues.complete.begin(), queues.complete.end(), [&](const auto& user) { return user->id == id; });
+    if (polled != queues.complete.end()) let_go(queues.complete, polled);
   } else {
     const auto polled = std::find_if(queues.signaled.begin(), queues.signaled.end(),
                                      [&](const Signaled& signaled) { return signaled.id == id; });
@@ -280,7 +292,8 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
     const uint64_t behind = polled->number;
     queues.signaled.erase(queues.signaled.begin(), polled + 1);
     // The completion tells of all earlier requests of the send queue, too.
-    while (!queues.results.empty() && queues.results.front() < behind) let_go(queues.results.front());
+    while (!queues.results.empty() && queues.results.front()->number < behind)
+      let_go(queues.results, queues.results.begin());
     if (queues.results.empty()) queues.signaled.clear();
   }
   assert_consistent();
@@ -288,50 +301,46 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
 }
 
 // A change of the program counts only if the bytes of the device were there, too.
-std::optional<WithheldBytes::Changed> WithheldBytes::release(uint64_t number) {
-  const auto found = users_.find(number);
-  if (found == users_.end()) return std::nullopt;
-  const std::unique_ptr<User> user = std::move(found->second);
-  users_.erase(found);
-  if (user->bytes != nullptr) put_into_place(*user);
-  take_out(number, *user);
-  any_.store(!users_.empty(), std::memory_order_relaxed);
+std::optional<WithheldBytes::Changed> WithheldBytes::release(Users& users, Users::iterator which) {
+  const std::unique_ptr<User> user = std::move(*which);
+  users.erase(which);
+  take_out(*user);
   if (!user->changed || user->arrived == 0) return std::nullopt;
   const uint64_t at = *user->changed;
   return Changed{std::move(*user), at};
 }
 
-void WithheldBytes::take_out(uint64_t number, User& user) {
+// The caller has taken it out of its list.
+void WithheldBytes::take_out(User& user) {
+  if (user.bytes != nullptr) put_into_place(user);
   for (const Piece& piece : user.pieces) {
     const auto withheld = withheld_.find(piece.begin);
-    if (withheld != withheld_.end() && withheld->second.number == number) withheld_.erase(withheld);
+    if (withheld != withheld_.end() && withheld->second.user == &user) withheld_.erase(withheld);
     auto [other, end] = others_.equal_range(piece.begin);
-    while (other != end && other->second.number != number) ++other;
+    while (other != end && other->second.user != &user) ++other;
     if (other != end) others_.erase(other);
   }
-  if (user.receives != nullptr) std::erase(receives_[user.receives], number);
-  if (const auto queues = queue_pairs_.find(user.qpn); queues != queue_pairs_.end()) {
-    std::erase(queues->second.results, number);
-    std::erase(queues->second.complete, number);
-  }
+  assert(count_ > 0);
+  count_--;
+  any_.store(count_ != 0, std::memory_order_relaxed);
 }
 
 void WithheldBytes::end(uint32_t qpn, const void* receives) {
   if (!any()) return;
   const std::lock_guard lock(mutex_);
-  Numbers ending;
   if (const auto queues = queue_pairs_.find(qpn); queues != queue_pairs_.end()) {
-    ending = queues->second.results;
-    ending.insert(ending.end(), queues->second.complete.begin(), queues->second.complete.end());
+    for (const auto& user : queues->second.results) take_out(*user);
+    for (const auto& user : queues->second.complete) take_out(*user);
+    queue_pairs_.erase(queues);
   }
   if (const auto queue = receives_.find(receives); queue != receives_.end()) {
-    std::copy_if(queue->second.begin(), queue->second.end(), std::back_inserter(ending),
-                 [&](uint64_t number) { return user(number).qpn == qpn; });
+    std::erase_if(queue->second, [&](const auto& user) {
+      if (user->qpn != qpn) return false;
+      take_out(*user);
+      return true;
+    });
+    if (queue->second.empty()) receives_.erase(queue);
   }
-  for (const uint64_t number : ending) release(number);
-  queue_pairs_.erase(qpn);
-  if (const auto queue = receives_.find(receives); queue != receives_.end() && queue->second.empty())
-    receives_.erase(queue);
   assert_consistent();
 }
 
@@ -340,9 +349,8 @@ void WithheldBytes::end(const void* receives) {
   const std::lock_guard lock(mutex_);
   const auto queue = receives_.find(receives);
   if (queue == receives_.end()) return;
-  const Numbers ending = queue->second;
-  for (const uint64_t number : ending) release(number);
-  receives_.erase(receives);
+  for (const auto& user : queue->second) take_out(*user);
+  receives_.erase(queue);
   assert_consistent();
 }
 

@@ -79,8 +79,9 @@ class WithheldBytes {
 
  private:
   struct User : Request {
-    explicit User(Request posted_request) : Request(std::move(posted_request)) {}
+    User(uint64_t its_number, Request posted_request) : Request(std::move(posted_request)), number(its_number) {}
 
+    const uint64_t number;
     uint32_t qpn = 0;  // of the queue pair that uses it; 0: none has begun to
     // The bytes at the post, and then those that have arrived. Null: they are not withheld.
     std::unique_ptr<BufferCopy> bytes;
@@ -90,44 +91,44 @@ class WithheldBytes {
   };
   struct Place {
     uintptr_t end;
-    uint64_t number;
+    User* user;
     size_t offset;  // of the first byte in the request
   };
   struct Signaled {
     uint64_t number;  // the next request that is added has this number or a greater one
     uint64_t id;
   };
-  // The numbers go up in each of these.
-  using Numbers = std::deque<uint64_t>;
+  // The first ones go first, mostly.
+  using Users = std::deque<std::unique_ptr<User>>;
   struct OfQueuePair {
-    Numbers results;                // of Reads and atomics
+    Users results;                  // Reads and atomics; their numbers go up
     std::deque<Signaled> signaled;  // since the first of these
-    Numbers complete;               // receives whose completions have not been polled
+    Users complete;                 // receives whose completions have not been polled
   };
 
   bool any() const { return any_.load(std::memory_order_acquire); }
   // With the lock.
-  User& user(uint64_t number) const;
   bool is_used(uintptr_t begin, uintptr_t end) const;
   std::map<uintptr_t, Place>::iterator withheld_at(uintptr_t begin, uintptr_t end);
-  void withhold(uint64_t number, User& user, bool fills);
+  void withhold(User& user, bool fills);
   void yield_range(uintptr_t begin, uintptr_t end);
-  void stop_withholding(uint64_t number, User& user);
+  void stop_withholding(User& user);
   static void note_change(User& user, size_t offset, const std::byte* memory, size_t size);
   void put_into_place(User& user);
-  std::optional<Changed> release(uint64_t number);
-  void take_out(uint64_t number, User& user);
+  bool remove_from(Users& users, uint64_t number);
+  std::optional<Changed> release(Users& users, Users::iterator which);
+  void take_out(User& user);
   void assert_consistent() const;
 
   MappedMemory& mapped_;
   Mutex mutex_{LockRank::kWithheldBytes};
   std::atomic<bool> any_{false};
   uint64_t next_number_ = 0;
-  std::map<uint64_t, std::unique_ptr<User>> users_;  // by their numbers
-  std::map<uintptr_t, Place> withheld_;              // by their first bytes; they do not overlap
-  std::multimap<uintptr_t, Place> others_;           // the pieces of the other users; they may overlap
-  uintptr_t longest_other_ = 0;                      // no other piece has been longer
-  std::map<const void*, Numbers> receives_;          // that wait, by their queues
+  size_t count_ = 0;                        // of users
+  std::map<uintptr_t, Place> withheld_;     // by their first bytes; they do not overlap
+  std::multimap<uintptr_t, Place> others_;  // the pieces of the other users; they may overlap
+  uintptr_t longest_other_ = 0;             // no other piece has been longer
+  std::map<const void*, Users> receives_;   // that wait, by their queues
   std::map<uint32_t, OfQueuePair> queue_pairs_;
 };
 
