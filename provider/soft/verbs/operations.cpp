@@ -103,10 +103,14 @@ const Operations& plain_operations() {
 }
 
 const Operations& unchecked_operations() {
-  const FaultPlan* plan = fault_plan();
-  const Operations& table = plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
-  const Operations& noted = program_trace() != nullptr ? traced_operations(table) : table;
-  return Sanitizer::of_program() == nullptr ? noted : watched_operations(noted);
+  // A program under the check comes here with each post and each poll.
+  static const Operations& chosen = []() -> const Operations& {
+    const FaultPlan* plan = fault_plan();
+    const Operations& table = plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
+    const Operations& noted = program_trace() != nullptr ? traced_operations(table) : table;
+    return Sanitizer::of_program() == nullptr ? noted : watched_operations(noted);
+  }();
+  return chosen;
 }
 
 const Operations& operations() {
