@@ -216,7 +216,7 @@ void report_if_freed(Checker& checker, const Receives& receives, const PostedRec
 template <typename Post>
 int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
   Checker& checker = *Checker::get();
-  const Stack stack = here();
+  const KnownStack stack = here();
   struct NotedReceive {
     const ibv_recv_wr* wr;
     uint64_t number, withheld, context;

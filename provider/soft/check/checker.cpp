@@ -10,6 +10,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
+#include "provider/soft/check/reports/known_stacks.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/check/reports/scripts.hpp"
 #include "provider/soft/check/reports/symbols.hpp"
@@ -114,6 +115,7 @@ void Checker::before_fork() {
   if (checker.races != nullptr) checker.races->mutex().lock();
   checker.reporter.mutex().lock();
   Scripts::get().mutex().lock();
+  KnownStacks::get().mutex().lock();
   checker.receives.mutex().lock();
   checker.lent.mutex().lock();
   checker.withheld.mutex().lock();
@@ -127,6 +129,7 @@ void Checker::after_fork() {
   checker.withheld.mutex().unlock();
   checker.lent.mutex().unlock();
   checker.receives.mutex().unlock();
+  KnownStacks::get().mutex().unlock();
   Scripts::get().mutex().unlock();
   checker.reporter.mutex().unlock();
   if (checker.races != nullptr) checker.races->mutex().unlock();

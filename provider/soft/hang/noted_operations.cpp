@@ -124,7 +124,7 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 // Notes a request before the post, since the device may complete it during the call.
-void note_send(Qp& qp, const Stack& stack, bool signaled) {
+void note_send(Qp& qp, KnownStack stack, bool signaled) {
   notes().change([&](Notes::Tables& tables) {
     add(tables.qps[&qp].sends, NotedSend{stack, signaled || qp.init.sq_sig_all != 0}, qp.init.cap.max_send_wr);
   });
@@ -139,7 +139,7 @@ void forget_sends(Qp& qp, size_t count) {
 
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
-  const Stack stack = here();
+  const KnownStack stack = here();
   notes().note_progress();
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next)
     note_send(qp, stack, (wr->send_flags & IBV_SEND_SIGNALED) != 0);
@@ -153,7 +153,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
 
 int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = *ours<Qp>(ibv);
-  const Stack stack = here();
+  const KnownStack stack = here();
   notes().note_progress();
   // Between wr_start() and wr_complete() only this thread uses the requests.
   const ExtendedPost& post = *qp.extended;
@@ -176,7 +176,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
 
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
-  const Stack stack = here();
+  const KnownStack stack = here();
   notes().note_progress();
   const int error = inner->post_recv(ibv, requests, bad);
   notes().change([&](Notes::Tables& tables) {

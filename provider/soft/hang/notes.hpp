@@ -20,6 +20,7 @@
 
 namespace dapple::soft::hang {
 
+using check::KnownStack;
 using check::Place;
 using check::Stack;
 
@@ -51,7 +52,7 @@ struct CqNote {
 };
 
 struct NotedSend {
-  Stack stack;
+  KnownStack stack;
   bool signaled = true;
 };
 
@@ -67,7 +68,7 @@ struct QpNote {
   Stack made;
   // The last ones since the queue pair was in RESET, as many as its queues have room for.
   std::deque<NotedSend> sends;
-  std::deque<Stack> receives;
+  std::deque<KnownStack> receives;
   std::optional<Lost> lost;  // by the last change to RESET
   GotEvents got;
   bool ends = false;

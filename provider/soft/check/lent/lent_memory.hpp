@@ -37,7 +37,7 @@ struct Loan {
   bool is_signaled = false;
   uint64_t returned = 0;  // the time when the post has returned; 0 before that
   std::vector<Piece> pieces;
-  Stack posted;
+  KnownStack posted;
   SharedCopy copy = nullptr;             // of a signaled request that sends bytes
   bool overwritten = false;              // the device has stored there since
   const void* address_handle = nullptr;  // of a datagram

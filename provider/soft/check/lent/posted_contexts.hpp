@@ -29,7 +29,7 @@ class PostedContexts {
   struct Request {
     const void* receives = nullptr;  // the receive queue that has it; null for a send request
     Owner owner;
-    Stack posted;
+    KnownStack posted;
   };
   // A request whose context the program has freed before the poll.
   struct Freed {

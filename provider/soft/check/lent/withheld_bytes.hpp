@@ -40,7 +40,7 @@ class WithheldBytes {
     uint64_t id = 0;
     Owner owner;
     std::vector<Piece> pieces;
-    Stack posted;
+    KnownStack posted;
   };
   // A request whose bytes the program has changed between the arrival, or before it, and the poll.
   struct Changed {

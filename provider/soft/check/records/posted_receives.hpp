@@ -24,7 +24,7 @@ namespace dapple::soft::check {
 struct PostedReceive {
   uint64_t id = 0;
   uint64_t number = 0;  // add() gives it
-  Stack stack;
+  KnownStack stack;
   std::vector<roce::Segment> segments;
   std::vector<Piece> pieces;
   Owner owner;

@@ -23,7 +23,7 @@ namespace dapple::soft::check {
 
 struct PostedSend {
   uint64_t number = 0;  // add() gives it
-  Stack stack;
+  KnownStack stack;
   std::vector<roce::Segment> segments;
   bool has_result = false;   // the segments are for the result of a Read or an atomic
   uint64_t sent = 0;         // bytes that the device has taken

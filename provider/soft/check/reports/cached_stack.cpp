@@ -19,14 +19,16 @@ namespace {
 // A stack, and the places in memory that have the return addresses. Those of the innermost call are compared first, so
 // the places of the others are on the same stack when they are read.
 struct Known {
-  Stack stack;
+  KnownStack stack;
   void* const* places[Stack::kMax] = {};
   int checked = 0;  // places; 0: nothing is known
 
   bool is_here(void* const* place, const void* address) const {
-    if (checked == 0 || places[0] != place || stack.callers[0] != address) return false;
+    if (checked == 0 || places[0] != place) return false;
+    void* const* const callers = static_cast<const Stack&>(stack).callers;
+    if (callers[0] != address) return false;
     for (int i = 1; i < checked; i++) {
-      if (*static_cast<void* const volatile*>(places[i]) != stack.callers[i]) return false;
+      if (*static_cast<void* const volatile*>(places[i]) != callers[i]) return false;
     }
     return true;
   }
@@ -53,45 +55,47 @@ struct Cache {
 [[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<Cache> cache;
 
 struct Walk {
-  Known* known;
   void* const* first;  // the place of the innermost return address that counts
-  int checked = 0;
+  Stack stack = {};
+  Known known = {};
 };
 
 _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   Walk& walk = *static_cast<Walk*>(argument);
-  Known& known = *walk.known;
+  Stack& stack = walk.stack;
+  Known& known = walk.known;
   // The canonical frame address of the callee: its return address, which is in this frame, stands below.
   auto* const place = reinterpret_cast<void* const*>(_Unwind_GetCFA(context)) - 1;
-  if (known.stack.count == 0 && place != walk.first) return _URC_NO_REASON;
+  if (stack.count == 0 && place != walk.first) return _URC_NO_REASON;
   auto* const address = reinterpret_cast<void*>(_Unwind_GetIP(context));
-  if (address == nullptr || known.stack.count == Stack::kMax) return _URC_NORMAL_STOP;
+  if (address == nullptr || stack.count == Stack::kMax) return _URC_NORMAL_STOP;
   // A signal's frame has no such place.
-  if (walk.checked == known.stack.count && *place == address) known.places[walk.checked++] = place;
-  known.stack.callers[known.stack.count++] = address;
+  if (known.checked == stack.count && *place == address) known.places[known.checked++] = place;
+  stack.callers[stack.count++] = address;
   return _URC_NO_REASON;
 }
 
 }  // namespace
 
 // The frame pointer shows where this function's return address is.
-[[gnu::noinline]] Stack cached_stack() {
+[[gnu::noinline]] KnownStack cached_stack() {
   void* const* const place = static_cast<void**>(__builtin_frame_address(0)) + 1;
   if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
-  if (cache == nullptr) return Stack::here();
+  if (cache == nullptr) return KnownStacks::get().known(Stack::here());
   Cache::Set& set = cache->set(place);
   for (const Known& known : set.entries) {
     if (known.is_here(place, *place)) return known.stack;
   }
-  Known& known = set.entries[set.next];
-  set.next = (set.next + 1) % Cache::Set::kEntries;
-  known = {};
-  Walk walk = {&known, place};
+  Walk walk = {place};
   _Unwind_Backtrace(look_at, &walk);
-  assert(walk.checked <= known.stack.count);
-  // Without all places a caller may be another one next time.
-  if (walk.checked == known.stack.count) known.checked = walk.checked;
-  return known.stack.count == 0 ? Stack::here() : known.stack;
+  Known& known = walk.known;
+  assert(known.checked <= walk.stack.count);
+  known.stack = KnownStacks::get().known(walk.stack.count == 0 ? Stack::here() : walk.stack);
+  // Without all places a caller may be another one next time. KnownStacks may be full.
+  if (known.checked != static_cast<const Stack&>(known.stack).count) return known.stack;
+  set.entries[set.next] = known;
+  set.next = (set.next + 1) % Cache::Set::kEntries;
+  return known.stack;
 }
 
 }  // namespace dapple::soft::check

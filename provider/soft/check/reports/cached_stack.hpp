@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include "provider/soft/check/reports/known_stacks.hpp"
 #include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
@@ -10,10 +11,10 @@ namespace dapple::soft::check {
 // stack of the last time: a look at each place where a caller's return address was then shows that it is still there.
 // Only x86-64 has a cache. The function itself is no caller on any machine.
 #ifdef __x86_64__
-Stack cached_stack();
+KnownStack cached_stack();
 #else
-[[gnu::always_inline]] inline Stack cached_stack() {
-  return Stack::here();
+[[gnu::always_inline]] inline KnownStack cached_stack() {
+  return KnownStacks::get().known(Stack::here());
 }
 #endif
 

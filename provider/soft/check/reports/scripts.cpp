@@ -7,6 +7,7 @@
 #include <cassert>
 
 #include "provider/soft/check/reports/cached_stack.hpp"
+#include "provider/soft/check/reports/known_stacks.hpp"
 #include "provider/soft/check/reports/stack.hpp"
 
 namespace dapple::soft::check {
@@ -126,10 +127,13 @@ std::string bytes_of(const Stack& stack) {
          std::to_string(stack.script);
 }
 
-Stack here() {
-  Stack stack = cached_stack();
-  stack.script = Scripts::get().here();
-  return stack;
+KnownStack here() {
+  const KnownStack without_script = cached_stack();
+  const uint32_t script = Scripts::get().here();
+  if (script == 0) return without_script;
+  Stack stack = without_script;
+  stack.script = script;
+  return KnownStacks::get().known(stack);
 }
 
 }  // namespace dapple::soft::check

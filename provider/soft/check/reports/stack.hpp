@@ -14,7 +14,21 @@ using provider::Stack;
 // Bytes that differ for two stacks from different lines.
 std::string bytes_of(const Stack& stack);
 
+// One of KnownStacks, which stay. Records keep it, since a Stack takes 200 bytes.
+class KnownStack {
+ public:
+  KnownStack() = default;  // without callers
+  explicit KnownStack(const Stack& stack) : stack_(&stack) {}
+
+  operator const Stack&() const { return *stack_; }
+
+ private:
+  static inline const Stack kNone = {};
+
+  const Stack* stack_ = &kNone;
+};
+
 // The stack of a verb's caller, with the lines of its script. The caller holds no lock.
-Stack here();
+KnownStack here();
 
 }  // namespace dapple::soft::check
