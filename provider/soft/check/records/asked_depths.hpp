@@ -5,6 +5,7 @@
 // may grant less.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -35,6 +36,7 @@ class AskedDepths {
 
   Mutex mutex_{LockRank::kAskedDepths};
   std::map<const void*, Asked> queues_;
+  std::atomic<size_t> least_{SIZE_MAX};  // no queue has had a smaller depth
 };
 
 }  // namespace dapple::soft::check
