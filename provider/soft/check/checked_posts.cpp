@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "provider/common/clock.hpp"
 #include "provider/common/segment_at.hpp"
@@ -21,8 +20,8 @@
 namespace dapple::soft::check {
 namespace {
 
-std::vector<roce::Segment> segments_of(const ibv_sge* list, int count) {
-  std::vector<roce::Segment> segments;
+Segments segments_of(const ibv_sge* list, int count) {
+  Segments segments;
   // The device will refuse such a list.
   if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return segments;
   for (int i = 0; i < count; i++) {
@@ -96,7 +95,7 @@ static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV
               int{roce::kInline} == IBV_SEND_INLINE);
 
 // Notes what the wr_id may point to. A request with its own memory as its wr_id is known by this address only.
-uint64_t note_context(uint64_t id, bool has_completion, const std::vector<roce::Segment>& segments,
+uint64_t note_context(uint64_t id, bool has_completion, const Segments& segments,
                       const PostedContexts::Request& request) {
   PostedContexts& contexts = Checker::get()->contexts;
   const bool is_memory = std::any_of(segments.begin(), segments.end(),
@@ -119,8 +118,8 @@ uint64_t withhold(WithheldBytes::Request request) {
 }
 
 // Notes a request that uses memory. `flags`: roce::SendFlag. `address_handle`: of a datagram, if it is known.
-Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
-                  const std::vector<roce::Segment>& segments, const ibv_ah* address_handle) {
+Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const Segments& segments,
+                  const ibv_ah* address_handle) {
   PostedSend send;
   if ((flags & roce::kInline) != 0 && sends_bytes(opcode)) report_if_gpu_inline(*Checker::get(), qp, segments);
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
@@ -160,7 +159,7 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id,
   return noted;
 }
 
-Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const std::vector<roce::Segment>& segments,
+Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const Segments& segments,
            const ibv_ah* address_handle = nullptr) {
   Noted noted = note_memory(qp, opcode, flags, id, segments, address_handle);
   const bool is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0;
@@ -221,7 +220,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
     const ibv_recv_wr* wr;
     uint64_t number, withheld, context;
   };
-  std::vector<NotedReceive> noted;
+  ShortList<NotedReceive, 4> noted;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
     PostedReceive receive = {.id = wr->wr_id,
                              .stack = stack,
@@ -287,10 +286,14 @@ void note_in_error(Qp& qp, uint64_t id) {
 
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
-  std::vector<std::pair<const ibv_send_wr*, Noted>> noted;
+  struct NotedSend {
+    const ibv_send_wr* wr;
+    Noted noted;
+  };
+  ShortList<NotedSend, 4> noted;
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
-    noted.emplace_back(wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), wr->send_flags, wr->wr_id,
-                                segments_of(wr->sg_list, wr->num_sge), address_handle_of(qp, *wr)));
+    noted.push_back({wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), wr->send_flags, wr->wr_id,
+                              segments_of(wr->sg_list, wr->num_sge), address_handle_of(qp, *wr))});
   }
   const auto [before, is_in_error] = send_queue_state(qp);
   for (const ibv_send_wr* wr = requests; is_in_error && wr != nullptr; wr = wr->next) note_in_error(qp, wr->wr_id);
@@ -318,7 +321,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = *ours<Qp>(ibv);
   // Between wr_start() and wr_complete() only this thread uses the requests.
   const ExtendedPost& post = *qp.extended;
-  std::vector<Noted> noted;
+  ShortList<Noted, 4> noted;
   bool is_foreign = false;
   for (uint32_t i = 0; i < post.count && post.error == 0; i++) {
     const roce::SendRequest& request = post.requests[i]->send;

@@ -36,8 +36,8 @@ void forget_memory(Checker& checker, const void* memory, size_t size) {
 
 }  // namespace
 
-std::vector<Piece> pieces_of(MemoryTable& memory, const std::vector<roce::Segment>& segments) {
-  std::vector<Piece> pieces;
+Pieces pieces_of(MemoryTable& memory, const Segments& segments) {
+  Pieces pieces;
   for (const roce::Segment& segment : segments) {
     RegionConfig config;
     if (segment.length == 0 || memory.region_config(segment.lkey, config) != 0) continue;
@@ -96,7 +96,7 @@ void report_if_addressed(Checker& checker, const ibv_ah* address_handle) {
        .places = {{"destroyed by ibv_destroy_ah", here()}, {"posted", loan->posted}}});
 }
 
-void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const std::vector<Piece>& pieces,
+void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const Pieces& pieces,
                         const Stack& posted) {
   Sanitizer* const sanitizer = Sanitizer::of_program();
   if (sanitizer == nullptr) return;
@@ -116,7 +116,7 @@ void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, 
   }
 }
 
-void report_if_gpu_inline(Checker& checker, const Qp& qp, const std::vector<roce::Segment>& segments) {
+void report_if_gpu_inline(Checker& checker, const Qp& qp, const Segments& segments) {
   for (const roce::Segment& segment : segments) {
     const auto* memory = reinterpret_cast<const void*>(segment.address);
     if (segment.length == 0 || find_gpu_memory(memory, segment.length).memory == nullptr) continue;
@@ -131,7 +131,7 @@ void report_if_gpu_inline(Checker& checker, const Qp& qp, const std::vector<roce
   }
 }
 
-void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted) {
+void report_if_not_fenced(Checker& checker, const Qp& qp, const Pieces& pieces, const Stack& posted) {
   const std::optional<Loan> result = checker.lent.result_in(&qp, pieces);
   if (!result) return;
   checker.reporter.show(

@@ -18,12 +18,12 @@
 namespace dapple::soft::check {
 
 // The memory that these segments name.
-std::vector<Piece> pieces_of(MemoryTable& memory, const std::vector<roce::Segment>& segments);
+Pieces pieces_of(MemoryTable& memory, const Segments& segments);
 
 // A request that uses memory.
 struct MemoryUser {
   std::string name;  // "send request of queue pair 0x11 of dapple0"
-  std::vector<Piece> pieces;
+  Pieces pieces;
   Stack posted;
 };
 // A request that uses some of these bytes, and that certainly is not complete for the program.
@@ -38,12 +38,12 @@ void report_if_lent(Checker& checker, const ibv_mr& mr);
 void report_if_addressed(Checker& checker, const ibv_ah* address_handle);
 // The program posts a request with memory that it has freed or poisoned itself, as AddressSanitizer knows. `what`:
 // "send request".
-void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const std::vector<Piece>& pieces,
+void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, const Pieces& pieces,
                         const Stack& posted);
 // Reports an inline request whose bytes a GPU has. The post crashes then.
-void report_if_gpu_inline(Checker& checker, const Qp& qp, const std::vector<roce::Segment>& segments);
+void report_if_gpu_inline(Checker& checker, const Qp& qp, const Segments& segments);
 // The program posts a request that sends these bytes, without a fence.
-void report_if_not_fenced(Checker& checker, const Qp& qp, const std::vector<Piece>& pieces, const Stack& posted);
+void report_if_not_fenced(Checker& checker, const Qp& qp, const Pieces& pieces, const Stack& posted);
 // The program has changed these before it has got a completion.
 void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed);
 // The program has written into the memory of these before this poll, which has got their completions.
@@ -56,7 +56,7 @@ struct NewRequest {
   const char* what;  // "send request"
   const Owner& owner;
   bool is_written;  // the device writes to its memory
-  const std::vector<Piece>& pieces;
+  const Pieces& pieces;
   const Stack& posted;
 };
 // A note if another request uses some of its bytes, and the device writes to them. A send of a Read's result behind a

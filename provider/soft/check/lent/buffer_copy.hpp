@@ -21,7 +21,8 @@ class BufferCopy {
   static constexpr size_t kMaxBytes = size_t{256} << 20;
 
   // put() fills it.
-  explicit BufferCopy(size_t size) : size_(size), bytes_(std::make_unique_for_overwrite<std::byte[]>(size)) {
+  explicit BufferCopy(size_t size)
+      : size_(size), many_(size > sizeof few_ ? std::make_unique_for_overwrite<std::byte[]>(size) : nullptr) {
     all_bytes.fetch_add(size_);
   }
   ~BufferCopy() { all_bytes.fetch_sub(size_); }
@@ -30,28 +31,32 @@ class BufferCopy {
 
   void put(size_t offset, const std::byte* memory, size_t size) {
     assert(has(offset, size));
-    memcpy(&bytes_[offset], memory, size);
+    memcpy(bytes() + offset, memory, size);
   }
 
   void take(size_t offset, std::byte* memory, size_t size) const {
     assert(has(offset, size));
-    memcpy(memory, &bytes_[offset], size);
+    memcpy(memory, bytes() + offset, size);
   }
 
   bool has(size_t offset, size_t size) const { return offset <= size_ && size <= size_ - offset; }
   // The place in the copy of the first of these bytes that differs from it, if any.
   std::optional<size_t> difference(size_t offset, const std::byte* memory, size_t size) const {
     assert(has(offset, size));
-    if (memcmp(&bytes_[offset], memory, size) == 0) return std::nullopt;
-    const std::byte* const differs = std::mismatch(memory, memory + size, &bytes_[offset]).first;
+    if (memcmp(bytes() + offset, memory, size) == 0) return std::nullopt;
+    const std::byte* const differs = std::mismatch(memory, memory + size, bytes() + offset).first;
     // Another thread may have changed it back meanwhile.
     if (differs == memory + size) return std::nullopt;
     return offset + static_cast<size_t>(differs - memory);
   }
 
  private:
+  std::byte* bytes() { return many_ == nullptr ? few_ : many_.get(); }
+  const std::byte* bytes() const { return many_ == nullptr ? few_ : many_.get(); }
+
   const size_t size_;
-  const std::unique_ptr<std::byte[]> bytes_;
+  const std::unique_ptr<std::byte[]> many_;  // null: they are in few_
+  std::byte few_[32];
 };
 
 // Null: there is none.

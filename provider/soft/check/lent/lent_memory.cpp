@@ -20,7 +20,7 @@ bool is_certain(const Loan& loan, uint64_t now) {
   return loan.returned != 0 && now < loan.returned + (loan.is_signaled ? kSoon : kShortestAnswer);
 }
 
-bool overlap(const std::vector<Piece>& some, const std::vector<Piece>& others) {
+bool overlap(const Pieces& some, const Pieces& others) {
   for (const Piece& piece : some) {
     for (const Piece& other : others) {
       if (piece.overlaps(other.begin, other.end)) return true;
@@ -110,7 +110,7 @@ void LentMemory::overwritten(const std::byte* memory, size_t size) {
 void LentMemory::forget_memory(const void* memory, size_t size) {
   if (!any_.load(std::memory_order_acquire)) return;
   const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const std::vector<Piece> gone = {{begin, begin + size, 0}};
+  const Pieces gone = {{begin, begin + size, 0}};
   const std::lock_guard lock(mutex_);
   std::erase_if(loans_, [&](const Loan& loan) { return overlap(loan.pieces, gone); });
 }
@@ -142,7 +142,7 @@ std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, uint6
   return found == loans_.end() ? std::nullopt : std::optional(*found);
 }
 
-std::optional<Loan> LentMemory::result_in(const void* queue_pair, const std::vector<Piece>& pieces) {
+std::optional<Loan> LentMemory::result_in(const void* queue_pair, const Pieces& pieces) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   for (const Loan& loan : loans_) {
@@ -151,7 +151,7 @@ std::optional<Loan> LentMemory::result_in(const void* queue_pair, const std::vec
   return std::nullopt;
 }
 
-std::optional<Loan> LentMemory::any_in(const std::vector<Piece>& pieces) {
+std::optional<Loan> LentMemory::any_in(const Pieces& pieces) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   for (const Loan& loan : loans_) {

@@ -15,6 +15,7 @@
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/lent/buffer_copy.hpp"
 #include "provider/soft/check/lent/mapped_memory.hpp"
+#include "provider/soft/check/lent/short_list.hpp"
 #include "provider/soft/check/reports/owner.hpp"
 #include "provider/soft/check/reports/stack.hpp"
 
@@ -28,6 +29,8 @@ struct Piece {
   bool overlaps(uintptr_t from, uintptr_t to) const { return begin < to && from < end; }
 };
 
+using Pieces = ShortList<Piece, 2>;
+
 // The memory of one send request.
 struct Loan {
   uint64_t number = 0;  // add() gives it
@@ -36,7 +39,7 @@ struct Loan {
   bool has_result = false;  // the device writes there
   bool is_signaled = false;
   uint64_t returned = 0;  // the time when the post has returned; 0 before that
-  std::vector<Piece> pieces;
+  Pieces pieces;
   KnownStack posted;
   SharedCopy copy = nullptr;             // of a signaled request that sends bytes
   bool overwritten = false;              // the device has stored there since
@@ -82,9 +85,9 @@ class LentMemory {
   // The same for a datagram with this address handle.
   std::optional<Loan> user_of_handle(const void* address_handle, uint64_t now = now_ns());
   // Any request with some of these bytes.
-  std::optional<Loan> any_in(const std::vector<Piece>& pieces);
+  std::optional<Loan> any_in(const Pieces& pieces);
   // A request of the queue pair whose result comes into some of these bytes.
-  std::optional<Loan> result_in(const void* queue_pair, const std::vector<Piece>& pieces);
+  std::optional<Loan> result_in(const void* queue_pair, const Pieces& pieces);
 
   Mutex& mutex() { return mutex_; }
 

@@ -16,13 +16,13 @@ std::byte* memory_at(uintptr_t address) {
   return reinterpret_cast<std::byte*>(address);
 }
 
-size_t length_of(const std::vector<Piece>& pieces) {
+size_t length_of(const Pieces& pieces) {
   size_t length = 0;
   for (const Piece& piece : pieces) length += piece.end - piece.begin;
   return length;
 }
 
-bool overlap_each_other(const std::vector<Piece>& pieces) {
+bool overlap_each_other(const Pieces& pieces) {
   for (size_t i = 0; i < pieces.size(); i++) {
     for (size_t j = i + 1; j < pieces.size(); j++) {
       if (pieces[i].overlaps(pieces[j].begin, pieces[j].end)) return true;
@@ -43,7 +43,7 @@ std::optional<size_t> unlike_pattern(const std::byte* memory, size_t size) {
 
 // Calls use(memory, offset, size) for each piece of the first `size` bytes.
 template <typename Use>
-void for_each_part(const std::vector<Piece>& pieces, size_t size, Use use) {
+void for_each_part(const Pieces& pieces, size_t size, Use use) {
   size_t offset = 0;
   for (const Piece& piece : pieces) {
     const size_t part = std::min(piece.end - piece.begin, size - offset);
@@ -77,7 +77,7 @@ std::map<uintptr_t, WithheldBytes::Place>::iterator WithheldBytes::withheld_at(u
 }
 
 uint64_t WithheldBytes::add(Request request, bool fills) {
-  std::erase_if(request.pieces, [](const Piece& piece) { return piece.begin >= piece.end; });
+  request.pieces.erase_if([](const Piece& piece) { return piece.begin >= piece.end; });
   const std::lock_guard lock(mutex_);
   const uint64_t number = next_number_++;
   if (request.pieces.empty()) return number;
@@ -218,7 +218,7 @@ void WithheldBytes::yield(const void* memory, size_t size) {
   assert_consistent();
 }
 
-void WithheldBytes::yield(const std::vector<Piece>& pieces) {
+void WithheldBytes::yield(const Pieces& pieces) {
   for (const Piece& piece : pieces) yield(memory_at(piece.begin), piece.end - piece.begin);
 }
 
@@ -227,7 +227,7 @@ void WithheldBytes::yield_key(uint32_t lkey) {
   const std::lock_guard lock(mutex_);
   std::vector<User*> with_key;
   for (const auto& [begin, place] : withheld_) {
-    const std::vector<Piece>& pieces = place.user->pieces;
+    const Pieces& pieces = place.user->pieces;
     if (std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) { return piece.lkey == lkey; }))
       with_key.push_back(place.user);
   }

@@ -39,7 +39,7 @@ class WithheldBytes {
     const void* receives = nullptr;  // the receive queue that has it; null for a Read or an atomic
     uint64_t id = 0;
     Owner owner;
-    std::vector<Piece> pieces;
+    Pieces pieces;
     KnownStack posted;
   };
   // A request whose bytes the program has changed between the arrival, or before it, and the poll.
@@ -60,7 +60,7 @@ class WithheldBytes {
   bool store(uint32_t qpn, std::byte* memory, const std::byte* from, size_t size);
   // Something else uses the memory: another request, or a peer.
   void yield(const void* memory, size_t size);
-  void yield(const std::vector<Piece>& pieces);
+  void yield(const Pieces& pieces);
   // The program deregisters the key.
   void yield_key(uint32_t lkey);
   // The program has given this memory back: it stays as it is.

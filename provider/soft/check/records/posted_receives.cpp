@@ -106,11 +106,11 @@ void PostedReceives::forget_memory(const void* memory, size_t size) {
   const std::lock_guard lock(mutex_);
   for (auto& [queue, waiting] : queues_) {
     for (PostedReceive& receive : waiting)
-      std::erase_if(receive.pieces, [&](const Piece& piece) { return piece.overlaps(begin, begin + size); });
+      receive.pieces.erase_if([&](const Piece& piece) { return piece.overlaps(begin, begin + size); });
   }
 }
 
-std::optional<PostedReceive> PostedReceives::any_in(const std::vector<Piece>& pieces) {
+std::optional<PostedReceive> PostedReceives::any_in(const Pieces& pieces) {
   const std::lock_guard lock(mutex_);
   for (const auto& [queue, waiting] : queues_) {
     for (const PostedReceive& receive : waiting) {

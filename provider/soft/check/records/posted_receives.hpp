@@ -15,6 +15,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/lent/lent_memory.hpp"
+#include "provider/soft/check/records/posted_sends.hpp"
 #include "provider/soft/check/reports/stack.hpp"
 #include "roce/queue_pair.hpp"
 #include "roce/request.hpp"
@@ -25,8 +26,8 @@ struct PostedReceive {
   uint64_t id = 0;
   uint64_t number = 0;  // add() gives it
   KnownStack stack;
-  std::vector<roce::Segment> segments;
-  std::vector<Piece> pieces;
+  Segments segments;
+  Pieces pieces;
   Owner owner;
   uint64_t posted = 0;  // when; for --check=races
 
@@ -57,7 +58,7 @@ class PostedReceives {
   // The program has given this memory back: what is there now is not that of the receives.
   void forget_memory(const void* memory, size_t size);
   // The oldest one that waits for a message in some of these bytes, on any queue.
-  std::optional<PostedReceive> any_in(const std::vector<Piece>& pieces);
+  std::optional<PostedReceive> any_in(const Pieces& pieces);
   void forget(const void* queue);
 
   Mutex& mutex() { return mutex_; }

@@ -16,15 +16,18 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/lent/buffer_copy.hpp"
+#include "provider/soft/check/lent/short_list.hpp"
 #include "provider/soft/check/reports/stack.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft::check {
 
+using Segments = ShortList<roce::Segment, 2>;
+
 struct PostedSend {
   uint64_t number = 0;  // add() gives it
   KnownStack stack;
-  std::vector<roce::Segment> segments;
+  Segments segments;
   bool has_result = false;   // the segments are for the result of a Read or an atomic
   uint64_t sent = 0;         // bytes that the device has taken
   bool overwritten = false;  // the device has stored there since
