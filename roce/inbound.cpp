@@ -56,10 +56,9 @@ uint64_t size_of(const Packet& packet) {
   if (kind == Message::kSend) {
     assert(core_.has_receive);
     if (size > core_.receive_room - (starts ? 0 : core_.received)) return InboundError::kTooLong;
-  } else if (starts && reth.length > 0 &&
-             core_.memory.check_remote(core_.self(), {reth.rkey, reth.address, reth.length}, kRemoteWrite) !=
-                 Fault::kNone) {
-    return InboundError::kRemoteAccess;
+  } else if (starts && reth.length > 0) {
+    const Fault fault = core_.memory.check_remote(core_.self(), {reth.rkey, reth.address, reth.length}, kRemoteWrite);
+    if (fault != Fault::kNone) return fault == Fault::kLater ? InboundError::kLater : InboundError::kRemoteAccess;
   }
   return InboundError::kNone;
 }
@@ -85,13 +84,13 @@ uint64_t size_of(const Packet& packet) {
     assert(core_.has_receive && size <= core_.receive_room - core_.received);
     const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
     const Fault fault = core_.memory.scatter(core_.receiver, segments, core_.received, packet.payload.data(), size);
-    if (fault != Fault::kNone) return InboundError::kLocalAccess;
+    if (fault != Fault::kNone) return fault == Fault::kLater ? InboundError::kLater : InboundError::kLocalAccess;
     core_.received += size;
     return InboundError::kNone;
   }
   assert(size <= left_ && left_ <= total_);
   const Fault fault = core_.memory.write(core_.self(), {rkey_, address_, size}, packet.payload.data());
-  if (fault != Fault::kNone) return InboundError::kRemoteAccess;
+  if (fault != Fault::kNone) return fault == Fault::kLater ? InboundError::kLater : InboundError::kRemoteAccess;
   address_ += size;
   left_ -= size;
   return InboundError::kNone;
@@ -143,8 +142,11 @@ uint64_t size_of(const Packet& packet) {
   if (packet.loan != nullptr) {
     core_.received += packet.loan->length();
   } else if (!packet.payload.empty()) {
-    const InboundError error = place(packet);
-    if (error != InboundError::kNone) return error;
+    if (const InboundError error = place(packet); error != InboundError::kNone) {
+      // The packet comes again, as a first one.
+      if (error == InboundError::kLater && info.has(kStarts)) message_ = Message::kNone;
+      return error;
+    }
   }
   return info.has(kEnds) ? end(packet) : InboundError::kNone;
 }

@@ -43,6 +43,7 @@ enum class Fault : uint8_t {
   kAccess,     // key, domain, bounds or rights
   kUnaligned,  // an atomic whose address is not a multiple of eight
   kFailed,     // the key is valid, but the memory cannot be reached
+  kLater,      // the memory's owner does not answer now: as if the packet had not come (XRC between processes)
 };
 
 // Bytes that a packet stands for and does not carry: they are still in its sender's memory. Valid during the call that

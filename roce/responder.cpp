@@ -147,6 +147,11 @@ bool Responder::select_receives(uint32_t srq) {
   switch (error) {
     case InboundError::kLost:
       return ask_again();
+    case InboundError::kLater:
+      // The peer's timer brings it again. No NAK: each would cost one of the peer's retries at once.
+      gap_ = true;
+      core_.count.dropped_packets++;
+      return;
     case InboundError::kNoReceive:
       gap_ = true;
       core_.count.rnr_naks_sent++;
@@ -269,6 +274,7 @@ InboundError Responder::execute_with_response(const Packet& packet, Resource& ma
       break;
   }
   if (fault == Fault::kNone) return InboundError::kNone;
+  if (fault == Fault::kLater) return InboundError::kLater;
   return fault == Fault::kUnaligned ? InboundError::kInvalidRequest : InboundError::kRemoteAccess;
 }
 
@@ -351,8 +357,16 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
   if (room == nullptr) return false;
   write_headers(headers, {room, before});
   write_pad(headers.pad, room + before + size);
-  if (size > 0 && core_.memory.read({answer.domain, core_.config.qpn}, {answer.rkey, answer.address + offset, size},
-                                    room + before) != Fault::kNone) {
+  const Fault fault = size == 0 ? Fault::kNone
+                                : core_.memory.read({answer.domain, core_.config.qpn},
+                                                    {answer.rkey, answer.address + offset, size}, room + before);
+  if (fault == Fault::kLater) {
+    // As if the response were lost.
+    core_.count.dropped_packets++;
+    answer.next = answer.end;
+    return true;
+  }
+  if (fault != Fault::kNone) {
     // The region was deregistered after the request was accepted. A repeated request may have come late: its requester
     // has the whole response, and the program has taken its memory back.
     if (answer.answered == answer.packets) {

@@ -101,12 +101,16 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     return qp->reliable_connection()->receive_at_once(now, packet, *this, *this, receive_completions);
   }
 
+  // One of the next accesses by a peer does not succeed.
+  bool is_late() { return late_accesses > 0 && --late_accesses % 2 == 0; }
+
   std::byte* at(uint64_t address) { return bytes.data() + (address - kBase); }
   bool holds(uint64_t address, uint64_t length) const {
     return address >= kBase && length <= bytes.size() && address - kBase <= bytes.size() - length;
   }
 
   Fault check_remote(Accessor, const RemoteRange& range, uint32_t) override {
+    if (is_late()) return Fault::kLater;
     return range.rkey == kKey && !revoked && holds(range.address, range.length) ? Fault::kNone : Fault::kAccess;
   }
   Fault write(Accessor who, const RemoteRange& range, const std::byte* from) override {
@@ -122,7 +126,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   }
   Fault swap(uint32_t rkey, uint64_t address, uint64_t& original, auto change) {
     if (address % 8 != 0) return Fault::kUnaligned;
-    if (check_remote({}, {rkey, address, 8}, kRemoteAtomic) != Fault::kNone) return Fault::kAccess;
+    if (const Fault fault = check_remote({}, {rkey, address, 8}, kRemoteAtomic); fault != Fault::kNone) return fault;
     memcpy(&original, at(address), 8);
     const uint64_t next = change(original);
     memcpy(at(address), &next, 8);
@@ -158,6 +162,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   }
   Fault scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                 size_t size) override {
+    if (is_late()) return Fault::kLater;
     if (check_local(who, segments, true) != Fault::kNone) return Fault::kAccess;
     memcpy(at(segments[0].address + offset), from, size);
     return Fault::kNone;
@@ -260,6 +265,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
 
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 17);
   bool revoked = false;
+  int late_accesses = 0;  // every second one of so many accesses by a peer gets Fault::kLater
   int atomics = 0;
   int flushes = 0;
   uint32_t invalidated = 0;

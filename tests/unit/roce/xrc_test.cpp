@@ -118,6 +118,31 @@ void send__without_a_receive__is_sent_again(void**) {
   assert_int_equal(pair.a.sent[0].status, CompletionStatus::kSuccess);
 }
 
+// As if its packets were lost: no NAK, no retry less than for a loss, and nothing is done twice.
+void memory__whose_owner_answers_later__is_asked_again(void**) {
+  constexpr SendOpcode kOperations[] = {SendOpcode::kSend, SendOpcode::kWrite, SendOpcode::kWriteImmediate,
+                                        SendOpcode::kRead, SendOpcode::kFetchAdd};
+  for (const SendOpcode opcode : kOperations) {
+    for (int late = 1; late < 5; ++late) {
+      XrcPair pair;
+      pair.b.late_accesses = late;
+      pair.b.post_receive(2000, 4096);
+      pair.post(opcode, opcode == SendOpcode::kFetchAdd ? 8 : 1000);
+      for (int i = 0; i < 8 && pair.a.sent.empty(); ++i) {
+        pair.run();
+        if (pair.a.sent.empty()) pair.sleep();
+      }
+      assert_int_equal(pair.a.sent.size(), 1);
+      assert_int_equal(pair.a.sent[0].status, CompletionStatus::kSuccess);
+      assert_int_equal(pair.b.qp->counters().sequence_naks_sent, 0);
+      const bool receives = opcode == SendOpcode::kSend || opcode == SendOpcode::kWriteImmediate;
+      assert_int_equal(pair.b.receive_completions.all.size(), receives ? 1 : 0);
+      assert_int_equal(pair.b.atomics, opcode == SendOpcode::kFetchAdd ? 1 : 0);
+      if (opcode == SendOpcode::kSend) assert_memory_equal(pair.b.at(kBase + 4096), pair.a.at(kBase), 1000);
+    }
+  }
+}
+
 void send__to_a_queue_that_does_not_exist__is_an_invalid_request(void**) {
   XrcPair pair;
   pair.b.post_receive(100);
@@ -205,6 +230,7 @@ int main() {
       cmocka_unit_test(operations__all_of_a_reliable_connection),
       cmocka_unit_test(operations__flush_and_atomic_write_are_those_of_reliable_connections),
       cmocka_unit_test(send__without_a_receive__is_sent_again),
+      cmocka_unit_test(memory__whose_owner_answers_later__is_asked_again),
       cmocka_unit_test(send__to_a_queue_that_does_not_exist__is_an_invalid_request),
       cmocka_unit_test(message__its_packets_name_one_queue),
       cmocka_unit_test(gap__is_answered_before_the_queue_counts),
