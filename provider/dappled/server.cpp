@@ -224,6 +224,7 @@ void Server::drop(Connection& connection) {
   assert(connection.socket && connection_count_ > 0 && (!connection.trusted || members_ > 0));
   wait_for_port(connection, 0);
   cm_.captures().remove(number_of(connection));
+  xrc_domains_.leave(number_of(connection));
   resume(connection);
   end_export(connection);
   connection.socket.reset();
@@ -281,6 +282,8 @@ const Server::Answer Server::kAnswers[] = {
     {soft::MessageKind::kExportTree, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_export_tree>},
     {soft::MessageKind::kIdentity, kTrusted, &Server::handle<soft::IdentityRequest, &Server::answer_identity>},
     {soft::MessageKind::kGids, kTrusted, &Server::handle<soft::HeaderOnly, &Server::answer_gids>},
+    {soft::MessageKind::kXrcOpen, kTrusted, &Server::handle<soft::XrcOpenRequest, &Server::answer_xrc_open>},
+    {soft::MessageKind::kXrcClose, kTrusted, &Server::handle<soft::XrcCloseRequest, &Server::answer_xrc_close>},
 };
 
 void Server::answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors) {

@@ -22,12 +22,14 @@
 #include "provider/dappled/trees/export.hpp"
 #include "provider/dappled/trees/view_tree.hpp"
 #include "provider/dappled/views.hpp"
+#include "provider/dappled/xrc_domains.hpp"
 #include "provider/protocol/cm_messages.hpp"
 #include "provider/protocol/messages.hpp"
 #include "provider/protocol/resource_messages.hpp"
 #include "provider/protocol/transport_messages.hpp"
 #include "provider/protocol/tree_messages.hpp"
 #include "provider/protocol/unix_message.hpp"
+#include "provider/protocol/xrc_messages.hpp"
 #include "provider/system/owned_fd.hpp"
 #include "provider/system/socket_process.hpp"
 #include "provider/system/spare_descriptor.hpp"
@@ -122,6 +124,10 @@ class Server final : private GidUsers {
   // server_transports.cpp
   void answer_transports(Connection& connection, const soft::TransportsRequest& request, soft::Descriptors&);
 
+  // server_xrc.cpp
+  void answer_xrc_open(Connection& connection, const soft::XrcOpenRequest& request, soft::Descriptors& descriptors);
+  void answer_xrc_close(Connection& connection, const soft::XrcCloseRequest& request, soft::Descriptors&);
+
   // server_trees.cpp
   void answer_tree(Connection& connection, const soft::HeaderOnly&, soft::Descriptors&);
   void answer_refresh_tree(Connection& connection, const soft::RefreshTreeRequest& request, soft::Descriptors&);
@@ -207,6 +213,7 @@ class Server final : private GidUsers {
   GidOrders gid_orders_;
   Slots slots_;
   rdma_cm::ChannelServer cm_;
+  XrcDomains xrc_domains_;
   bool slots_left_ = false;  // owners have left slots that may not be free yet
   Milliseconds alone_since_ = 0;
   Milliseconds next_port_look_ = 0;  // for rdma_cm's wire

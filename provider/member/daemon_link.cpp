@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -327,7 +328,7 @@ bool DaemonLink::announce(Problem& problem) {
   // This program may not pass descriptors on as long as its user has so many in queues. Another one may have done it.
   if (answer == Answer::kRefused && problem.error == ETOOMANYREFS && socket_ && !would_yield_)
     answer = exchange(seal(request, kind), kind, {}, reply, nullptr, problem);
-  return answer == Answer::kGood && announce_gids(problem);
+  return answer == Answer::kGood && announce_gids(problem) && announce_xrc(problem);
 }
 
 // The members' queue pairs and address handles name GIDs by their indexes.
@@ -337,6 +338,20 @@ bool DaemonLink::announce_gids(Problem& problem) {
     HeaderOnly reply;
     if (known_gids_[i] == nullptr) continue;
     if (exchange(seal(*known_gids_[i], kind), kind, {}, reply, nullptr, problem) != Answer::kGood) return false;
+  }
+  return true;
+}
+
+// The others that have the domain pass the same memory. One domain less is no reason to do without dappled.
+bool DaemonLink::announce_xrc(Problem& problem) {
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kXrcOpen);
+  for (const XrcHold* hold = xrc_; hold != nullptr; hold = hold->next) {
+    XrcOpenRequest request;
+    request.device = hold->device;
+    request.flags = kXrcCreates;
+    HeaderOnly reply;
+    const int sent[] = {hold->file, hold->memory.get()};
+    if (exchange(seal(request, kind), kind, sent, reply, nullptr, problem) == Answer::kGone || !socket_) return false;
   }
   return true;
 }
@@ -451,6 +466,42 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
   assert(slot_.number != 0 && slot_.number < kMaxSlots && slot_.counters != nullptr);
   slot = slot_;
   return true;
+}
+
+bool DaemonLink::open_xrc(XrcHold& hold, uint32_t flags, Problem& problem) {
+  const Question question(*this);
+  XrcOpenRequest request;
+  request.device = hold.device;
+  request.flags = flags;
+  HeaderOnly reply;
+  Descriptors received;
+  if (!ask(MessageKind::kXrcOpen, request, reply, &received, problem, {&hold.file, 1})) return false;
+  if (received.count != 1) {
+    disconnect();
+    problem.set(EPROTO, "dappled handed over no memory of an XRC domain");
+    return false;
+  }
+  hold.memory = std::move(received.fds[0]);
+  hold.memory.hide();
+  hold.next = xrc_;
+  xrc_ = &hold;
+  return true;
+}
+
+void DaemonLink::close_xrc(XrcHold& hold) {
+  const Question question(*this);
+  XrcHold** at = &xrc_;
+  while (*at != &hold) at = &(*at)->next;
+  *at = hold.next;
+  struct stat status = {};
+  if (fstat(hold.file, &status) != 0) return;
+  XrcCloseRequest request;
+  request.device = hold.device;
+  request.file_device = status.st_dev;
+  request.file_inode = status.st_ino;
+  HeaderOnly reply;
+  Problem problem;
+  ask(MessageKind::kXrcClose, request, reply, nullptr, problem);
 }
 
 bool DaemonLink::status(StatusReply& status, Problem& problem) {
@@ -645,6 +696,7 @@ void DaemonLink::fork_child() {
   for (OwnedFd& fd : slot_fds_) fd.reset();
   slot_ = {};
   has_slot_ = false;
+  for (; xrc_ != nullptr; xrc_ = xrc_->next) xrc_->memory.reset();
   mutex_.unlock();
 }
 

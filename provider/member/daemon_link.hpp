@@ -21,6 +21,7 @@
 #include "provider/protocol/transport_messages.hpp"
 #include "provider/protocol/tree_messages.hpp"
 #include "provider/protocol/unix_message.hpp"
+#include "provider/protocol/xrc_messages.hpp"
 #include "provider/system/owned_fd.hpp"
 #include "provider/system/problem.hpp"
 
@@ -52,6 +53,14 @@ struct CmChannel {
   CmChannelName name;
   int end = -1;  // dappled's
   int journal = -1;
+};
+
+// An XRC domain of a file, as this process has it open (xrc_messages.hpp).
+struct XrcHold {
+  uint32_t device = 0;
+  int file = -1;            // names the domain; the caller's
+  OwnedFd memory;           // which the domain's processes share
+  XrcHold* next = nullptr;  // guarded by the link's lock
 };
 
 class DaemonLink {
@@ -103,6 +112,11 @@ class DaemonLink {
   // Only for the function Reconnected. False if the connection is lost. A channel that dappled refuses is lost: the
   // program's end reads an end of file. `loss` gets a line about a channel, or a part of it, that is lost.
   bool restore(const CmChannel& channel, Problem& problem, Problem& loss);
+
+  // Opens the domain of hold.device and hold.file, and sets hold.memory. EAGAIN, EINVAL: as XrcOpenFlags say. The link
+  // tells each new dappled of the domain until close_xrc().
+  bool open_xrc(XrcHold& hold, uint32_t flags, Problem& problem);
+  void close_xrc(XrcHold& hold);
 
   // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as
   // long as this connection lasts. capture_again() is for the function Reconnected.
@@ -160,6 +174,7 @@ class DaemonLink {
   bool choose_gids(Problem& problem);
   bool announce(Problem& problem);
   bool announce_gids(Problem& problem);
+  bool announce_xrc(Problem& problem);
   void remember(const DeviceInfo& info);
   void read_reports();
   // Tells whether dappled has reported a change, and notes it.
@@ -194,6 +209,7 @@ class DaemonLink {
   AnnouncedDevice known_[kMaxDevices];                            // devices that callers have seen
   std::unique_ptr<AnnounceGidsRequest> known_gids_[kMaxDevices];  // of the same devices; null without memory
   Reconnected reconnected_ = nullptr;
+  XrcHold* xrc_ = nullptr;
   OwnedFd profile_;  // the file that DAPPLE_AS names; open from the first connection on
   OwnedFd gids_;     // the file of DAPPLE_GIDS; open from the first connection on
 };
