@@ -8,6 +8,7 @@
 #include "provider/soft/check/checked_polls.hpp"
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/checking_completions.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/check/request_findings.hpp"
@@ -221,9 +222,12 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
   const uint32_t asked = attr->attr.max_wr;
   ibv_srq* srq = noted(below().create_srq_ex(context, attr), "made by ibv_create_srq_ex");
   if (srq == nullptr) return nullptr;
-  const Srq& made = *ours<Srq>(srq);
+  Srq& made = *ours<Srq>(srq);
   checker().asked.add(&made.queue, asked);
-  if (made.xrc.cq != nullptr) checker().loads.add(made.xrc.cq, &made.queue, asked);
+  if (made.xrc.cq == nullptr) return srq;
+  checker().loads.add(made.xrc.cq, &made.queue, asked);
+  made.xrc.traced = std::make_unique<ForeignReceives>(checker(), made);
+  made.xrc.completions = made.xrc.traced.get();
   return srq;
 }
 

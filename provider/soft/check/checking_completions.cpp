@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checking_completions.hpp"
 
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/race_findings.hpp"
@@ -81,6 +82,13 @@ void CheckingCompletions::report_overrun() {
                   qp_.qpn, qp_.context->ibv->device->name, queue_.queue.size()),
        .remedy = "Make the completion queue as large as all requests that can complete before the program polls.",
        .places = places});
+}
+
+void ForeignReceives::complete(const roce::Completion& completion) {
+  // The numbers of a process' queues and queue pairs begin alike.
+  const bool is_own = completion.qpn >> kLargeSlotBits == srq_.xrc.number >> kLargeSlotBits;
+  if (!is_own) checker_.receives.take(&srq_.queue, completion.request_id);
+  below_.complete(completion);
 }
 
 }  // namespace dapple::soft::check

@@ -4,6 +4,9 @@
 // Between a queue pair's engine and a completion queue under dapple-run --check.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "roce/ports.hpp"
@@ -27,6 +30,22 @@ class CheckingCompletions final : public roce::CompletionSink {
   Checker& checker_;
   const Qp& qp_;
   const Cq& queue_;
+  roce::CompletionSink& below_;
+};
+
+// Between a shared receive queue of an XRC domain and its completion queue. Messages to queue pairs of other processes
+// pass through no CheckingCompletions here.
+class ForeignReceives final : public roce::CompletionSink {
+ public:
+  ForeignReceives(Checker& checker, Srq& srq)
+      : checker_(checker), srq_(srq), traced_(std::move(srq.xrc.traced)), below_(*srq.xrc.completions) {}
+
+  void complete(const roce::Completion& completion) override;
+
+ private:
+  Checker& checker_;
+  const Srq& srq_;
+  const std::unique_ptr<roce::CompletionSink> traced_;
   roce::CompletionSink& below_;
 };
 

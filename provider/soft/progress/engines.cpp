@@ -132,16 +132,14 @@ void raise_event(Qp& qp, ibv_event_type type) {
   const auto raise = [&](Qp& handle) { handle.context->raise(type, &handle.abi, handle.event_count); };
   if (qp.xrc == nullptr) return raise(qp);
   qp.xrc->table.tell_handles(qp, raise);
+  qp.xrc->table.tell_elsewhere(qp, static_cast<uint32_t>(type));
 }
 
 }  // namespace
 
-// The shared receive queues of an XRC domain, and their completion queues.
-[[gnu::noinline]] void Engines::tell_of_xrc(Qp& qp) {
-  qp.xrc->table.tell(qp.xrc->domain, [this](Srq& srq) {
-    if (srq.xrc.cq->queue.has_notice()) tell_of_completions(*srq.xrc.cq);
-    if (srq.queue.take_limit_notice()) srq.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &srq.abi, srq.events);
-  });
+void Engines::tell_of_xrc(Srq& srq) {
+  if (srq.xrc.cq->queue.has_notice()) tell_of_completions(*srq.xrc.cq);
+  if (srq.queue.take_limit_notice()) srq.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &srq.abi, srq.events);
 }
 
 void Engines::tell_program(Qp& qp) {
@@ -151,7 +149,7 @@ void Engines::tell_program(Qp& qp) {
     qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
   uint32_t events = qp.events.take();
   if ((events & QpEvents::kMarks) != 0) {
-    if ((events & QpEvents::kXrcNoted) != 0) tell_of_xrc(qp);
+    if ((events & QpEvents::kXrcNoted) != 0) qp.xrc->table.tell(qp.xrc->domain);
     if ((events & QpEvents::kPlannedOutage) != 0) planned_->take_port_down(*qp.context);
   }
   for (events &= ~QpEvents::kMarks; events != 0; events &= events - 1) {

@@ -61,6 +61,8 @@ class Engines {
   // Without locks: tells the application of completions and events, and wakes the background thread if that is due. The
   // queue pair must be pinned or the caller's own.
   void tell_program(Qp& qp);
+  // The same of a shared receive queue of an XRC domain.
+  void tell_of_xrc(Srq& srq);
   // Raises the events of completion queues whose time is over. Without locks.
   void raise_held_events(roce::Time now);
   void wake_if_due() {
@@ -69,7 +71,6 @@ class Engines {
 
  private:
   void tell_of_completions(Cq& cq);
-  void tell_of_xrc(Qp& qp);
   bool send_to_ring(Qp& qp, roce::Now now);
   void count(Qp& qp);
   void count(Qp& qp, const RingTurn::Placements& placed);

@@ -43,7 +43,8 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
     : planned_(std::move(outages), watch_, wakeup_),
       wire_(std::move(wire)),
       qps_(slot.number, random_number(RandomUse::kQueuePairNumbers)),
-      xrc_(first_qpn(slot.number) >> kLargeSlotBits << kLargeSlotBits, random_number(RandomUse::kQueuePairNumbers)),
+      xrc_(slot.number, first_qpn(slot.number) >> kLargeSlotBits << kLargeSlotBits,
+           random_number(RandomUse::kQueuePairNumbers), xrc_events_),
       multicast_(*wire_),
       gid_uses_(*slot.gid_uses, ForkGeneration::counter()),
       devices_(*slot.devices),
@@ -54,6 +55,7 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
       frames_(*wire_, progress_.frame_taker()),
       background_({progress_, wakeup_, watch_, transports_.links(), planned_.outages()}) {
   engines().plan(planned_);
+  xrc_events_.use(engines());
 }
 
 Runtime* Runtime::get(Problem& problem) {
@@ -135,6 +137,7 @@ void Runtime::remove(Qp& qp) {
   transports_.leave({qp.transport.ring, qp.transport.row});
   qp.source = {};
   if (qp.raw != nullptr) with_frames([&](FrameWire& frames) { return frames.leave(qp); });
+  if (qp.xrc != nullptr) qp.xrc->receives.leave();
 }
 
 int Runtime::open_frames() {

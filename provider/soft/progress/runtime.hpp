@@ -18,6 +18,7 @@
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/progress/planned_faults.hpp"
 #include "provider/soft/progress/progress.hpp"
+#include "provider/soft/progress/xrc_events.hpp"
 #include "provider/soft/raw/frame_wire.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "provider/soft/scheduling/wakeup.hpp"
@@ -43,6 +44,7 @@ class Runtime {
   Multicast& multicast() { return multicast_; }
   Transports& transports() { return transports_; }
   XrcTable& xrc() { return xrc_; }
+  XrcEvents& xrc_events() { return xrc_events_; }
   DaemonWatch& daemon_watch() { return watch_; }
   ContextPorts context_ports() {
     return {watch_.link(), gid_uses_, resources_, planned_.outages(), watch_, devices_, qps_.most()};
@@ -89,6 +91,7 @@ class Runtime {
   PlannedFaults planned_;
   const std::unique_ptr<Wire> wire_;
   QpTable qps_;
+  XrcEvents xrc_events_;
   XrcTable xrc_;
   Multicast multicast_;
   GidUses gid_uses_;

@@ -17,8 +17,12 @@ namespace dapple::soft {
 
 // The parts of a receiving queue pair, or of another handle of one.
 struct XrcQp {
-  XrcQp(XrcTable& process, XrcDomain& of, Xrcd& opened, roce::Memory& own_memory, QpEvents& events)
-      : table(process), domain(of), xrcd(opened), receives(process, of, own_memory, events), memory(receives) {}
+  XrcQp(XrcTable& process, XrcDomain& of, Xrcd& opened, roce::Memory& own_memory, Qp& qp)
+      : table(process),
+        domain(of),
+        xrcd(opened),
+        receives(process, of, own_memory, qp.events, qp.qpn),
+        memory(receives) {}
 
   XrcTable& table;
   XrcDomain& domain;
@@ -30,10 +34,16 @@ struct XrcQp {
   Qp* handles = nullptr;   // of a queue pair: the other ones
   Qp* next = nullptr;      // in the list of queue pairs, or of handles
   bool is_closed = false;  // of a queue pair: the program has destroyed the first handle, which has its address
+  bool is_ending = false;  // of a queue pair: a thread is about to end it
   bool has_ended = false;  // of a queue pair
   // Of another handle: the queue pair. Null: it has ended, or this is the queue pair itself.
   std::atomic<Qp*> target{nullptr};
   bool is_handle = false;
+  // Of another handle: the member of the domain that has the queue pair; kNobody if it is in this process, or has
+  // ended.
+  std::atomic<uint32_t> member{SharedXrcDomain::kNobody};
+  uint16_t foreign_handles[kMaxXrcMembers] = {};  // of a queue pair: those in other processes, by the member
+  uint32_t foreign_count = 0;                     // their sum
 };
 
 // The queue pair that a program means by one of its handles.
@@ -41,6 +51,11 @@ inline Qp& meant_by(Qp& qp) {
   if (qp.xrc == nullptr) return qp;
   Qp* target = qp.xrc->target.load(std::memory_order_acquire);
   return target == nullptr ? qp : *target;
+}
+
+// The queue pair that a handle means is in another process.
+inline bool is_elsewhere(const Qp& qp) {
+  return qp.xrc != nullptr && qp.xrc->member.load(std::memory_order_relaxed) != SharedXrcDomain::kNobody;
 }
 
 // The queue of the queue pair's receives: of XRC, the one that was used last.

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/xrc/xrc_foreign.hpp"
 #include "provider/soft/xrc/xrc_table.hpp"
 #include "roce/ports.hpp"
 
@@ -17,20 +18,23 @@ namespace dapple::soft {
 class XrcReceives final : public roce::ReceiveSource, public roce::CompletionSink {
  public:
   // `memory`: of the queue pair's own context.
-  XrcReceives(XrcTable& table, XrcDomain& domain, roce::Memory& memory, QpEvents& events)
-      : table_(table), domain_(domain), memory_(memory), events_(events) {}
+  XrcReceives(XrcTable& table, XrcDomain& domain, roce::Memory& memory, QpEvents& events, const uint32_t& qpn)
+      : table_(table), domain_(domain), memory_(memory), events_(events), qpn_(qpn), foreign_(domain.shared.get()) {}
 
   bool select(uint32_t srq, uint32_t& pd) override;
   bool take(roce::ReceiveRequest& request) override;
   void complete(const roce::Completion& completion) override;
-  // The queue of the receive that was taken last. It may be gone.
+  // The queue pair has ended, and nobody uses it.
+  void leave() { foreign_.leave(); }
+  // The queue of the receive that was taken last. It may be gone. Null: there is none, or another process has it.
   const ReceiveQueue* taken_from() const { return taken_queue_; }
-  // The number of the selected queue's protection domain.
+  // The number of the selected queue's protection domain, or kForeignQueue with the queue's number.
   uint32_t selected_pd() const { return selected_pd_; }
-  // Calls use(memory) with the memory of the context that has this protection domain.
+  // Calls use(memory) with the memory of the context, or the process, that has this protection domain.
   template <typename Use>
   roce::Fault with_memory(uint32_t pd, Use use) {
     if (is_own_memory_ && pd == selected_pd_) return use(memory_);
+    if (is_foreign(pd)) return use(foreign_);
     return table_.with_memory(domain_, selected_, pd, use);
   }
 
@@ -39,9 +43,12 @@ class XrcReceives final : public roce::ReceiveSource, public roce::CompletionSin
   XrcDomain& domain_;
   roce::Memory& memory_;
   QpEvents& events_;
+  const uint32_t& qpn_;  // of the queue pair, which gets it later
+  XrcForeign foreign_;
   uint32_t selected_ = 0;
   uint32_t taken_from_ = 0;
   const ReceiveQueue* taken_queue_ = nullptr;
+  bool takes_foreign_ = false;  // the receive that was taken last is another process' one
   uint32_t selected_pd_ = 0;
   bool is_own_memory_ = false;  // the selected queue belongs to the queue pair's context
 };

@@ -2,26 +2,34 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/xrc/xrc_table.hpp"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <string.h>
 
 #include <cassert>
 #include <new>
+#include <utility>
 
 #include "provider/soft/xrc/xrc_qp.hpp"
+#include "provider/soft/xrc/xrc_server.hpp"
 #include "provider/system/doors.hpp"
 
 namespace dapple::soft {
 
-namespace {
+XrcDomain::XrcDomain() = default;
+XrcDomain::~XrcDomain() = default;
 
-// One that is in no list any more.
-void destroy(XrcDomain* domain) {
+// One that is in no list any more. The caller holds `sharing_mutex_` if it may be shared.
+void XrcTable::destroy(XrcDomain* domain) {
   if (domain == nullptr) return;
+  if (domain->server != nullptr) domain->server->stop();
+  domain->server.reset();
+  domain->shared.reset();
+  if (domain->hold.memory) domain->link->close_xrc(domain->hold);
   if (domain->fd >= 0) close_own(domain->fd);
   delete domain;
 }
-
-}  // namespace
 
 void XrcTable::add_opening(Xrcd& xrcd, XrcDomain& domain) {
   assert_held(mutex_);
@@ -62,16 +70,39 @@ XrcTable::Opened XrcTable::open_private(Xrcd& xrcd) {
   return Opened::kDone;
 }
 
-XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const XrcDomain::Inode& inode, int fd, bool creates, bool is_new) {
+// This process has the domain open already.
+XrcTable::Opened XrcTable::open_again(Xrcd& xrcd, const Opening& opening, bool& is_open) {
   const std::lock_guard lock(mutex_);
-  for (XrcDomain* domain = domains_; domain != nullptr; domain = domain->next) {
-    if (!domain->is_shared || domain->inode != inode) continue;
-    if (is_new) return Opened::kExists;
-    add_opening(xrcd, *domain);
-    return Opened::kDone;
+  XrcDomain* domain = domains_;
+  while (domain != nullptr && (!domain->is_shared || domain->inode != opening.inode)) domain = domain->next;
+  is_open = domain != nullptr;
+  if (!is_open) return Opened::kMissing;
+  if (opening.is_new) return Opened::kExists;
+  add_opening(xrcd, *domain);
+  return Opened::kDone;
+}
+
+bool XrcTable::share(XrcDomain& domain, const Opening& opening, Problem& problem) {
+  const uint32_t flags = (opening.creates ? kXrcCreates : 0u) | (opening.is_new ? kXrcIsNew : 0u);
+  if (!domain.link->open_xrc(domain.hold, flags, problem)) return false;
+  domain.shared = SharedXrcDomain::join(domain.hold.memory.get(), slot_, first_, problem);
+  if (domain.shared == nullptr) return false;
+  std::unique_ptr<XrcServer> server(new (std::nothrow) XrcServer(*domain.shared, *this, domain));
+  const int error = server == nullptr ? ENOMEM : server->start();
+  if (error != 0) {
+    problem.set(error, "no thread for the XRC domain: %s%s", strerror(error), process_remedy(error));
+    return false;
   }
-  if (!creates) return Opened::kMissing;
-  const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  domain.server = std::move(server);
+  return true;
+}
+
+XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const Opening& opening, DaemonLink& link, Problem& problem) {
+  const std::lock_guard sharing(sharing_mutex_);
+  bool is_open = false;
+  const Opened again = open_again(xrcd, opening, is_open);
+  if (is_open) return again;
+  const int own = fcntl(opening.fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return Opened::kNoMemory;
   auto* domain = new (std::nothrow) XrcDomain;
   if (domain == nullptr) {
@@ -79,19 +110,37 @@ XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const XrcDomain::Inode& inode
     return Opened::kNoMemory;
   }
   domain->is_shared = true;
-  domain->inode = inode;
+  domain->inode = opening.inode;
   domain->fd = hide_own(own);
+  domain->link = &link;
+  domain->hold.device = opening.inode.rdma_device;
+  domain->hold.file = domain->fd;
+  if (!share(*domain, opening, problem)) {
+    const bool is_answered = !domain->hold.memory;
+    destroy(domain);
+    if (is_answered && problem.error == EAGAIN) return Opened::kMissing;
+    return is_answered && problem.error == EINVAL ? Opened::kExists : Opened::kFailed;
+  }
+  const std::lock_guard lock(mutex_);
   make(xrcd, domain);
   return Opened::kDone;
 }
 
 void XrcTable::close(Xrcd& xrcd) {
-  XrcDomain* last = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    last = remove_opening(xrcd);
+  const std::lock_guard sharing(sharing_mutex_);
+  for (;;) {
+    XrcDomain* last = nullptr;
+    Qp* left = nullptr;
+    bool waits = false;
+    {
+      const std::lock_guard lock(mutex_);
+      waits = is_still_used(xrcd, left);
+      if (!waits) last = remove_opening(xrcd);
+    }
+    if (!waits) return destroy(last);
+    if (left != nullptr) listener_.unused(*left);
+    sched_yield();
   }
-  destroy(last);
 }
 
 // --- Shared receive queues
@@ -104,11 +153,14 @@ bool XrcTable::add(Srq& srq) {
     next_number_ = (next_number_ + 1) % kNumbers;
     // 0 could be a forgotten number.
     if (taken_[at] || first_ + at == 0) continue;
+    SharedXrcDomain* shared = srq.xrc.domain->shared.get();
+    if (shared != nullptr && shared->owner_of(first_ + at) != SharedXrcDomain::kNobody) continue;
     taken_[at] = true;
     srq.xrc.number = first_ + at;
     Srq*& chain = chain_of(srq.xrc.number);
     srq.xrc.next = chain;
     chain = &srq;
+    if (shared != nullptr) shared->publish(srq.xrc.number);
     return true;
   }
   return false;
@@ -120,6 +172,7 @@ void XrcTable::unlink(Srq& srq) {
   while (*at != &srq) at = &(*at)->xrc.next;
   *at = srq.xrc.next;
   taken_[srq.xrc.number - first_] = false;
+  if (srq.xrc.domain->shared != nullptr) srq.xrc.domain->shared->withdraw(srq.xrc.number);
   if (srq.xrc.is_noted) {
     at = &srq.xrc.domain->noted;
     while (*at != &srq) at = &(*at)->xrc.next_noted;
@@ -186,93 +239,6 @@ bool XrcTable::complete(XrcDomain& domain, uint32_t srq, const roce::Completion&
   if (found == nullptr) return false;
   found->xrc.completions->complete(completion);
   return note(domain, *found);
-}
-
-// --- Queue pairs
-
-void XrcTable::add(Qp& qp) {
-  const std::lock_guard lock(mutex_);
-  qp.xrc->next = qp.xrc->domain.receivers;
-  qp.xrc->domain.receivers = &qp;
-}
-
-bool XrcTable::open(uint32_t qpn, Qp& handle) {
-  const std::lock_guard lock(mutex_);
-  Qp* qp = handle.xrc->domain.receivers;
-  while (qp != nullptr && qp->qpn != qpn) qp = qp->xrc->next;
-  if (qp == nullptr) return false;
-  handle.xrc->is_handle = true;
-  handle.xrc->target.store(qp, std::memory_order_release);
-  handle.xrc->next = qp->xrc->handles;
-  qp->xrc->handles = &handle;
-  return true;
-}
-
-namespace {
-
-void take_out(Qp*& first, const Qp& qp) {
-  Qp** at = &first;
-  while (*at != nullptr && *at != &qp) at = &(*at)->xrc->next;
-  if (*at != nullptr) *at = qp.xrc->next;
-}
-
-// A handle is gone: the queue pair, if it has none left.
-Qp* without_handle(Qp& qp) {
-  return qp.xrc->is_closed && qp.xrc->handles == nullptr ? &qp : nullptr;
-}
-
-// `handle` is another handle of a queue pair that has not ended. It means none any more.
-Qp* leave(Qp& handle) {
-  Qp* qp = handle.xrc->target.exchange(nullptr);
-  if (qp == nullptr) return nullptr;
-  take_out(qp->xrc->handles, handle);
-  return without_handle(*qp);
-}
-
-}  // namespace
-
-Qp* XrcTable::close(Qp& handle) {
-  const std::lock_guard lock(mutex_);
-  if (handle.xrc->is_handle) return leave(handle);
-  handle.xrc->is_closed = true;
-  return without_handle(handle);
-}
-
-void XrcTable::end(Qp& qp) {
-  const std::lock_guard lock(mutex_);
-  if (qp.xrc->has_ended) return;
-  qp.xrc->has_ended = true;
-  take_out(qp.xrc->domain.receivers, qp);
-  while (Qp* handle = qp.xrc->handles) leave(*handle);
-}
-
-Qp* XrcTable::forget(const Context& context) {
-  const std::lock_guard lock(mutex_);
-  for (Srq*& chain : chains_) {
-    for (Srq* srq = chain; srq != nullptr;) {
-      Srq* next = srq->xrc.next;
-      if (srq->context == &context) unlink(*srq);
-      srq = next;
-    }
-  }
-  for (XrcDomain* domain = domains_; domain != nullptr; domain = domain->next) {
-    for (Qp* qp = domain->receivers; qp != nullptr; qp = qp->xrc->next) {
-      if (qp->context == &context) qp->xrc->is_closed = true;
-      for (Qp* handle = qp->xrc->handles; handle != nullptr;) {
-        Qp* next = handle->xrc->next;
-        if (handle->context == &context) leave(*handle);
-        handle = next;
-      }
-      // The queue pair ends with the device that it was made on.
-      if (qp->context == &context || without_handle(*qp) != nullptr) return qp;
-    }
-  }
-  for (Xrcd* xrcd = openings_; xrcd != nullptr;) {
-    Xrcd* next = xrcd->next;
-    if (xrcd->context == &context) destroy(remove_opening(*xrcd));
-    xrcd = next;
-  }
-  return nullptr;
 }
 
 }  // namespace dapple::soft

@@ -4,6 +4,9 @@
 // The XRC domains of a process. A domain has shared receive queues and receiving queue pairs, and each queue pair may
 // use each queue: the peer's packets name the queue by its number.
 //
+// A domain of a file may also have other processes as members: SharedXrcDomain is the way to them, and XrcServer the
+// way back.
+//
 // A queue may be destroyed while a queue pair uses it. So one lock guards all domains, and whoever uses a queue looks
 // its number up under this lock.
 #pragma once
@@ -12,15 +15,24 @@
 #include <sys/types.h>
 
 #include <bitset>
+#include <memory>
 #include <mutex>
 
 #include "provider/common/mutex.hpp"
+#include "provider/member/daemon_link.hpp"
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/xrc/shared_domain.hpp"
+#include "provider/system/problem.hpp"
 
 namespace dapple::soft {
 
-// Guarded by the table's lock, except for `shared`.
+class XrcServer;
+
+// Guarded by the table's lock, except for `shared`, which does not change.
 struct XrcDomain {
+  XrcDomain();
+  ~XrcDomain();
+
   // A domain of an inode is shared by all that open the same inode on the same device.
   struct Inode {
     uint32_t rdma_device = 0;
@@ -34,22 +46,49 @@ struct XrcDomain {
   uint32_t openings = 0;    // ibv_open_xrcd() without ibv_close_xrcd()
   Qp* receivers = nullptr;  // the receiving queue pairs
   Srq* noted = nullptr;     // shared receive queues that have something to tell
+  Qp* foreign = nullptr;    // handles of queue pairs of other processes
   XrcDomain* next = nullptr;
+  // Of a domain of an inode.
+  DaemonLink* link = nullptr;
+  XrcHold hold;  // while `shared` is not null
+  std::unique_ptr<SharedXrcDomain> shared;
+  std::unique_ptr<XrcServer> server;
+};
+
+// What other processes do to this process' objects.
+class XrcListener {
+ public:
+  // The queue has noted an event. Under the table's lock.
+  virtual void noted(Srq& srq) = 0;
+  // An ibv_event_type of a queue pair of another process, for a handle. Under the table's lock.
+  virtual void raised(Qp& handle, uint32_t type) = 0;
+  // No process has a handle of the queue pair any more.
+  virtual void unused(Qp& qp) = 0;
+
+ protected:
+  ~XrcListener() = default;
 };
 
 // Internally locked.
 class XrcTable {
  public:
   // Shared receive queues have numbers from `first` on, as many as a large slot. Peers name a queue pair beside them,
-  // so other processes may have the same ones. random: where they begin.
-  XrcTable(uint32_t first, uint32_t random) : first_(first), next_number_(random % kNumbers) {}
+  // so processes without a common domain may have the same ones. slot: this process' one. random: where numbers begin.
+  XrcTable(uint32_t slot, uint32_t first, uint32_t random, XrcListener& listener)
+      : slot_(slot), first_(first), listener_(listener), next_number_(random % kNumbers) {}
 
-  enum class Opened : uint8_t { kDone, kMissing, kExists, kNoMemory };
+  enum class Opened : uint8_t { kDone, kMissing, kExists, kNoMemory, kFailed };
   // A domain of its own.
   Opened open_private(Xrcd& xrcd);
-  // The domain of an inode, which `fd` refers to. kMissing: there is none, and `creates` is false; kExists: there is
-  // one, and `is_new` is true. With `creates` it is made if there is none.
-  Opened open_shared(Xrcd& xrcd, const XrcDomain::Inode& inode, int fd, bool creates, bool is_new);
+  // The domain of an inode, which `fd` refers to. kMissing: no process has it open, and `creates` is false; kExists:
+  // one has, and `is_new` is true. With `creates` it is made if there is none. kFailed: `problem` has the reason.
+  struct Opening {
+    XrcDomain::Inode inode;
+    int fd = -1;
+    bool creates = false;
+    bool is_new = false;
+  };
+  Opened open_shared(Xrcd& xrcd, const Opening& opening, DaemonLink& link, Problem& problem);
   void close(Xrcd& xrcd);
 
   // Shared receive queues; srq.xrc has their domain. add() gives the number; false: all are taken. After remove() no
@@ -61,6 +100,8 @@ class XrcTable {
   void add(Qp& qp);
   // Makes `handle` another handle of the domain's queue pair with this number. False if there is none.
   bool open(uint32_t qpn, Qp& handle);
+  // The same of a queue pair in another process; `state` is its ibv_qp_state. kLater: that process does not answer.
+  SharedXrcDomain::Asked open_elsewhere(uint32_t qpn, Qp& handle, uint32_t& state);
   // The program destroys a handle, or the queue pair itself as its first handle. Returns the queue pair if no handle is
   // left, or null; the caller ends it then.
   Qp* close(Qp& handle);
@@ -81,6 +122,13 @@ class XrcTable {
     const Srq* found = find_of_pd(domain, srq, pd);
     return found == nullptr ? roce::Fault::kAccess : use(*found->xrc.memory);
   }
+  // The same with the memory and the protection domain of this queue.
+  template <typename Use>
+  roce::Fault with_memory_of(const XrcDomain& domain, uint32_t srq, Use use) {
+    const std::lock_guard lock(mutex_);
+    const Srq* found = find_srq(domain, srq);
+    return found == nullptr ? roce::Fault::kAccess : use(*found->xrc.memory, found->pd->number);
+  }
   // Takes a receive, and returns its queue; null if there is none. `noted`: tell() has something to do.
   const ReceiveQueue* take(XrcDomain& domain, uint32_t srq, roce::ReceiveRequest& request, bool& noted);
   // Completes a receive of the queue. A queue that is gone drops it. True: tell() has something to do.
@@ -96,12 +144,26 @@ class XrcTable {
       tell_of(*srq);
     }
   }
+  void tell(XrcDomain& domain) {
+    tell(domain, [this](Srq& srq) { listener_.noted(srq); });
+  }
   // Calls tell(handle) for each handle of the queue pair. Under the lock.
   template <typename Tell>
   void tell_handles(Qp& qp, Tell tell_of);
+  // Tells the other processes that have handles of it.
+  void tell_elsewhere(Qp& qp, uint32_t type);
+
+  // For the domain's server: the other processes' handles of queue pairs in this one, and this process' handles of
+  // queue pairs in others.
+  bool open_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t& state);
+  void close_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn);
+  void raise_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t type);
+  bool has_foreign(const XrcDomain& domain);
+  // Of members that have ended: `alive` has a bit for each other one.
+  void end_foreign(XrcDomain& domain, uint64_t alive);
 
  private:
-  static constexpr uint32_t kNumbers = 1 << 16;
+  static constexpr uint32_t kNumbers = kXrcNumbers;
   static constexpr uint32_t kChains = 256;
 
   Srq*& chain_of(uint32_t number) { return chains_[number % kChains]; }
@@ -112,12 +174,22 @@ class XrcTable {
   void add_opening(Xrcd& xrcd, XrcDomain& domain);
   void make(Xrcd& xrcd, XrcDomain* domain);
   XrcDomain* remove_opening(Xrcd& xrcd);
+  Qp* forget(const Context& context, XrcDomain*& closed, bool& waits);
+  void forget_foreign(const Context& context);
+  bool is_still_used(const Xrcd& xrcd, Qp*& left);
+  Opened open_again(Xrcd& xrcd, const Opening& opening, bool& is_open);
+  bool share(XrcDomain& domain, const Opening& opening, Problem& problem);
+  void destroy(XrcDomain* domain);
 
+  // Taken before the other one: a domain of an inode is opened, or closed, by one thread at a time.
+  Mutex sharing_mutex_{LockRank::kXrcSharing};
   Mutex mutex_{LockRank::kXrc};
   XrcDomain* domains_ = nullptr;
   Xrcd* openings_ = nullptr;
   Srq* chains_[kChains] = {};  // all shared receive queues of domains, by their numbers
+  const uint32_t slot_;
   const uint32_t first_;
+  XrcListener& listener_;
   uint32_t next_number_;
   std::bitset<kNumbers> taken_;  // numbers
 };

@@ -76,6 +76,10 @@ void DaemonLink::fork_child() {}
 bool DaemonLink::resources(uint32_t, ResourceKind, uint32_t, uint32_t, ResourcesReply&, Problem&) {
   return false;
 }
+bool DaemonLink::open_xrc(XrcHold&, uint32_t, Problem&) {
+  return false;
+}
+void DaemonLink::close_xrc(XrcHold&) {}
 
 struct UdpWire::Room {};
 

@@ -210,10 +210,23 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
 
 }  // namespace
 
+namespace {
+
+// DEVIATION of the kernel, where each handle modifies and tells the whole queue pair.
+int refuse_elsewhere(const Qp& qp) {
+  return refuse(EOPNOTSUPP,
+                "queue pair 0x%x is in another process, and only that process can modify or query it.\n"
+                "Make the call in the process that has made the queue pair.",
+                qp.qpn);
+}
+
+}  // namespace
+
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   if (!usable(ibv->context)) return refuse_child();
   const CancelGuard whole;
   Qp& qp = meant_by(*ours<Qp>(ibv));
+  if (is_elsewhere(qp)) return refuse_elsewhere(qp);
   const uint32_t mask = mask_of_half(qp.init.qp_type, static_cast<uint32_t>(attr_mask));
   if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) {
     return refuse(EINVAL, "qp_state is %d, which is no state.\nSet qp_state to a constant of enum ibv_qp_state.",
@@ -241,6 +254,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
 int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   if (!usable(ibv->context)) return refuse_child();
   Qp& qp = meant_by(*ours<Qp>(ibv));
+  if (is_elsewhere(qp)) return refuse_elsewhere(qp);
   const BiasedLock lock(qp.mutex);
   const roce::QpAttributes now = qp.engine->attributes();
   *attr = {};

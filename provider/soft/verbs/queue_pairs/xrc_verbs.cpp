@@ -32,20 +32,26 @@ XrcTable& table_of(const Context& context) {
   return context.runtime.xrc();
 }
 
-int refuse_opening(XrcTable::Opened opened, int fd) {
+int refuse_opening(XrcTable::Opened opened, int fd, const Problem& problem) {
   switch (opened) {
     case XrcTable::Opened::kDone:
       return 0;
     case XrcTable::Opened::kMissing:  // EAGAIN as the kernel
       return refuse(EAGAIN,
-                    "nobody in this process has opened an XRC domain for the file of the descriptor %d, and oflags "
-                    "lacks O_CREAT.\nSet O_CREAT in oflags. The software device shares XRC domains within a process.",
+                    "no process has the XRC domain for the file of the descriptor %d open, and oflags lacks O_CREAT.\n"
+                    "Set O_CREAT in oflags. Processes share a domain if they have the same file, RDMA device, network "
+                    "namespace and user.",
                     fd);
     case XrcTable::Opened::kExists:
       return refuse(EINVAL,
                     "an XRC domain for the file of the descriptor %d is open, and oflags has O_EXCL.\n"
                     "Leave O_EXCL out to share the domain, or use another file.",
                     fd);
+    case XrcTable::Opened::kFailed:
+      return refuse(problem.error != 0 ? problem.error : EIO,
+                    "processes cannot share the domain of the descriptor %d: %s.\n"
+                    "Remove this obstacle, or pass the descriptor -1 for a domain of this call's own.",
+                    fd, problem.line);
     case XrcTable::Opened::kNoMemory:
       break;
   }
@@ -54,17 +60,21 @@ int refuse_opening(XrcTable::Opened opened, int fd) {
 
 int open_domain(Xrcd& xrcd, const ibv_xrcd_init_attr& attr) {
   XrcTable& table = table_of(*xrcd.context);
-  if (attr.fd == -1) return refuse_opening(table.open_private(xrcd), -1);
+  Problem problem;
+  if (attr.fd == -1) return refuse_opening(table.open_private(xrcd), -1, problem);
   struct stat file = {};
-  if (fstat(attr.fd, &file) != 0) {
+  if (const int mode = fcntl(attr.fd, F_GETFL); mode < 0 || (mode & O_PATH) != 0 || fstat(attr.fd, &file) != 0) {
     return refuse(EBADF,
-                  "fd is %d, which is no open descriptor.\n"
+                  "fd is %d, which is no open descriptor, or has O_PATH.\n"
                   "Pass the descriptor of the file that names the XRC domain, or -1 for a domain of this call's own.",
                   attr.fd);
   }
-  const XrcDomain::Inode inode = {xrcd.context->device_index, file.st_dev, file.st_ino};
-  const bool creates = (attr.oflags & O_CREAT) != 0;
-  return refuse_opening(table.open_shared(xrcd, inode, attr.fd, creates, (attr.oflags & O_EXCL) != 0), attr.fd);
+  const XrcTable::Opening opening = {.inode = {xrcd.context->device_index, file.st_dev, file.st_ino},
+                                     .fd = attr.fd,
+                                     .creates = (attr.oflags & O_CREAT) != 0,
+                                     .is_new = (attr.oflags & O_EXCL) != 0};
+  DaemonLink& link = xrcd.context->runtime.daemon_watch().link();
+  return refuse_opening(table.open_shared(xrcd, opening, link, problem), attr.fd, problem);
 }
 
 }  // namespace
@@ -109,14 +119,32 @@ int close_xrcd(ibv_xrcd* ibv) {
 
 bool join_xrc(Qp& qp, Xrcd& xrcd) {
   assert(qp.xrc == nullptr && xrcd.domain != nullptr);
-  auto* made =
-      new (std::nothrow) XrcQp(table_of(*qp.context), *xrcd.domain, xrcd, qp.context->seen_memory(), qp.events);
+  auto* made = new (std::nothrow) XrcQp(table_of(*qp.context), *xrcd.domain, xrcd, qp.context->seen_memory(), qp);
   if (made == nullptr) return false;
   qp.xrc = {made, [](XrcQp* each) { delete each; }};
   return true;
 }
 
+namespace {
+
+// Nobody uses the queue pair any more.
+void destroy(Qp& qp) {
+  Context& context = *qp.context;
+  {
+    const CancelGuard whole;
+    qp.runtime->remove(qp);
+  }
+  leave(qp.recv_cq->users);
+  leave(qp.send_cq->users);
+  leave(qp.pd->users);
+  delete &qp;
+  leave(context.live_queue_pairs);
+}
+
+}  // namespace
+
 void show_to_domain(Qp& qp) {
+  qp.runtime->xrc_events().end_by(destroy);
   qp.xrc->xrcd.users.fetch_add(1);
   qp.xrc->table.add(qp);
 }
@@ -148,13 +176,9 @@ bool equip_handle(Qp& handle, uint32_t qpn) {
   return make_engine(handle, 0);
 }
 
-int refuse_open(const ibv_qp_open_attr& attr, const Context& context) {
-  const bool is_ours = context.runtime.has_number(attr.qp_num);
-  if (!is_ours) {
-    return refuse(EOPNOTSUPP,
-                  "queue pair 0x%x belongs to another process, and the software device shares receiving queue pairs "
-                  "within a process only.\n"
-                  "Let each process make its own IBV_QPT_XRC_RECV, and let peers connect to each of them.",
+int refuse_open(const ibv_qp_open_attr& attr, SharedXrcDomain::Asked asked) {
+  if (asked == SharedXrcDomain::Asked::kLater) {
+    return refuse(ETIMEDOUT, "the process of queue pair 0x%x does not answer.\nLook whether this process is stopped.",
                   attr.qp_num);
   }
   return refuse(EINVAL,
@@ -194,32 +218,20 @@ ibv_qp* open_qp(ibv_context* ibv, ibv_qp_open_attr* attr) {
   Xrcd& xrcd = *ours<Xrcd>(attr->xrcd);
   if (!join_xrc(*handle, xrcd) || !equip_handle(*handle, attr->qp_num)) return failed(refuse_memory("queue pairs"));
   show_to_program(*handle, nullptr);
-  if (!handle->xrc->table.open(attr->qp_num, *handle)) {
-    leave(context.live_queue_pairs);
-    return failed(refuse_open(*attr, context));
+  if (handle->xrc->table.open(attr->qp_num, *handle)) {
+    handle->abi.qp.state = static_cast<ibv_qp_state>(meant_by(*handle).state.load());
+  } else {
+    uint32_t state = 0;
+    const SharedXrcDomain::Asked asked = handle->xrc->table.open_elsewhere(attr->qp_num, *handle, state);
+    if (asked != SharedXrcDomain::Asked::kAnswered) {
+      leave(context.live_queue_pairs);
+      return failed(refuse_open(*attr, asked));
+    }
+    handle->abi.qp.state = state <= IBV_QPS_ERR ? static_cast<ibv_qp_state>(state) : IBV_QPS_UNKNOWN;
   }
-  handle->abi.qp.state = static_cast<ibv_qp_state>(meant_by(*handle).state.load());
   xrcd.users.fetch_add(1);
   return &handle.release()->abi.qp;
 }
-
-namespace {
-
-// Nobody uses the queue pair any more.
-void destroy(Qp* qp) {
-  Context& context = *qp->context;
-  {
-    const CancelGuard whole;
-    qp->runtime->remove(*qp);
-  }
-  leave(qp->recv_cq->users);
-  leave(qp->send_cq->users);
-  leave(qp->pd->users);
-  delete qp;
-  leave(context.live_queue_pairs);
-}
-
-}  // namespace
 
 void close_xrc_qp(Qp& handle) {
   const bool is_handle = handle.xrc->is_handle;
@@ -231,7 +243,7 @@ void close_xrc_qp(Qp& handle) {
   wait_for_acknowledgements(shown.mutex, shown.cond, shown.events_completed, handle.event_count);
   pthread_cond_destroy(&shown.cond);
   pthread_mutex_destroy(&shown.mutex);
-  if (last != nullptr) destroy(last);
+  if (last != nullptr) destroy(*last);
   if (is_handle) {
     delete &handle;
     leave(context.live_queue_pairs);

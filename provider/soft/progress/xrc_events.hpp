@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What happens to objects of XRC domains: events for the program, and the end of a queue pair that nobody holds.
+#pragma once
+
+#include <atomic>
+
+#include "provider/soft/progress/engines.hpp"
+#include "provider/soft/xrc/xrc_table.hpp"
+
+namespace dapple::soft {
+
+// Any thread.
+class XrcEvents final : public XrcListener {
+ public:
+  // Set it before the first domain.
+  void use(Engines& engines) { engines_ = &engines; }
+  // `end` frees a queue pair. Set it before the first queue pair of a domain.
+  void end_by(void (*end)(Qp& qp)) { end_.store(end); }
+
+  void noted(Srq& srq) override;
+  void raised(Qp& handle, uint32_t type) override;
+  void unused(Qp& qp) override { end_.load()(qp); }
+
+ private:
+  Engines* engines_ = nullptr;
+  std::atomic<void (*)(Qp&)> end_{nullptr};
+};
+
+}  // namespace dapple::soft

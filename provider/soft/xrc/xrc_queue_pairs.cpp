@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The queue pairs of XrcTable, and their handles in this process and in others.
+#include <sched.h>
+
+#include <bit>
+#include <utility>
+
+#include "provider/soft/xrc/xrc_qp.hpp"
+#include "provider/soft/xrc/xrc_table.hpp"
+
+namespace dapple::soft {
+
+void XrcTable::add(Qp& qp) {
+  const std::lock_guard lock(mutex_);
+  qp.xrc->next = qp.xrc->domain.receivers;
+  qp.xrc->domain.receivers = &qp;
+}
+
+bool XrcTable::open(uint32_t qpn, Qp& handle) {
+  const std::lock_guard lock(mutex_);
+  Qp* qp = handle.xrc->domain.receivers;
+  while (qp != nullptr && (qp->qpn != qpn || qp->xrc->is_ending)) qp = qp->xrc->next;
+  if (qp == nullptr) return false;
+  handle.xrc->is_handle = true;
+  handle.xrc->target.store(qp, std::memory_order_release);
+  handle.xrc->next = qp->xrc->handles;
+  qp->xrc->handles = &handle;
+  return true;
+}
+
+namespace {
+
+void take_out(Qp*& first, const Qp& qp) {
+  Qp** at = &first;
+  while (*at != nullptr && *at != &qp) at = &(*at)->xrc->next;
+  if (*at != nullptr) *at = qp.xrc->next;
+}
+
+// The caller is to end the queue pair, unless another thread does so.
+Qp* claim(Qp& qp) {
+  return std::exchange(qp.xrc->is_ending, true) ? nullptr : &qp;
+}
+
+// A handle is gone: the queue pair, if it has none left.
+Qp* without_handle(Qp& qp) {
+  const bool is_held = !qp.xrc->is_closed || qp.xrc->handles != nullptr || qp.xrc->foreign_count != 0;
+  return is_held ? nullptr : claim(qp);
+}
+
+// `handle` is another handle of a queue pair that has not ended. It means none any more.
+Qp* leave(Qp& handle) {
+  Qp* qp = handle.xrc->target.exchange(nullptr);
+  if (qp == nullptr) return nullptr;
+  take_out(qp->xrc->handles, handle);
+  return without_handle(*qp);
+}
+
+// The same of a queue pair in another process. Returns that process, which is to be told; kNobody if it has ended.
+uint32_t leave_foreign(Qp& handle) {
+  take_out(handle.xrc->domain.foreign, handle);
+  return handle.xrc->member.exchange(SharedXrcDomain::kNobody);
+}
+
+void tell_closed(SharedXrcDomain& shared, uint32_t member, uint32_t qpn) {
+  XrcNotice notice = {.kind = XrcNoticeKind::kCloseQp, .qpn = qpn};
+  if (member != SharedXrcDomain::kNobody) shared.notify(member, notice);
+}
+
+// The members that have handles of the queue pair.
+uint64_t members_with(const Qp& qp) {
+  uint64_t members = 0;
+  for (uint32_t member = 0; member < kMaxXrcMembers && qp.xrc->foreign_count != 0; ++member) {
+    if (qp.xrc->foreign_handles[member] != 0) members |= uint64_t{1} << member;
+  }
+  return members;
+}
+
+void tell_members(SharedXrcDomain& shared, uint64_t members, uint32_t qpn, uint32_t type) {
+  for (; members != 0; members &= members - 1) {
+    XrcNotice notice = {.kind = XrcNoticeKind::kQpEvent, .qpn = qpn, .value = type};
+    shared.notify(static_cast<uint32_t>(std::countr_zero(members)), notice);
+  }
+}
+
+}  // namespace
+
+Qp* XrcTable::close(Qp& handle) {
+  uint32_t member = SharedXrcDomain::kNobody;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!handle.xrc->is_handle) {
+      handle.xrc->is_closed = true;
+      return without_handle(handle);
+    }
+    if (handle.xrc->target.load(std::memory_order_relaxed) != nullptr) return leave(handle);
+    member = leave_foreign(handle);
+  }
+  if (member != SharedXrcDomain::kNobody) tell_closed(*handle.xrc->domain.shared, member, handle.qpn);
+  return nullptr;
+}
+
+void XrcTable::end(Qp& qp) {
+  uint64_t members = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (qp.xrc->has_ended) return;
+    qp.xrc->has_ended = true;
+    take_out(qp.xrc->domain.receivers, qp);
+    while (Qp* handle = qp.xrc->handles) leave(*handle);
+    members = members_with(qp);
+    qp.xrc->foreign_count = 0;
+  }
+  if (members != 0) tell_members(*qp.xrc->domain.shared, members, qp.qpn, static_cast<uint32_t>(roce::QpEvent::kFatal));
+}
+
+void XrcTable::forget_foreign(const Context& context) {
+  for (;;) {
+    Qp* handle = nullptr;
+    uint32_t member = SharedXrcDomain::kNobody;
+    {
+      const std::lock_guard lock(mutex_);
+      for (XrcDomain* domain = domains_; domain != nullptr && handle == nullptr; domain = domain->next) {
+        handle = domain->foreign;
+        while (handle != nullptr && handle->context != &context) handle = handle->xrc->next;
+      }
+      if (handle == nullptr) return;
+      member = leave_foreign(*handle);
+    }
+    tell_closed(*handle->xrc->domain.shared, member, handle->qpn);
+  }
+}
+
+Qp* XrcTable::forget(const Context& context) {
+  const std::lock_guard sharing(sharing_mutex_);
+  forget_foreign(context);
+  for (;;) {
+    XrcDomain* closed = nullptr;
+    Qp* left = nullptr;
+    bool waits = false;
+    {
+      const std::lock_guard lock(mutex_);
+      left = forget(context, closed, waits);
+    }
+    while (closed != nullptr) destroy(std::exchange(closed, closed->next));
+    if (left != nullptr || !waits) return left;
+    sched_yield();
+  }
+}
+
+// The last opening of a domain with queue pairs. They end before it: `left`, unless another thread ends them.
+bool XrcTable::is_still_used(const Xrcd& xrcd, Qp*& left) {
+  assert_held(mutex_);
+  const XrcDomain& domain = *xrcd.domain;
+  if (domain.openings != 1 || domain.receivers == nullptr) return false;
+  for (Qp* qp = domain.receivers; qp != nullptr && left == nullptr; qp = qp->xrc->next) left = claim(*qp);
+  return true;
+}
+
+// `closed`: the domains that nobody has open any more. `waits`: another thread ends queue pairs, call again.
+Qp* XrcTable::forget(const Context& context, XrcDomain*& closed, bool& waits) {
+  assert_held(mutex_);
+  for (Srq*& chain : chains_) {
+    for (Srq* srq = chain; srq != nullptr;) {
+      Srq* next = srq->xrc.next;
+      if (srq->context == &context) unlink(*srq);
+      srq = next;
+    }
+  }
+  for (XrcDomain* domain = domains_; domain != nullptr; domain = domain->next) {
+    for (Qp* qp = domain->receivers; qp != nullptr; qp = qp->xrc->next) {
+      if (qp->context == &context) qp->xrc->is_closed = true;
+      for (Qp* handle = qp->xrc->handles; handle != nullptr;) {
+        Qp* next = handle->xrc->next;
+        if (handle->context == &context) leave(*handle);
+        handle = next;
+      }
+      // The queue pair ends with the device that it was made on.
+      Qp* left = qp->context == &context ? claim(*qp) : without_handle(*qp);
+      if (left != nullptr) return left;
+    }
+  }
+  for (Xrcd* xrcd = openings_; xrcd != nullptr;) {
+    Xrcd* next = xrcd->next;
+    Qp* left = nullptr;
+    if (xrcd->context == &context && is_still_used(*xrcd, left)) {
+      waits = true;
+      if (left != nullptr) return left;
+    } else if (xrcd->context == &context) {
+      if (XrcDomain* last = remove_opening(*xrcd); last != nullptr) {
+        last->next = closed;
+        closed = last;
+      }
+    }
+    xrcd = next;
+  }
+  return nullptr;
+}
+
+// --- Queue pairs and handles in other processes
+
+SharedXrcDomain::Asked XrcTable::open_elsewhere(uint32_t qpn, Qp& handle, uint32_t& state) {
+  using Asked = SharedXrcDomain::Asked;
+  XrcDomain& domain = handle.xrc->domain;
+  const uint32_t member = domain.shared == nullptr ? SharedXrcDomain::kNobody : domain.shared->owner_of_qp(qpn);
+  if (member == SharedXrcDomain::kNobody) return Asked::kGone;
+  XrcQuestion question = {.operation = XrcOperation::kOpenQp, .sequence = next_question(), .qpn = qpn};
+  XrcAnswer answer;
+  const Asked asked = domain.shared->ask(member, question, nullptr, answer, nullptr);
+  if (asked != Asked::kAnswered) return asked;
+  if (answer.found == 0) return Asked::kGone;
+  state = answer.state;
+  {
+    const std::lock_guard lock(mutex_);
+    handle.xrc->is_handle = true;
+    handle.xrc->member = member;
+    handle.xrc->next = domain.foreign;
+    domain.foreign = &handle;
+  }
+  // The server watches the life of the other process from now on.
+  domain.shared->wake_self();
+  return asked;
+}
+
+void XrcTable::tell_elsewhere(Qp& qp, uint32_t type) {
+  uint64_t members = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    members = members_with(qp);
+  }
+  if (members != 0) tell_members(*qp.xrc->domain.shared, members, qp.qpn, type);
+}
+
+bool XrcTable::open_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t& state) {
+  const std::lock_guard lock(mutex_);
+  Qp* qp = domain.receivers;
+  while (qp != nullptr && (qp->qpn != qpn || qp->xrc->is_ending)) qp = qp->xrc->next;
+  if (qp == nullptr || qp->xrc->foreign_handles[member] == UINT16_MAX) return false;
+  qp->xrc->foreign_handles[member]++;
+  qp->xrc->foreign_count++;
+  state = static_cast<uint32_t>(qp->state.load());
+  return true;
+}
+
+void XrcTable::close_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn) {
+  Qp* unused = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    Qp* qp = domain.receivers;
+    while (qp != nullptr && qp->qpn != qpn) qp = qp->xrc->next;
+    if (qp == nullptr || qp->xrc->foreign_handles[member] == 0) return;
+    qp->xrc->foreign_handles[member]--;
+    qp->xrc->foreign_count--;
+    unused = without_handle(*qp);
+  }
+  if (unused != nullptr) listener_.unused(*unused);
+}
+
+void XrcTable::raise_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t type) {
+  constexpr uint32_t kLast = static_cast<uint32_t>(roce::QpEvent::kLastRequestReached);
+  if (type != kLast && (type == 0 || type > static_cast<uint32_t>(roce::QpEvent::kSendQueueDrained))) return;
+  const std::lock_guard lock(mutex_);
+  for (Qp* handle = domain.foreign; handle != nullptr; handle = handle->xrc->next) {
+    if (handle->xrc->member == member && handle->qpn == qpn) listener_.raised(*handle, type);
+  }
+}
+
+bool XrcTable::has_foreign(const XrcDomain& domain) {
+  const std::lock_guard lock(mutex_);
+  if (domain.foreign != nullptr) return true;
+  const Qp* qp = domain.receivers;
+  while (qp != nullptr && qp->xrc->foreign_count == 0) qp = qp->xrc->next;
+  return qp != nullptr;
+}
+
+void XrcTable::end_foreign(XrcDomain& domain, uint64_t alive) {
+  for (;;) {
+    Qp* unused = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      for (Qp* handle = domain.foreign; handle != nullptr; handle = handle->xrc->next) {
+        const uint32_t member = handle->xrc->member;
+        if (member == SharedXrcDomain::kNobody || (alive >> member & 1) != 0) continue;
+        handle->xrc->member = SharedXrcDomain::kNobody;
+        listener_.raised(*handle, static_cast<uint32_t>(roce::QpEvent::kFatal));
+      }
+      for (Qp* qp = domain.receivers; qp != nullptr && unused == nullptr; qp = qp->xrc->next) {
+        uint64_t gone = members_with(*qp) & ~alive;
+        if (gone == 0) continue;
+        for (; gone != 0; gone &= gone - 1)
+          qp->xrc->foreign_count -= std::exchange(qp->xrc->foreign_handles[std::countr_zero(gone)], uint16_t{0});
+        unused = without_handle(*qp);
+      }
+    }
+    if (unused == nullptr) return;
+    listener_.unused(*unused);
+  }
+}
+
+}  // namespace dapple::soft
