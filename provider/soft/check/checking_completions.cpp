@@ -16,11 +16,11 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
+  if (qp_.checked->numbered != nullptr) report_own_races(checker_, qp_, qp_.checked->numbered->complete(completion));
   // The receives of XRC complete into queues of their own.
   if (queue_.context == nullptr) return below_.complete(completion);
   const bool had_overrun = queue_.queue.has_overrun();
   note_withheld(completion);
-  if (qp_.checked->numbered != nullptr) report_own_races(checker_, qp_, qp_.checked->numbered->complete(completion));
   below_.complete(completion);
   // The program never gets a completion that is lost. A queue that has lost one may lose more.
   if (queue_.queue.has_overrun()) checker_.withheld.end(qp_.qpn, receives());

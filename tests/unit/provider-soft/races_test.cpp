@@ -217,6 +217,47 @@ void sent__race__is_told_with_the_line_of_the_post(void**) {
   assert_int_equal(told[0].posted.count, stack.count);
 }
 
+// Queue pairs of two hosts may have the same numbers.
+void access__peer_at_another_address__is_unknown(void**) {
+  Addresses far;
+  far.destination[15] = 9;
+  world->programs[kTarget].locate(qpn_of(kTarget, kOne), far);
+  assert_false(world->write(kOne));
+  assert_false(world->write(kTwo));
+}
+
+void access__addresses_of_both_ends__races(void**) {
+  Addresses here, there;
+  here.destination[15] = there.source[15] = 9;
+  world->programs[kTarget].locate(qpn_of(kTarget, kOne), here);
+  world->programs[kOne].locate(qpn_of(kOne, kTarget), there);
+  assert_false(world->write(kOne));
+  assert_true(world->write(kTwo));
+}
+
+// The program polls the second of two messages with one id. Returns whether its Write races with that of the sender,
+// who has polled the completion between the two.
+bool races_after_one_poll(Races::PollOrder order) {
+  Races& two = world->programs[kTwo];
+  two.connect(qpn_of(kTwo, kOne), qpn_of(kOne, kTwo), order);
+  assert_false(world->write(kOne));
+  for (int i = 0; i < 2; i++) {
+    const uint32_t psn = world->post(kOne, kTwo, SendOpcode::kSend);
+    two.received(World::packet(kOne, kTwo, psn), 7);
+    if (i == 0) world->poll_last(kOne, kTarget);
+  }
+  two.polled(qpn_of(kTwo, kOne), true, 7);
+  return world->write(kTwo);
+}
+
+void polled__any_order__may_be_the_last_message(void**) {
+  assert_false(races_after_one_poll(Races::PollOrder::kAny));
+}
+
+void polled__order_of_messages__is_the_first_message(void**) {
+  assert_true(races_after_one_poll(Races::PollOrder::kOfMessages));
+}
+
 void close__child_of_fork__tells_nothing(void**) {
   assert_false(world->write(kOne));
   world->programs[kTarget].close();
@@ -241,6 +282,10 @@ int main() {
       cmocka_unit_test_setup_teardown(access__own_request__races, begin, finish),
       cmocka_unit_test_setup_teardown(access__connections_of_one_program__race_until_the_poll, begin, finish),
       cmocka_unit_test_setup_teardown(sent__race__is_told_with_the_line_of_the_post, begin, finish),
+      cmocka_unit_test_setup_teardown(access__peer_at_another_address__is_unknown, begin, finish),
+      cmocka_unit_test_setup_teardown(access__addresses_of_both_ends__races, begin, finish),
+      cmocka_unit_test_setup_teardown(polled__any_order__may_be_the_last_message, begin, finish),
+      cmocka_unit_test_setup_teardown(polled__order_of_messages__is_the_first_message, begin, finish),
       cmocka_unit_test_setup_teardown(close__child_of_fork__tells_nothing, begin, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

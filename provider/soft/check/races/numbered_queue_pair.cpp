@@ -3,8 +3,10 @@
 #include "provider/soft/check/races/numbered_queue_pair.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "provider/soft/faults/faults.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "roce/psn.hpp"
 #include "roce/send_queue.hpp"
@@ -48,7 +50,7 @@ std::vector<Races::Range> memory_of(MemoryTable& memory, const roce::SendRequest
 
 // Requests of other types have no order that the peer could know.
 bool NumberedQueuePair::is_connected() const {
-  return qp_.init.qp_type == IBV_QPT_RC || qp_.init.qp_type == IBV_QPT_UC;
+  return qp_.init.qp_type != IBV_QPT_UD && qp_.init.qp_type != IBV_QPT_RAW_PACKET;
 }
 
 bool NumberedQueuePair::modify(const roce::QpAttributes& attributes, uint32_t mask) {
@@ -56,13 +58,18 @@ bool NumberedQueuePair::modify(const roce::QpAttributes& attributes, uint32_t ma
   if (!roce::QueuePairLayer::modify(attributes, mask)) return false;
   if (state() == before || (mask & roce::kState) == 0) return true;
   const roce::QpAttributes now = engine().attributes();
-  if (state() == QpState::kRtr) races_.connect(qp_.qpn, is_connected() ? now.destination_qpn : 0);
+  if (state() == QpState::kRtr) {
+    races_.connect(qp_.qpn, is_connected() ? now.destination_qpn : 0,
+                   qp_.init.qp_type == IBV_QPT_XRC_RECV ? Races::PollOrder::kAny : Races::PollOrder::kOfMessages);
+    is_located_ = !is_connected();
+  }
   if (before == QpState::kRtr && state() == QpState::kRts) next_psn_ = now.send_psn;
   if (state() == QpState::kReset || state() == QpState::kError) races_.end(qp_.qpn);
   return true;
 }
 
 roce::PostError NumberedQueuePair::post_send(const roce::SendRequest& request) {
+  locate();
   const roce::PostError error = roce::QueuePairLayer::post_send(request);
   if (error != roce::PostError::kNone) return error;
   Races::Post post = {.id = request.id,
@@ -80,11 +87,21 @@ roce::PostError NumberedQueuePair::post_send(const roce::SendRequest& request) {
   return error;
 }
 
-// A packet that comes over UDP may be another host's, or this program's own.
+// The queue pair gets its addresses after its state.
+void NumberedQueuePair::locate() {
+  if (std::exchange(is_located_, true)) return;
+  races_.locate(qp_.qpn, qp_.transport.path);
+}
+
+// A request of UC counts as complete when it has been sent, which is wrong if a fault delivers it late.
+bool NumberedQueuePair::knows_peer() const {
+  if (qp_.init.qp_type == IBV_QPT_UC && program_faults().disturbs_packets()) return false;
+  return is_connected();
+}
+
 void NumberedQueuePair::receive(roce::Now now, const roce::Packet& packet) {
-  const uint32_t peer = is_connected() ? engine().attributes().destination_qpn : 0;
-  const bool is_known = qp_.transport.ring != nullptr || races_.connects(peer, qp_.qpn);
-  arrival_ = {qp_.qpn, is_known ? peer : 0, packet.headers.psn};
+  locate();
+  arrival_ = {qp_.qpn, knows_peer() ? engine().attributes().destination_qpn : 0, packet.headers.psn};
   opcode_ = opcode_of(packet.info->operation);
   roce::QueuePairLayer::receive(now, packet);
 }
@@ -92,7 +109,9 @@ void NumberedQueuePair::receive(roce::Now now, const roce::Packet& packet) {
 std::optional<Races::Found> NumberedQueuePair::access(const roce::RemoteRange& range, uintptr_t memory,
                                                       NotedAccess::Kind kind) {
   if (kind == NotedAccess::Kind::kRead) {
-    if (reads_.size() >= kMostReads) reads_.pop_front();
+    // By UDP, those whose bytes the responder may read again.
+    const uint32_t remembered = std::max<uint32_t>(engine().attributes().max_dest_rd_atomic, 1);
+    if (reads_.size() >= (qp_.transport.ring != nullptr ? kMostReads : remembered)) reads_.pop_front();
     reads_.push_back({range, arrival_.psn});
   }
   return races_.access(arrival_, {memory, memory + range.length}, {.kind = kind, .opcode = opcode_, .key = range.rkey});
@@ -101,10 +120,18 @@ std::optional<Races::Found> NumberedQueuePair::access(const roce::RemoteRange& r
 void NumberedQueuePair::answer(const roce::RemoteRange& range, uintptr_t memory, NotedAccess::Kind kind) {
   const Races::Range bytes = {memory, memory + range.length};
   if (kind != NotedAccess::Kind::kRead) return races_.answer(arrival_, bytes, kind);
-  const auto read = std::find_if(reads_.begin(), reads_.end(), [&](const PeersRead& one) {
+  const auto has_bytes = [&](const PeersRead& one) {
     return one.range.rkey == range.rkey && one.range.address <= range.address &&
            range.address - one.range.address < one.range.length;
-  });
+  };
+  if (qp_.transport.ring == nullptr) {
+    // The bytes may be those of an answer that has been lost. Any of these Reads may get them.
+    for (const PeersRead& one : reads_) {
+      if (has_bytes(one)) races_.answer({qp_.qpn, 0, one.psn}, bytes, kind);
+    }
+    return;
+  }
+  const auto read = std::find_if(reads_.begin(), reads_.end(), has_bytes);
   if (read == reads_.end()) return;
   races_.answer({qp_.qpn, 0, read->psn}, bytes, kind);
   const bool is_last = range.address + range.length == read->range.address + read->range.length;

@@ -42,6 +42,8 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
 
  private:
   bool is_connected() const;
+  bool knows_peer() const;
+  void locate();
 
   // A Read of the peer. Its bytes are read later than its packet comes.
   struct PeersRead {
@@ -52,7 +54,8 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
 
   Races& races_;
   const Qp& qp_;
-  uint32_t next_psn_ = 0;  // of the next request
+  bool is_located_ = true;  // `races_` has the addresses of the connection
+  uint32_t next_psn_ = 0;   // of the next request
   Races::Arrival arrival_;
   roce::SendOpcode opcode_{};    // of the packet
   std::deque<PeersRead> reads_;  // in order, as they are answered

@@ -12,6 +12,7 @@
 #include "provider/member/counters_file.hpp"
 #include "provider/protocol/shared_row.hpp"
 #include "provider/soft/check/races/known_requests.hpp"
+#include "provider/system/addresses.hpp"
 
 namespace dapple::soft::check {
 
@@ -51,8 +52,9 @@ struct RaceRow {
 };
 
 struct LaneRow {
-  uint32_t qpn = 0;   // 0: the lane is free
-  uint32_t peer = 0;  // the queue pair at the other end
+  uint32_t qpn = 0;     // 0: the lane is free
+  uint32_t peer = 0;    // the queue pair at the other end
+  Addresses addresses;  // of the packets that go there
 
   bool is_used() const { return qpn != 0; }
 };

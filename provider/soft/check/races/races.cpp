@@ -55,14 +55,22 @@ void Races::assume_all() {
   learn(all);
 }
 
-void Races::connect(uint32_t qpn, uint32_t peer) {
+void Races::connect(uint32_t qpn, uint32_t peer, PollOrder polls) {
   const std::lock_guard lock(mutex_);
   QueuePair& queue_pair = queue_pairs_[qpn];
-  queue_pair.peer = peer;
+  queue_pair.connection = {qpn, peer, {}};
+  queue_pair.polls = polls;
   queue_pair.last_told = {};
   queue_pair.told_races = 0;
-  told_.connect(qpn, peer);
+  told_.connect(queue_pair.connection);
   assume_all();
+}
+
+void Races::locate(uint32_t qpn, const Addresses& addresses) {
+  const std::lock_guard lock(mutex_);
+  Connection& connection = queue_pairs_[qpn].connection;
+  connection.addresses = addresses;
+  told_.locate(connection);
 }
 
 void Races::end(uint32_t qpn) {
@@ -70,7 +78,7 @@ void Races::end(uint32_t qpn) {
   const auto known = queue_pairs_.find(qpn);
   if (known == queue_pairs_.end()) return;
   learn({0, qpn, known->second.last_stamp, {}});
-  learn({0, known->second.peer, now_ns(), {}});
+  learn({0, known->second.connection.peer, now_ns(), {}});
   told_.disconnect(qpn);
   queue_pairs_.erase(known);
 }
@@ -100,7 +108,7 @@ void Races::post(uint32_t qpn, const Post& post, std::span<const Range> memory) 
 std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
   const std::lock_guard lock(mutex_);
   QueuePair& queue_pair = queue_pairs_[qpn];
-  std::vector<Told> races = told_races(qpn, queue_pair);
+  std::vector<Told> races = told_races(queue_pair);
   std::deque<Request>& requests = queue_pair.requests;
   const auto done = std::find_if(requests.begin(), requests.end(), [&](const Request& request) {
     return request.id == id && (request.is_signaled || !is_good);
@@ -109,7 +117,7 @@ std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
   Lesson lesson = {id, qpn, done->stamp, {}};
   for (auto request = requests.begin(); is_good && request != done + 1; ++request) {
     if (!has_result(request->opcode)) continue;
-    const auto answer = told_.answer(queue_pair.peer, qpn, request->first_psn, request->packets);
+    const auto answer = told_.answer(queue_pair.connection, request->first_psn, request->packets);
     if (answer) {
       lesson.known.add(*answer);
     } else {
@@ -128,13 +136,13 @@ const Races::PostedAt* Races::QueuePair::find_post(uint64_t stamp) const {
   return found == stacks.end() ? nullptr : &*found;
 }
 
-std::vector<Races::Told> Races::told_races(uint32_t qpn, QueuePair& queue_pair) {
+std::vector<Races::Told> Races::told_races(QueuePair& queue_pair) {
   std::vector<Told> races;
-  for (const RaceRow& race : told_.races(queue_pair.peer, qpn, queue_pair.told_races)) {
+  for (const RaceRow& race : told_.races(queue_pair.connection, queue_pair.told_races)) {
     const PostedAt* posted = queue_pair.find_post(race.stamp);
     if (posted == nullptr) continue;
-    races.push_back(
-        {posted->opcode, posted->stack, told_.process_of(queue_pair.peer), race.other_qpn, race.other_process});
+    races.push_back({posted->opcode, posted->stack, told_.process_of(queue_pair.connection.peer), race.other_qpn,
+                     race.other_process});
   }
   return races;
 }
@@ -145,9 +153,10 @@ void Races::tell_race(const NotedAccess& one, const NotedAccess& other) {
 
 const ToldRequest* Races::told(const Arrival& arrival) {
   if (arrival.peer == 0) return nullptr;
-  ToldRequest& last = queue_pairs_[arrival.qpn].last_told;
+  QueuePair& queue_pair = queue_pairs_[arrival.qpn];
+  ToldRequest& last = queue_pair.last_told;
   if (last.stamp != 0 && last.has(arrival.psn)) return &last;
-  const std::optional<ToldRequest> found = told_.request(arrival.peer, arrival.qpn, arrival.psn);
+  const std::optional<ToldRequest> found = told_.request(queue_pair.connection, arrival.psn);
   last = found.value_or(ToldRequest{});
   return found ? &last : nullptr;
 }
@@ -172,18 +181,20 @@ void Races::polled(uint32_t qpn, bool is_receive, uint64_t id) {
   std::deque<Lesson>& lessons = is_receive ? known->second.received : known->second.sent;
   const auto lesson = std::find_if(lessons.begin(), lessons.end(), [&](const Lesson& one) { return one.id == id; });
   if (lesson == lessons.end()) return assume_all();
+  if (is_receive && known->second.polls == PollOrder::kAny) {
+    // Another queue may have a completion with this id, too.
+    const auto last = std::find_if(lessons.rbegin(), lessons.rend(), [&](const Lesson& one) { return one.id == id; });
+    std::for_each(lessons.begin(), last.base(), [&](const Lesson& one) { learn(one); });
+    lessons.erase(lesson);
+    return;
+  }
   std::for_each(lessons.begin(), lesson + 1, [&](const Lesson& one) { learn(one); });
   lessons.erase(lessons.begin(), lesson + 1);
 }
 
-bool Races::connects(uint32_t qpn, uint32_t peer) {
-  const std::lock_guard lock(mutex_);
-  return is_own(qpn, peer);
-}
-
 bool Races::is_own(uint32_t qpn, uint32_t peer) const {
   const auto found = queue_pairs_.find(qpn);
-  return found != queue_pairs_.end() && found->second.peer == peer;
+  return found != queue_pairs_.end() && found->second.connection.peer == peer;
 }
 
 // The peer may find what this program has stored there, or what other peers have.

@@ -80,11 +80,13 @@ class Races {
   // The program names a queue pair as a peer.
   void meet(uint32_t peer);
 
+  // The order in which the program polls the receives of a queue pair. Those of XRC complete into several queues.
+  enum class PollOrder : uint8_t { kOfMessages, kAny };
   // The queue pair is connected to the peer. Programs connect when they agree, in a way that nobody sees, so all
   // requests until now count as known.
-  void connect(uint32_t qpn, uint32_t peer);
-  // True if the queue pair is the program's own, and connected to the peer.
-  bool connects(uint32_t qpn, uint32_t peer);
+  void connect(uint32_t qpn, uint32_t peer, PollOrder polls = PollOrder::kOfMessages);
+  // The packets of the queue pair go there.
+  void locate(uint32_t qpn, const Addresses& addresses);
   // The queue pair drops its requests, or ends. Those of its peer reach nothing any more.
   void end(uint32_t qpn);
 
@@ -133,7 +135,8 @@ class Races {
     KnownRequests known;
   };
   struct QueuePair {
-    uint32_t peer = 0;
+    Connection connection;
+    PollOrder polls = PollOrder::kOfMessages;
     uint64_t last_stamp = 0;
     std::deque<Request> requests;  // that the device has not completed
     std::deque<Lesson> sent, received;
@@ -144,7 +147,7 @@ class Races {
     const PostedAt* find_post(uint64_t stamp) const;  // null: forgotten
   };
 
-  std::vector<Told> told_races(uint32_t qpn, QueuePair& queue_pair);
+  std::vector<Told> told_races(QueuePair& queue_pair);
   // To the program of the first one.
   void tell_race(const NotedAccess& one, const NotedAccess& other);
   const ToldRequest* told(const Arrival& arrival);

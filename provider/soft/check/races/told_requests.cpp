@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "roce/psn.hpp"
 
@@ -43,18 +44,23 @@ void ToldRequests::meet(uint32_t peer) {
   others_[slot] = static_cast<const RacePages*>(map_races(file_, slot));
 }
 
-void ToldRequests::connect(uint32_t qpn, uint32_t peer) {
+void ToldRequests::connect(const Connection& connection) {
   if (!is_open()) return;
-  Lane& lane = own_->lanes[qpn % kLanes];
+  Lane& lane = own_->lanes[connection.qpn % kLanes];
   LaneRow row;
-  if (lane.row.read(row) && row.qpn != qpn) return;
+  if (lane.row.read(row) && row.qpn != connection.qpn) return;
   lane.row.write({});
   for (SharedRow<RequestRow>& request : lane.request_rows) request.write({});
   for (SharedRow<AnswerRow>& answer : lane.answer_rows) answer.write({});
   lane.requests.store(0);
   lane.answers.store(0);
   lane.races.store(0);
-  lane.row.write({qpn, peer});
+  lane.row.write({connection.qpn, connection.peer, connection.addresses});
+}
+
+void ToldRequests::locate(const Connection& connection) {
+  Lane* lane = lane_of(connection.qpn);
+  if (lane != nullptr) lane->row.write({connection.qpn, connection.peer, connection.addresses});
 }
 
 void ToldRequests::disconnect(uint32_t qpn) {
@@ -97,9 +103,9 @@ void ToldRequests::tell_race(uint32_t qpn, const RaceRow& race) {
   lane->races.store(count + 1, std::memory_order_release);
 }
 
-std::vector<RaceRow> ToldRequests::races(uint32_t peer, uint32_t qpn, uint32_t& seen) const {
+std::vector<RaceRow> ToldRequests::races(const Connection& connection, uint32_t& seen) const {
   std::vector<RaceRow> races;
-  const Lane* lane = peers_lane(peer, qpn);
+  const Lane* lane = peers_lane(connection);
   if (lane == nullptr) return races;
   const uint32_t count = lane->races.load(std::memory_order_acquire);
   for (uint32_t i = std::min(count - seen, kRaceRows); i > 0; i--) {
@@ -115,12 +121,14 @@ const RacePages* ToldRequests::pages_of(uint32_t qpn) const {
   return is_open() && slot < kMaxSlots ? others_[slot] : nullptr;
 }
 
-const Lane* ToldRequests::peers_lane(uint32_t peer, uint32_t qpn) const {
-  const RacePages* pages = pages_of(peer);
+const Lane* ToldRequests::peers_lane(const Connection& connection) const {
+  const RacePages* pages = pages_of(connection.peer);
   if (pages == nullptr) return nullptr;
-  const Lane& lane = pages->lanes[peer % kLanes];
+  const Lane& lane = pages->lanes[connection.peer % kLanes];
   LaneRow row;
-  return lane.row.read(row) && row.qpn == peer && row.peer == qpn ? &lane : nullptr;
+  if (!lane.row.read(row) || row.qpn != connection.peer || row.peer != connection.qpn) return nullptr;
+  std::swap(row.addresses.source, row.addresses.destination);
+  return same(row.addresses, connection.addresses) ? &lane : nullptr;
 }
 
 std::optional<KnownRequests> ToldRequests::find(const SharedRow<KnownRow> (&rows)[kKnownRows], uint64_t number) {
@@ -129,8 +137,8 @@ std::optional<KnownRequests> ToldRequests::find(const SharedRow<KnownRow> (&rows
   return row.known;
 }
 
-std::optional<ToldRequest> ToldRequests::request(uint32_t peer, uint32_t qpn, uint32_t psn) const {
-  const Lane* lane = peers_lane(peer, qpn);
+std::optional<ToldRequest> ToldRequests::request(const Connection& connection, uint32_t psn) const {
+  const Lane* lane = peers_lane(connection);
   if (lane == nullptr) return std::nullopt;
   const uint32_t count = lane->requests.load(std::memory_order_acquire);
   for (uint32_t i = 1; i <= std::min(count, kRequestRows); i++) {
@@ -138,7 +146,7 @@ std::optional<ToldRequest> ToldRequests::request(uint32_t peer, uint32_t qpn, ui
     if (!lane->request_rows[(count - i) % kRequestRows].read(row)) continue;
     ToldRequest request = {row.stamp, row.first_psn, row.packets, {}};
     if (!request.has(psn)) continue;
-    const std::optional<KnownRequests> known = find(pages_of(peer)->of_requests, row.known);
+    const std::optional<KnownRequests> known = find(pages_of(connection.peer)->of_requests, row.known);
     if (!known) return std::nullopt;
     request.known = *known;
     return request;
@@ -146,16 +154,16 @@ std::optional<ToldRequest> ToldRequests::request(uint32_t peer, uint32_t qpn, ui
   return std::nullopt;
 }
 
-std::optional<KnownRequests> ToldRequests::answer(uint32_t peer, uint32_t qpn, uint32_t first_psn,
+std::optional<KnownRequests> ToldRequests::answer(const Connection& connection, uint32_t first_psn,
                                                   uint32_t packets) const {
-  const Lane* lane = peers_lane(peer, qpn);
+  const Lane* lane = peers_lane(connection);
   if (lane == nullptr) return std::nullopt;
   const ToldRequest request = {0, first_psn, packets, {}};
   const uint32_t count = lane->answers.load(std::memory_order_acquire);
   for (uint32_t i = 1; i <= std::min(count, kAnswerRows); i++) {
     AnswerRow row;
     if (!lane->answer_rows[(count - i) % kAnswerRows].read(row) || !request.has(row.psn)) continue;
-    return find(pages_of(peer)->of_answers, row.known);
+    return find(pages_of(connection.peer)->of_answers, row.known);
   }
   return std::nullopt;
 }

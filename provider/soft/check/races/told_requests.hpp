@@ -22,6 +22,14 @@ struct ToldRequest {
   bool has(uint32_t psn) const;
 };
 
+// A queue pair and its peer. Queue pairs of two hosts may have the same numbers, so the peer's lane must have the
+// addresses of this connection, from the other end.
+struct Connection {
+  uint32_t qpn = 0;
+  uint32_t peer = 0;
+  Addresses addresses;
+};
+
 // Confined: the caller has a lock. A queue pair that finds its lane taken tells nothing.
 class ToldRequests {
  public:
@@ -33,8 +41,10 @@ class ToldRequests {
 
   // Maps the memory of the peer's program.
   void meet(uint32_t peer);
-  // The queue pair is connected to this peer.
-  void connect(uint32_t qpn, uint32_t peer);
+  // The queue pair has this peer from now on.
+  void connect(const Connection& connection);
+  // It has these addresses from now on.
+  void locate(const Connection& connection);
   void disconnect(uint32_t qpn);
   // The request is posted. `version`: changes when `known` does.
   void tell(uint32_t qpn, uint64_t stamp, uint32_t first_psn, uint32_t packets, const KnownRequests& known,
@@ -45,18 +55,18 @@ class ToldRequests {
   void tell_race(uint32_t qpn, const RaceRow& race);
 
   // None if the peer tells nothing of it: it is on another host, not checked, or the request is too old.
-  std::optional<ToldRequest> request(uint32_t peer, uint32_t qpn, uint32_t psn) const;
+  std::optional<ToldRequest> request(const Connection& connection, uint32_t psn) const;
   // What the peer knew when it answered the request with these PSNs.
-  std::optional<KnownRequests> answer(uint32_t peer, uint32_t qpn, uint32_t first_psn, uint32_t packets) const;
+  std::optional<KnownRequests> answer(const Connection& connection, uint32_t first_psn, uint32_t packets) const;
   // The races of this queue pair's requests that the peer has told since the last call; `seen` is the caller's for each
   // queue pair, and 0 at first.
-  std::vector<RaceRow> races(uint32_t peer, uint32_t qpn, uint32_t& seen) const;
+  std::vector<RaceRow> races(const Connection& connection, uint32_t& seen) const;
   // The process of a queue pair; 0: unknown.
   int process_of(uint32_t qpn) const;
 
  private:
   Lane* lane_of(uint32_t qpn) const;
-  const Lane* peers_lane(uint32_t peer, uint32_t qpn) const;
+  const Lane* peers_lane(const Connection& connection) const;
   const RacePages* pages_of(uint32_t qpn) const;
   static std::optional<KnownRequests> find(const SharedRow<KnownRow> (&rows)[kKnownRows], uint64_t number);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// races LATE NAME...: four programs, one of which has the memory that the others use, for dapple-run --check=races.
-// They do their work in each of these cases. In the next case the next program has the memory. The names that begin
-// with "raced-" have a race, the others none. The program with the role LATE is late; -1: none.
+// races rc|xrc|lossy LATE NAME...: four programs, one of which has the memory that the others use, for dapple-run
+// --check=races. They do their work in each of these cases. In the next case the next program has the memory. The names
+// that begin with "raced-" have a race, the others none. The program with the role LATE is late; -1: none.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,8 +191,8 @@ const Case* find(const char* name) {
   return found == std::end(kCases) ? nullptr : found;
 }
 
-int run(RankMeeting& meeting, int number, int late, int count, char** names) {
-  auto rank = std::make_unique<Rank>(meeting, number);
+int run(RankMeeting& meeting, int number, Rank::Kind kind, int late, int count, char** names) {
+  auto rank = std::make_unique<Rank>(meeting, number, kind);
   if (!rank->open()) return 77;
   for (int i = 0; i < count; i++) {
     const int role = rank->begin(i);
@@ -212,15 +212,18 @@ int main(int count, char** words) {
     for (const Case& one : kCases) puts(one.name);
     return 0;
   }
-  const int cases = count - 2;
+  const int cases = count - 3;
   if (cases < 1 || cases > static_cast<int>(kMostCases)) return 2;
   for (int i = 0; i < cases; i++) {
-    if (find(words[i + 2]) == nullptr) return 2;
+    if (find(words[i + 3]) == nullptr) return 2;
   }
+  const Rank::Kind kind = strcmp(words[1], "xrc") == 0     ? Rank::Kind::kXrc
+                          : strcmp(words[1], "lossy") == 0 ? Rank::Kind::kLossyRc
+                                                           : Rank::Kind::kRc;
   auto* meeting = prepare_stage<RankMeeting>();
   pid_t programs[kRanks];
   for (int i = 0; i < kRanks; i++)
-    programs[i] = start_process([&] { return run(*meeting, i, atoi(words[1]), cases, words + 2); });
+    programs[i] = start_process([&] { return run(*meeting, i, kind, atoi(words[2]), cases, words + 3); });
   for (const pid_t program : programs) {
     if (!ends_with(program, 0)) failed("a program");
   }

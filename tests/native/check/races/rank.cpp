@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tests/native/check/races/rank.hpp"
 
+#include <fcntl.h>
+
 #include "tests/native/kills/stage.hpp"
 
 namespace dapple::tests {
@@ -10,35 +12,76 @@ bool Rank::patience(const std::atomic<int>& count) {
   return await(kPatience, [&] { return count >= kRanks; });
 }
 
+bool Rank::make(Link& link, int number_of_link, int peer) {
+  ibv_context* context = pd_->context;
+  link.sent = ibv_create_cq(context, 64, nullptr, nullptr, 0);
+  link.received = ibv_create_cq(context, 64, nullptr, nullptr, 0);
+  if (link.sent == nullptr || link.received == nullptr) return false;
+  ibv_qp_init_attr_ex attr = {};
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+  attr.pd = pd_;
+  attr.send_cq = link.sent;
+  attr.cap = {32, 32, 1, 1, 0};
+  if (kind_ != Kind::kXrc) {
+    attr.recv_cq = link.received;
+    attr.qp_type = IBV_QPT_RC;
+    link.sender = link.receiver = ibv_create_qp_ex(context, &attr);
+  } else {
+    attr.qp_type = IBV_QPT_XRC_SEND;
+    link.sender = ibv_create_qp_ex(context, &attr);
+    ibv_qp_init_attr_ex other = {};
+    other.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    other.xrcd = domain_;
+    other.qp_type = IBV_QPT_XRC_RECV;
+    link.receiver = ibv_create_qp_ex(context, &other);
+    ibv_srq_init_attr_ex queue = {};
+    queue.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    queue.srq_type = IBV_SRQT_XRC;
+    queue.attr = {32, 1, 0};
+    queue.pd = pd_;
+    queue.xrcd = domain_;
+    queue.cq = link.received;
+    link.srq = ibv_create_srq_ex(context, &queue);
+    uint32_t number = 0;
+    if (link.srq == nullptr || ibv_get_srq_num(link.srq, &number) != 0) return false;
+    meeting_.srqs[number_][peer][number_of_link] = number;
+  }
+  if (link.sender == nullptr || link.receiver == nullptr) return false;
+  meeting_.senders[number_][peer][number_of_link] = link.sender->qp_num;
+  meeting_.receivers[number_][peer][number_of_link] = link.receiver->qp_num;
+  return true;
+}
+
 bool Rank::open() {
   ibv_context* context = open_loopback();
-  ibv_pd* pd = context == nullptr ? nullptr : ibv_alloc_pd(context);
-  mr_ = pd == nullptr ? nullptr : ibv_reg_mr(pd, memory_, sizeof memory_, kPeerRights);
+  pd_ = context == nullptr ? nullptr : ibv_alloc_pd(context);
+  mr_ = pd_ == nullptr ? nullptr : ibv_reg_mr(pd_, memory_, sizeof memory_, kPeerRights);
   if (mr_ == nullptr) return false;
+  if (kind_ == Kind::kXrc) {
+    ibv_xrcd_init_attr attr = {};
+    attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    attr.fd = -1;
+    attr.oflags = O_CREAT;
+    domain_ = ibv_open_xrcd(context, &attr);
+    if (domain_ == nullptr) return false;
+  }
   meeting_.addresses[number_] = reinterpret_cast<uintptr_t>(memory_);
   meeting_.keys[number_] = mr_->rkey;
   for (int peer = 0; peer < kRanks; peer++) {
     for (int i = 0; i < kLinks && peer != number_; i++) {
-      Link& link = links_[peer][i];
-      link.sent = ibv_create_cq(context, 64, nullptr, nullptr, 0);
-      link.received = ibv_create_cq(context, 64, nullptr, nullptr, 0);
-      if (link.sent == nullptr || link.received == nullptr) return false;
-      ibv_qp_init_attr attr = {};
-      attr.send_cq = link.sent;
-      attr.recv_cq = link.received;
-      attr.cap = {32, 32, 1, 1, 0};
-      attr.qp_type = IBV_QPT_RC;
-      link.qp = ibv_create_qp(pd, &attr);
-      if (link.qp == nullptr) return false;
-      meeting_.qpns[number_][peer][i] = link.qp->qp_num;
+      if (!make(links_[peer][i], i, peer)) return false;
     }
   }
   meeting_.known++;
   if (!patience(meeting_.known)) return false;
   for (int peer = 0; peer < kRanks; peer++) {
     for (int i = 0; i < kLinks && peer != number_; i++) {
-      // A second: the machine may be busy.
-      if (!connect(links_[peer][i].qp, meeting_.qpns[peer][number_][i], 18)) return false;
+      const Link& link = links_[peer][i];
+      // A second, since the machine may be busy; but 67 ms if each lost packet takes that long.
+      const uint8_t timeout = kind_ == Kind::kLossyRc ? 14 : 18;
+      if (!connect(link.sender, meeting_.receivers[peer][number_][i], timeout)) return false;
+      if (link.receiver == link.sender) continue;
+      if (!connect(link.receiver, meeting_.senders[peer][number_][i], timeout)) return false;
     }
   }
   meeting_.connected++;
@@ -76,7 +119,8 @@ bool Rank::post(int to, int link, ibv_send_wr& request, size_t place, size_t siz
   request.send_flags = wait == kUnsignaled ? 0 : IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
   Link& used = links_[program(to)][link];
-  if (ibv_post_send(used.qp, &request, &bad) != 0) return false;
+  if (kind_ == Kind::kXrc) request.qp_type.xrc.remote_srqn = meeting_.srqs[program(to)][number_][link];
+  if (ibv_post_send(used.sender, &request, &bad) != 0) return false;
   for (used.waiting += wait != kUnsignaled ? 1 : 0; wait == kWait && used.waiting > 0; used.waiting--) {
     if (!await_one(used.sent)) return false;
   }
@@ -139,7 +183,9 @@ bool Rank::post_receive(int from, size_t place) {
   ibv_recv_wr request = {}, *bad = nullptr;
   request.sg_list = &segment;
   request.num_sge = 1;
-  return ibv_post_recv(links_[program(from)][0].qp, &request, &bad) == 0;
+  const Link& link = links_[program(from)][0];
+  if (link.srq != nullptr) return ibv_post_srq_recv(link.srq, &request, &bad) == 0;
+  return ibv_post_recv(link.receiver, &request, &bad) == 0;
 }
 
 bool Rank::receive(int from) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Programs that use each other's memory: each is connected with each other one by two queue pairs. They do their work
-// in one case after the other, each case in memory of its own.
+// Programs that use each other's memory: each is connected with each other one by two queue pairs of RC, or by two
+// pairs of the halves of XRC. They do their work in one case after the other, each case in memory of its own.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -19,7 +19,9 @@ inline constexpr size_t kMostCases = 32, kCaseMemory = 8192;
 
 // In memory that all share, for the time before the first request and after the last one.
 struct RankMeeting {
-  std::atomic<uint32_t> qpns[kRanks][kRanks][kLinks];
+  // The queue pairs that send to another program and receive from it: with RC the same one.
+  std::atomic<uint32_t> senders[kRanks][kRanks][kLinks], receivers[kRanks][kRanks][kLinks];
+  std::atomic<uint32_t> srqs[kRanks][kRanks][kLinks];  // of XRC
   std::atomic<uint64_t> addresses[kRanks];
   std::atomic<uint32_t> keys[kRanks];
   std::atomic<int> known{0}, connected{0};
@@ -29,7 +31,8 @@ struct RankMeeting {
 
 class Rank {
  public:
-  Rank(RankMeeting& meeting, int number) : meeting_(meeting), number_(number) {}
+  enum class Kind : uint8_t { kRc, kXrc, kLossyRc };
+  Rank(RankMeeting& meeting, int number, Kind kind) : meeting_(meeting), number_(number), kind_(kind) {}
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
@@ -71,13 +74,16 @@ class Rank {
   struct Link {
     ibv_cq* sent = nullptr;
     ibv_cq* received = nullptr;
-    ibv_qp* qp = nullptr;
-    int waiting = 0;  // completions that nobody has waited for
+    ibv_qp* sender = nullptr;
+    ibv_qp* receiver = nullptr;  // with RC the same one
+    ibv_srq* srq = nullptr;      // of XRC
+    int waiting = 0;             // completions that nobody has waited for
   };
   // The memory begins with the places that all cases have.
   size_t offset_of(size_t place) const {
     return place < kScratch ? kCaseMemory * static_cast<size_t>(case_ + 1) + place : place - kScratch;
   }
+  bool make(Link& link, int number_of_link, int peer);
   int program(int role) const { return (role + case_) % kRanks; }
   ibv_send_wr remote(ibv_wr_opcode opcode, int to, size_t place) const;
   bool post(int to, int link, ibv_send_wr& request, size_t place, size_t size, Wait wait);
@@ -86,6 +92,9 @@ class Rank {
 
   RankMeeting& meeting_;
   const int number_;
+  const Kind kind_;
+  ibv_pd* pd_ = nullptr;
+  ibv_xrcd* domain_ = nullptr;  // of XRC
   Link links_[kRanks][kLinks];
   ibv_mr* mr_ = nullptr;
   int case_ = 0;
