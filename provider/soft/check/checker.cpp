@@ -15,7 +15,6 @@
 #include "provider/soft/check/reports/scripts.hpp"
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"
-#include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/system/random.hpp"
@@ -29,16 +28,11 @@ bool is_emulated() {
   return emulation != nullptr && strcmp(emulation, "0") != 0;
 }
 
-// With weak orders, the bytes of a packet may reach the memory after the next packets.
-bool finds_races(const Options& options) {
-  return options.races && !has_weak_order();
-}
-
 }  // namespace
 
 Checker::Checker(const char* records)
     : reporter(records),
-      races(finds_races(reporter.options()) ? std::make_unique<Races>() : nullptr),
+      races(reporter.options().races ? std::make_unique<Races>() : nullptr),
       withholds(Sanitizer::of_program() == nullptr && !is_emulated()) {}
 
 Checker* Checker::get() {

@@ -8,6 +8,7 @@
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/race_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
+#include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
@@ -115,7 +116,12 @@ std::optional<Place> CheckingMemory::poster_of_result(std::span<const Segment> s
 Fault CheckingMemory::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
   const char* what = (access & roce::kRemoteRead) != 0 ? "RDMA Read" : "RDMA Write";
   const Fault fault = explain(below_.check_remote(who, range, access), range, what, access);
-  if (fault != Fault::kNone || (access & roce::kRemoteRead) == 0) return fault;
+  if (fault != Fault::kNone) return fault;
+  if ((access & roce::kRemoteRead) == 0) {
+    // Its bytes may be stored after the next packets.
+    if (has_weak_order()) note_access(who, range, roce::kRemoteWrite, NotedAccess::Kind::kWrite);
+    return Fault::kNone;
+  }
   if (!there(who, range, roce::kRemoteRead, what)) return Fault::kFailed;
   note_access(who, range, roce::kRemoteRead, NotedAccess::Kind::kRead);
   return Fault::kNone;
@@ -152,7 +158,7 @@ void CheckingMemory::note_fill(std::span<const Segment> segments, const Probe& p
 
 Fault CheckingMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
   if (!there(who, range, roce::kRemoteWrite, "RDMA Write")) return Fault::kFailed;
-  note_access(who, range, roce::kRemoteWrite, NotedAccess::Kind::kWrite);
+  if (!has_weak_order()) note_access(who, range, roce::kRemoteWrite, NotedAccess::Kind::kWrite);
   const Fault fault = explain(below_.write(who, range, from), range, "RDMA Write", roce::kRemoteWrite);
   if (fault == Fault::kNone && checker_.reporter.options().notes) note_write(who, range);
   return fault;
