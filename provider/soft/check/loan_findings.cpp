@@ -119,7 +119,7 @@ void report_if_poisoned(Checker& checker, const char* what, const Owner& owner, 
 void report_if_gpu_inline(Checker& checker, const Qp& qp, const Segments& segments) {
   for (const roce::Segment& segment : segments) {
     const auto* memory = reinterpret_cast<const void*>(segment.address);
-    if (segment.length == 0 || find_gpu_memory(memory, segment.length).memory == nullptr) continue;
+    if (segment.length == 0 || find_known_gpu_memory(memory, segment.length).memory == nullptr) continue;
     checker.reporter.show(
         {.kind = "unmapped-memory",
          .text = format("A request of queue pair 0x%x of %s has IBV_SEND_INLINE and %u bytes at %p, which are a GPU's: "

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <atomic>
 #include <memory>
 #include <new>
 
@@ -86,9 +85,8 @@ std::unique_ptr<CudaDriver> load() {
 }  // namespace
 
 const CudaDriver* CudaDriver::of_program() {
-  constinit static std::atomic<const CudaDriver*> known{nullptr};
   constinit static std::atomic<unsigned long long> loads_in_vain{0};
-  const CudaDriver* driver = known.load(std::memory_order_acquire);
+  const CudaDriver* driver = known();
   if (driver != nullptr) return driver;
   const unsigned long long loads = count_loads();
   if (loads == loads_in_vain.load(std::memory_order_relaxed)) return nullptr;
@@ -98,7 +96,7 @@ const CudaDriver* CudaDriver::of_program() {
     return nullptr;
   }
   // Another thread may have been first.
-  return known.compare_exchange_strong(driver, found.get(), std::memory_order_acq_rel) ? found.release() : driver;
+  return known_.compare_exchange_strong(driver, found.get(), std::memory_order_acq_rel) ? found.release() : driver;
 }
 
 const char* CudaDriver::name_of(Result result) const {

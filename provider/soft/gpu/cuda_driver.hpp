@@ -5,6 +5,7 @@
 // loaded: a program without libcuda.so.1 has no memory of CUDA.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,6 +41,8 @@ struct CudaDriver {
   // Null while the program has not loaded the library, or it lacks a function. The library then stays loaded. Any
   // thread. Costs a few hundred instructions.
   static const CudaDriver* of_program();
+  // The same without a search: null if no earlier call has found the library. Costs a load.
+  static const CudaDriver* known() { return known_.load(std::memory_order_acquire); }
 
   // The attribute of the memory at `pointer`, or `otherwise` if the driver knows none.
   template <typename Value>
@@ -49,6 +52,9 @@ struct CudaDriver {
   }
   // Such as "CUDA_ERROR_INVALID_VALUE".
   const char* name_of(Result result) const;
+
+ private:
+  static constinit inline std::atomic<const CudaDriver*> known_{nullptr};
 };
 
 }  // namespace dapple::soft

@@ -17,6 +17,10 @@ GpuPlace find_gpu_memory(const void* address, size_t length) {
   return cuda == nullptr ? GpuPlace() : CudaMemory::find(*cuda, address, length);
 }
 
+GpuPlace find_known_gpu_memory(const void* address, size_t length) {
+  return CudaDriver::known() == nullptr ? GpuPlace() : find_gpu_memory(address, length);
+}
+
 // A descriptor does not tell its address. The IOVA does, as programs choose it. The dma-buf would then begin `offset`
 // bytes before, and must be of whole pages of that allocation.
 GpuPlace find_gpu_dmabuf(uint64_t iova, uint64_t offset, size_t length, uint64_t size) {

@@ -24,6 +24,8 @@ struct GpuPlace {
 
 // `length` is not 0. Any thread.
 GpuPlace find_gpu_memory(const void* address, size_t length);
+// The same for a program that has registered memory since it loaded the library. Costs a load for any other program.
+GpuPlace find_known_gpu_memory(const void* address, size_t length);
 // The memory of a dma-buf of `size` bytes that nobody can map, if [offset, offset + length) of it is at the GPU's
 // address `iova`. Empty if it may be anywhere else.
 GpuPlace find_gpu_dmabuf(uint64_t iova, uint64_t offset, size_t length, uint64_t size);
