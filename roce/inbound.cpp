@@ -109,7 +109,14 @@ uint64_t size_of(const Packet& packet) {
   }
   if (info.has(kHasIeth)) {
     const uint32_t rkey = packet.headers.invalidated_rkey;
-    if (core_.memory.invalidate_remote(core_.self(), rkey) != Fault::kNone) return InboundError::kInvalidation;
+    const Fault fault = core_.memory.invalidate_remote(core_.self(), rkey);
+    if (fault == Fault::kLater) {
+      // The packet comes again, with the same bytes for the same place.
+      message_ = info.has(kStarts) ? Message::kNone : kind;
+      core_.received -= size_of(packet);
+      return InboundError::kLater;
+    }
+    if (fault != Fault::kNone) return InboundError::kInvalidation;
     completion.flags |= kWithInvalidate;
     completion.immediate_or_rkey = rkey;
   }

@@ -174,6 +174,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Fault bind_window(Accessor, const WindowBind&) override { return Fault::kNone; }
   Fault invalidate_local(Accessor, uint32_t) override { return Fault::kNone; }
   Fault invalidate_remote(Accessor, uint32_t rkey) override {
+    if (is_late()) return Fault::kLater;
     if (rkey == kBadKey) return Fault::kAccess;
     invalidated = rkey;
     return Fault::kNone;

@@ -120,8 +120,8 @@ void send__without_a_receive__is_sent_again(void**) {
 
 // As if its packets were lost: no NAK, no retry less than for a loss, and nothing is done twice.
 void memory__whose_owner_answers_later__is_asked_again(void**) {
-  constexpr SendOpcode kOperations[] = {SendOpcode::kSend, SendOpcode::kWrite, SendOpcode::kWriteImmediate,
-                                        SendOpcode::kRead, SendOpcode::kFetchAdd};
+  constexpr SendOpcode kOperations[] = {SendOpcode::kSend, SendOpcode::kWrite,    SendOpcode::kWriteImmediate,
+                                        SendOpcode::kRead, SendOpcode::kFetchAdd, SendOpcode::kSendInvalidate};
   for (const SendOpcode opcode : kOperations) {
     for (int late = 1; late < 5; ++late) {
       XrcPair pair;
@@ -135,10 +135,13 @@ void memory__whose_owner_answers_later__is_asked_again(void**) {
       assert_int_equal(pair.a.sent.size(), 1);
       assert_int_equal(pair.a.sent[0].status, CompletionStatus::kSuccess);
       assert_int_equal(pair.b.qp->counters().sequence_naks_sent, 0);
-      const bool receives = opcode == SendOpcode::kSend || opcode == SendOpcode::kWriteImmediate;
+      const bool sends = opcode == SendOpcode::kSend || opcode == SendOpcode::kSendInvalidate;
+      const bool receives = sends || opcode == SendOpcode::kWriteImmediate;
       assert_int_equal(pair.b.receive_completions.all.size(), receives ? 1 : 0);
       assert_int_equal(pair.b.atomics, opcode == SendOpcode::kFetchAdd ? 1 : 0);
-      if (opcode == SendOpcode::kSend) assert_memory_equal(pair.b.at(kBase + 4096), pair.a.at(kBase), 1000);
+      if (!sends) continue;
+      assert_int_equal(pair.b.receive_completions.all[0].byte_count, 1000);
+      assert_memory_equal(pair.b.at(kBase + 4096), pair.a.at(kBase), 1000);
     }
   }
 }
