@@ -45,6 +45,12 @@ enum class XrcOperation : uint32_t {
   kOpenQp,  // one handle more of the queue pair `qpn`
 };
 
+// Must not be executed twice.
+constexpr bool is_once(XrcOperation operation) {
+  return operation == XrcOperation::kTake || operation == XrcOperation::kCompareSwap ||
+         operation == XrcOperation::kFetchAdd || operation == XrcOperation::kInvalidate;
+}
+
 struct XrcQuestion {
   XrcOperation operation = XrcOperation::kTake;
   // Of the queue pair's questions. The same question, asked again, has the same number, and is not executed again.

@@ -43,12 +43,13 @@ bool XrcForeign::has(uint32_t srq) const {
 
 SharedXrcDomain::Asked XrcForeign::ask(uint32_t member, XrcQuestion& question, const std::byte* data, XrcAnswer& answer,
                                        std::byte* result) {
-  question.sequence = is_open_ && are_same(question, last_) ? last_.sequence : next_question();
-  last_ = question;
+  LastQuestion& last = is_once(question.operation) ? last_once_ : last_other_;
+  question.sequence = last.is_open && are_same(question, last.question) ? last.question.sequence : next_question();
+  last.question = question;
   qpn_ = question.qpn;
   asked_ |= uint64_t{1} << member;
   const SharedXrcDomain::Asked asked = shared_->ask(member, question, data, answer, result);
-  is_open_ = asked == SharedXrcDomain::Asked::kLater;
+  last.is_open = asked == SharedXrcDomain::Asked::kLater;
   return asked;
 }
 

@@ -69,8 +69,12 @@ class XrcForeign final : public roce::Memory {
   uint64_t asked_ = 0;                              // members that know this queue pair
   uint32_t taken_from_ = SharedXrcDomain::kNobody;  // the member that waits for the completion of a receive
   uint32_t qpn_ = 0;
-  bool is_open_ = false;  // the last question has no answer
-  XrcQuestion last_;
+  struct LastQuestion {
+    XrcQuestion question;
+    bool is_open = false;  // it has no answer
+  };
+  LastQuestion last_once_;  // that must not be executed twice; others may come before it is asked again
+  LastQuestion last_other_;
 };
 
 }  // namespace dapple::soft

@@ -26,11 +26,6 @@ constexpr timespec kLook = {0, 250'000'000};
 // Of queue pairs of other processes. A number for bounds: no process has more.
 constexpr uint32_t kMaxGuests = 1 << 16;
 
-bool is_once(XrcOperation operation) {
-  return operation == XrcOperation::kTake || operation == XrcOperation::kCompareSwap ||
-         operation == XrcOperation::kFetchAdd || operation == XrcOperation::kInvalidate;
-}
-
 // False: no engine makes such a completion.
 bool read_completion(const XrcNotice& notice, roce::Completion& completion) {
   if (notice.status > static_cast<uint32_t>(roce::CompletionStatus::kRnrRetryExceeded)) return false;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// This process as a member of a shared XRC domain. The test writes for the
+// other member, whose life is a child's.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "provider/soft/xrc/shared_domain.hpp"
+#include "provider/soft/xrc/xrc_foreign.hpp"
+// C++'s headers use names that cmocka defines as macros.
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+using dapple::roce::Accessor;
+using dapple::roce::Fault;
+
+namespace {
+
+constexpr uint32_t kOther = 1;
+constexpr uint32_t kFirst = 1 << 16;
+constexpr uint32_t kOtherFirst = 2 << 16;
+constexpr uint32_t kOtherNumber = kOtherFirst + 5;
+constexpr Accessor kWho = {kForeignQueue | kOtherNumber, 7};
+
+// A domain's memory with a living member that does not answer, and this
+// process' row.
+class Domain {
+ public:
+  Domain() : memory_(memfd_create("domain", MFD_CLOEXEC)) {
+    assert_return_code(ftruncate(memory_, kXrcMemorySize), 0);
+    void* mapped = mmap(nullptr, kXrcMemorySize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0);
+    assert_ptr_not_equal(mapped, MAP_FAILED);
+    bytes_ = static_cast<std::byte*>(mapped);
+    start_other();
+    Problem problem;
+    shared = SharedXrcDomain::join(memory_, 1, kFirst, problem);
+    assert_non_null(shared.get());
+    XrcRow& row = row_of(kOther);
+    row.first_number = kOtherFirst;
+    row.numbers[0] = 1u << 5;
+    row.slot = 2;
+  }
+  ~Domain() {
+    shared.reset();
+    kill(other_, SIGKILL);
+    waitpid(other_, nullptr, 0);
+    munmap(bytes_, kXrcMemorySize);
+    close(memory_);
+  }
+  Domain(const Domain&) = delete;
+  Domain& operator=(const Domain&) = delete;
+
+  XrcRow& row_of(uint32_t member) { return reinterpret_cast<XrcRow*>(bytes_)[member]; }
+  XrcChannel& channel_to_other() {
+    return *reinterpret_cast<XrcChannel*>(bytes_ + kXrcBoardSize +
+                                          (shared->self() * int64_t{kMaxXrcMembers} + kOther) * kXrcChannelSize);
+  }
+
+  std::unique_ptr<SharedXrcDomain> shared;
+
+ private:
+  void start_other() {
+    int ready[2];
+    assert_return_code(pipe(ready), 0);
+    other_ = fork();
+    if (other_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      struct flock lock = {};
+      lock.l_type = F_WRLCK;
+      lock.l_whence = SEEK_SET;
+      lock.l_start = kOther;
+      lock.l_len = 1;
+      const char done = 0;
+      if (fcntl(memory_, F_SETLK, &lock) == 0 && write(ready[1], &done, 1) == 1) pause();
+      _exit(1);
+    }
+    char done = 0;
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &done, 1), 1);
+    close(ready[0]);
+  }
+
+  const int memory_;
+  std::byte* bytes_ = nullptr;
+  pid_t other_ = -1;
+};
+
+// Answers questions as the other member.
+class Answers {
+ public:
+  explicit Answers(XrcChannel& channel) : channel_(channel), thread_([this] { work(); }) {}
+  ~Answers() {
+    ends_ = true;
+    thread_.join();
+  }
+
+  std::vector<XrcQuestion> asked;
+
+ private:
+  void work() {
+    while (!ends_) {
+      if (channel_.state == XrcChannel::kAsked) {
+        asked.push_back(channel_.question);
+        channel_.answer = {};
+        channel_.state = XrcChannel::kAnswered;
+      }
+      usleep(100);
+    }
+  }
+
+  XrcChannel& channel_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+// The owner may have executed an atomic whose answer came too late. The peer
+// may repeat an earlier Read before it.
+void question__that_has_no_answer__keeps_its_number_beside_other_questions(void**) {
+  Domain domain;
+  XrcForeign foreign(domain.shared.get());
+  uint64_t original = 0;
+  assert_int_equal(foreign.compare_swap(kWho, 1, 64, 2, 3, original), Fault::kLater);
+  const uint32_t number = domain.channel_to_other().question.sequence;
+  std::vector<XrcQuestion> asked;
+  {
+    Answers answers(domain.channel_to_other());
+    std::byte bytes[8];
+    while (foreign.read(kWho, {1, 0, sizeof bytes}, bytes) == Fault::kLater) usleep(1000);
+    assert_int_equal(foreign.compare_swap(kWho, 1, 64, 2, 3, original), Fault::kNone);
+    assert_int_equal(foreign.compare_swap(kWho, 1, 64, 2, 3, original), Fault::kNone);
+    asked = answers.asked;
+  }
+  assert_int_equal(asked.size(), 4);
+  assert_int_equal(asked[0].sequence, number);
+  assert_int_equal(asked[1].operation, XrcOperation::kRead);
+  assert_int_equal(asked[2].sequence, number);
+  // Another one that looks the same.
+  assert_int_not_equal(asked[3].sequence, number);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(question__that_has_no_answer__keeps_its_number_beside_other_questions),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
