@@ -56,7 +56,8 @@ std::unique_ptr<SharedXrcDomain> SharedXrcDomain::join(int memory, uint32_t slot
                                                        Problem& problem) {
   void* board = map(memory, 0, kXrcBoardSize);
   std::unique_ptr<SharedXrcDomain> made;
-  if (board != nullptr) made.reset(new (std::nothrow) SharedXrcDomain(memory, static_cast<XrcRow*>(board)));
+  if (board != nullptr)
+    made.reset(new (std::nothrow) SharedXrcDomain(memory, static_cast<XrcRow*>(board), first_number));
   if (made == nullptr) {
     if (board != nullptr) munmap(board, kXrcBoardSize);
     problem.set(ENOMEM, "no memory is left for the XRC domain that processes share");
@@ -111,13 +112,13 @@ void SharedXrcDomain::unmap(XrcChannel* channel) {
 // --- Numbers
 
 void SharedXrcDomain::publish(uint32_t number) {
-  const uint32_t at = number - own_row().first_number.load(std::memory_order_relaxed);
+  const uint32_t at = number - first_number_;
   assert(at < kXrcNumbers);
   own_row().numbers[at / 64].fetch_or(uint64_t{1} << at % 64, std::memory_order_release);
 }
 
 void SharedXrcDomain::withdraw(uint32_t number) {
-  const uint32_t at = number - own_row().first_number.load(std::memory_order_relaxed);
+  const uint32_t at = number - first_number_;
   assert(at < kXrcNumbers);
   own_row().numbers[at / 64].fetch_and(~(uint64_t{1} << at % 64), std::memory_order_release);
 }

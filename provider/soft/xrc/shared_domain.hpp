@@ -74,7 +74,8 @@ class SharedXrcDomain {
   void wake_self();
 
  private:
-  SharedXrcDomain(int memory, XrcRow* rows) : memory_(memory), rows_(rows) {}
+  SharedXrcDomain(int memory, XrcRow* rows, uint32_t first_number)
+      : memory_(memory), rows_(rows), first_number_(first_number) {}
   bool take_row(Problem& problem);
   XrcChannel* channel_to(XrcPeer& peer, uint32_t member);
   void ring(uint32_t member);
@@ -84,6 +85,7 @@ class SharedXrcDomain {
 
   const int memory_;
   XrcRow* const rows_;
+  const uint32_t first_number_;
   uint32_t self_ = kNobody;
   uint32_t generation_ = 0;
   XrcPeer peers_[kMaxXrcMembers];

@@ -148,11 +148,24 @@ void question__that_has_no_answer__keeps_its_number_beside_other_questions(void*
   assert_int_not_equal(asked[3].sequence, number);
 }
 
+// Another member can write to the whole board.
+void numbers__after_another_member_has_changed_the_row__stay_within_it(void**) {
+  Domain domain;
+  domain.row_of(domain.shared->self()).first_number = kFirst - 100 * kXrcNumbers;
+  const uint64_t numbers = domain.row_of(2).numbers[0];
+  domain.shared->publish(kFirst + 3);
+  assert_int_equal(domain.row_of(domain.shared->self()).numbers[0], 1u << 3);
+  assert_int_equal(domain.row_of(2).numbers[0], numbers);
+  domain.shared->withdraw(kFirst + 3);
+  assert_int_equal(domain.row_of(domain.shared->self()).numbers[0], 0);
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(question__that_has_no_answer__keeps_its_number_beside_other_questions),
+      cmocka_unit_test(numbers__after_another_member_has_changed_the_row__stay_within_it),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
