@@ -12,6 +12,7 @@
 #include <new>
 
 #include "provider/common/clock.hpp"
+#include "provider/common/host_guards.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/xrc/futex.hpp"
 
@@ -36,6 +37,8 @@ struct flock byte_of(uint32_t member) {
 
 // An access to a page that the system has no memory for would end in SIGBUS.
 void* map(int memory, int64_t place, size_t size) {
+  // fallocate() is a place where a thread can be cancelled, and the caller has locks.
+  const CancelGuard whole;
   while (fallocate(memory, FALLOC_FL_KEEP_SIZE, place, static_cast<off_t>(size)) != 0) {
     if (errno != EINTR) return nullptr;
   }

@@ -4,6 +4,7 @@
 // This process as a member of a shared XRC domain. The test writes for the
 // other member, whose life is a child's.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -60,6 +61,7 @@ class Domain {
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
 
+  int memory() const { return memory_; }
   XrcRow& row_of(uint32_t member) { return reinterpret_cast<XrcRow*>(bytes_)[member]; }
   XrcChannel& channel_to_other() {
     return *reinterpret_cast<XrcChannel*>(bytes_ + kXrcBoardSize +
@@ -160,12 +162,26 @@ void numbers__after_another_member_has_changed_the_row__stay_within_it(void**) {
   assert_int_equal(domain.row_of(domain.shared->self()).numbers[0], 0);
 }
 
+// A thread that is cancelled while it has a lock would keep it.
+void join__of_a_thread_that_is_to_end__ends_before(void**) {
+  Domain domain;
+  std::atomic<bool> has_joined{false};
+  std::thread([&] {
+    pthread_cancel(pthread_self());
+    Problem problem;
+    has_joined = SharedXrcDomain::join(domain.memory(), 1, kFirst, problem) != nullptr;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+  }).join();
+  assert_true(has_joined);
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(question__that_has_no_answer__keeps_its_number_beside_other_questions),
       cmocka_unit_test(numbers__after_another_member_has_changed_the_row__stay_within_it),
+      cmocka_unit_test(join__of_a_thread_that_is_to_end__ends_before),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
