@@ -56,6 +56,7 @@ struct XrcQuestion {
   // Of the queue pair's questions. The same question, asked again, has the same number, and is not executed again.
   uint32_t sequence = 0;
   uint32_t generation = 0;  // of the asking member's row
+  uint32_t notices = 0;     // XrcChannel::written when it was asked: those before come first
   uint32_t qpn = 0;
   uint32_t srq = 0;
   uint32_t rkey = 0;

@@ -200,12 +200,13 @@ SharedXrcDomain::Asked SharedXrcDomain::ask(uint32_t member, XrcQuestion& questi
     if (!lives(member)) return Asked::kGone;
     ring(member);
     state = channel->state.load(std::memory_order_acquire);
-    if (state == XrcChannel::kAsked) return Asked::kLater;
+    if (state == XrcChannel::kAsked) return Asked::kBusy;
   }
   const bool is_answered =
       state == XrcChannel::kAnswered && peer.qpn == question.qpn && peer.sequence == question.sequence;
   if (!is_answered) {
     question.generation = generation_;
+    question.notices = channel->written.load(std::memory_order_relaxed);
     channel->question = question;
     if (data != nullptr) memcpy(channel->data, data, question.size);
     peer.qpn = question.qpn;

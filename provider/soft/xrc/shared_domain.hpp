@@ -33,7 +33,7 @@ struct XrcPeer {
 class SharedXrcDomain {
  public:
   static constexpr uint32_t kNobody = kMaxXrcMembers;
-  enum class Asked : uint8_t { kAnswered, kLater, kGone };
+  enum class Asked : uint8_t { kAnswered, kLater, kBusy, kGone };
 
   // Takes a row. `memory` stays the caller's, who closes it after the end of this object. `slot`: this process' one.
   // `first_number`: of its shared receive queues. Null on failure, and `problem` has the reason.
@@ -60,8 +60,9 @@ class SharedXrcDomain {
   bool lives(uint32_t member) const;
 
   // Asks a member. With kAnswered the question has been executed once, also if it was asked before. kLater: the member
-  // does not answer now, and may execute the question later; ask the same again. `data`: question.size bytes that go
-  // with the question, or null. `result`: room for as many bytes of the answer, or null.
+  // does not answer now, and may execute the question later; ask the same again. kBusy: the same, but an earlier
+  // question waits, so this one has not been asked, or not again. `data`: question.size bytes that go with the
+  // question, or null. `result`: room for as many bytes of the answer, or null.
   Asked ask(uint32_t member, XrcQuestion& question, const std::byte* data, XrcAnswer& answer, std::byte* result);
   // Keeps a place for one notice. False if there is none.
   bool reserve(uint32_t member);

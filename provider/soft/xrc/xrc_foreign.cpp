@@ -49,7 +49,8 @@ SharedXrcDomain::Asked XrcForeign::ask(uint32_t member, XrcQuestion& question, c
   qpn_ = question.qpn;
   asked_ |= uint64_t{1} << member;
   const SharedXrcDomain::Asked asked = shared_->ask(member, question, data, answer, result);
-  last.is_open = asked == SharedXrcDomain::Asked::kLater;
+  // If it is busy, then perhaps with this very question.
+  last.is_open = asked == SharedXrcDomain::Asked::kLater || asked == SharedXrcDomain::Asked::kBusy;
   return asked;
 }
 
@@ -65,6 +66,7 @@ Fault XrcForeign::ask(Accessor who, XrcQuestion& question, const std::byte* data
     case SharedXrcDomain::Asked::kAnswered:
       return fault_of(answer);
     case SharedXrcDomain::Asked::kLater:
+    case SharedXrcDomain::Asked::kBusy:
       return Fault::kLater;
     case SharedXrcDomain::Asked::kGone:
       break;

@@ -208,7 +208,9 @@ SharedXrcDomain::Asked XrcTable::open_elsewhere(uint32_t qpn, Qp& handle, uint32
   XrcQuestion question = {.operation = XrcOperation::kOpenQp, .sequence = next_question(), .qpn = qpn};
   XrcAnswer answer;
   const Asked asked = domain.shared->ask(member, question, nullptr, answer, nullptr);
-  if (asked != Asked::kAnswered) return asked;
+  // That process may still open it for a handle which is never there.
+  if (asked == Asked::kLater) tell_closed(*domain.shared, member, qpn);
+  if (asked != Asked::kAnswered) return asked == Asked::kBusy ? Asked::kLater : asked;
   if (answer.found == 0) return Asked::kGone;
   state = answer.state;
   {

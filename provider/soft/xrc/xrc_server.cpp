@@ -91,23 +91,27 @@ void XrcServer::serve(uint32_t member) {
   if (channels_[member] == nullptr) channels_[member] = shared_.map_channel(member, shared_.self());
   XrcChannel* channel = channels_[member];
   if (channel == nullptr) return;
-  // Notices come before the question that was asked after them.
-  const bool asked = channel->state.load(std::memory_order_acquire) == XrcChannel::kAsked;
-  take_notices(*channel, member);
-  if (!asked) return;
+  // Read first: a notice behind a question shows the question, too.
+  const uint32_t written = channel->written.load(std::memory_order_acquire);
+  if (channel->state.load(std::memory_order_acquire) != XrcChannel::kAsked)
+    return take_notices(*channel, member, written);
   const XrcQuestion question = channel->question;
+  const uint32_t read = channel->read.load(std::memory_order_relaxed);
+  const uint32_t all = channel->written.load(std::memory_order_acquire);
+  take_notices(*channel, member, question.notices - read <= all - read ? question.notices : all);
   const XrcAnswer made = question.size > kXrcDataRoom ? XrcAnswer{.fault = static_cast<uint32_t>(Fault::kAccess)}
                                                       : answer(question, member, channel->data);
+  // The queue pair may have ended while its question waited.
+  take_notices(*channel, member, channel->written.load(std::memory_order_acquire));
   channel->answer = made;
   channel->state.store(XrcChannel::kAnswered, std::memory_order_release);
   futex_wake(channel->state);
 }
 
-void XrcServer::take_notices(XrcChannel& channel, uint32_t member) {
-  const uint32_t written = channel.written.load(std::memory_order_acquire);
+void XrcServer::take_notices(XrcChannel& channel, uint32_t member, uint32_t end) {
   uint32_t read = channel.read.load(std::memory_order_relaxed);
-  if (written - read > XrcChannel::kNotices) read = written;
-  for (; read != written; ++read) {
+  if (end - read > XrcChannel::kNotices) read = end;
+  for (; read != end; ++read) {
     const XrcNotice notice = channel.notices[read % XrcChannel::kNotices];
     take(notice, member);
   }

@@ -45,7 +45,8 @@ class XrcServer {
   static void* run(void* server);
   void work();
   void serve(uint32_t member);
-  void take_notices(XrcChannel& channel, uint32_t member);
+  // Up to the one with this number in the row of all.
+  void take_notices(XrcChannel& channel, uint32_t member, uint32_t end);
   void take(const XrcNotice& notice, uint32_t member);
   XrcAnswer answer(const XrcQuestion& question, uint32_t member, std::byte* data);
   void answer_take(const XrcQuestion& question, uint32_t member, XrcAnswer& answer);

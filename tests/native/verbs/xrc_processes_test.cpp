@@ -432,6 +432,79 @@ void the_last_handle() {
   for (const pid_t process : {sender, owner, target}) expect_end(process, "the last handle");
 }
 
+// A queue pair may end while an owner still has a question of it. The owner then gets its receive back.
+void a_queue_pair_that_ends_before_the_answer() {
+  begin("a queue pair that ends before the answer");
+  const pid_t target = start([](Member& member) {
+    MUST(member.open(O_CREAT));
+    next_turn(1);
+    MUST(member.make_target() && wait_for_turn(5));
+    MUST(ibv_destroy_qp(member.qp) == 0);
+    next_turn(6);
+    MUST(wait_for_turn(7));
+    return 0;
+  });
+  const pid_t owner = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open(0) && member.make_queue() && member.receive(1, 0, 100));
+    next_turn(2);
+    ibv_wc completion = {};
+    MUST(wait_for(member.cq, completion) && completion.status == IBV_WC_WR_FLUSH_ERR && completion.wr_id == 1);
+    next_turn(7);
+    return 0;
+  });
+  const pid_t sender = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open() && member.make_sender() && wait_for_turn(3));
+    MUST(member.post(1, IBV_WR_SEND, 10, shared->number));
+    next_turn(4);
+    MUST(wait_for_turn(7));
+    return 0;
+  });
+  wait_for_turn(2);
+  kill(owner, SIGSTOP);
+  next_turn(3);
+  wait_for_turn(4);
+  // Until the target has asked.
+  usleep(300'000);
+  next_turn(5);
+  wait_for_turn(6);
+  kill(owner, SIGCONT);
+  for (const pid_t process : {owner, sender, target}) expect_end(process, "the end before the answer");
+}
+
+// A handle that cannot be had, as its process does not answer, does not keep the queue pair.
+void a_stopped_target() {
+  begin("a stopped target");
+  const pid_t target = start([](Member& member) {
+    MUST(member.open(O_CREAT));
+    next_turn(1);
+    MUST(member.make_target() && wait_for_turn(3));
+    MUST(ibv_destroy_qp(member.qp) == 0);
+    next_turn(4);
+    MUST(wait_for_turn(5));
+    return 0;
+  });
+  const pid_t owner = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open(0) && await(kPatience, [] { return shared->target != 0; }));
+    shared->sender = 1;
+    MUST(wait_for_turn(2));
+    // The second one is not even asked for.
+    MUST(member.open_target() == nullptr && errno == ETIMEDOUT);
+    MUST(member.open_target() == nullptr && errno == ETIMEDOUT);
+    next_turn(3);
+    MUST(wait_for_turn(4));
+    MUST(await(5, [&] { return member.open_target() == nullptr && errno == EINVAL; }));
+    next_turn(5);
+    return 0;
+  });
+  await(kPatience, [] { return shared->sender != 0; });
+  usleep(100'000);
+  kill(target, SIGSTOP);
+  next_turn(2);
+  wait_for_turn(3);
+  kill(target, SIGCONT);
+  for (const pid_t process : {owner, target}) expect_end(process, "the stopped target");
+}
+
 // --- Domains
 
 int expect_domain(int fd, int flags, int error) {
@@ -503,6 +576,8 @@ int main() {
   a_stopped_owner();
   a_killed_target();
   the_last_handle();
+  a_queue_pair_that_ends_before_the_answer();
+  a_stopped_target();
   a_domain_ends_with_its_last_process();
   an_unlinked_file_keeps_its_domain();
   a_domain_survives_dappled();
