@@ -42,8 +42,10 @@ struct XrcQp {
   // Of another handle: the member of the domain that has the queue pair; kNobody if it is in this process, or has
   // ended.
   std::atomic<uint32_t> member{SharedXrcDomain::kNobody};
-  uint16_t foreign_handles[kMaxXrcMembers] = {};  // of a queue pair: those in other processes, by the member
-  uint32_t foreign_count = 0;                     // their sum
+  uint32_t member_generation = 0;                     // of that member's row
+  uint16_t foreign_handles[kMaxXrcMembers] = {};      // of a queue pair: those in other processes, by the member
+  uint32_t foreign_generations[kMaxXrcMembers] = {};  // of these members' rows
+  uint32_t foreign_count = 0;                         // the sum of the handles
 };
 
 // The queue pair that a program means by one of its handles.

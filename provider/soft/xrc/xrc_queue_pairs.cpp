@@ -77,6 +77,11 @@ uint64_t members_with(const Qp& qp) {
   return members;
 }
 
+// The handles of a member that has ended.
+void forget_member(Qp& qp, uint32_t member) {
+  qp.xrc->foreign_count -= std::exchange(qp.xrc->foreign_handles[member], uint16_t{0});
+}
+
 void tell_members(SharedXrcDomain& shared, uint64_t members, uint32_t qpn, uint32_t type) {
   for (; members != 0; members &= members - 1) {
     XrcNotice notice = {.kind = XrcNoticeKind::kQpEvent, .qpn = qpn, .value = type};
@@ -205,6 +210,7 @@ SharedXrcDomain::Asked XrcTable::open_elsewhere(uint32_t qpn, Qp& handle, uint32
   XrcDomain& domain = handle.xrc->domain;
   const uint32_t member = domain.shared == nullptr ? SharedXrcDomain::kNobody : domain.shared->owner_of_qp(qpn);
   if (member == SharedXrcDomain::kNobody) return Asked::kGone;
+  const uint32_t generation = domain.shared->generation_of(member);
   XrcQuestion question = {.operation = XrcOperation::kOpenQp, .sequence = next_question(), .qpn = qpn};
   XrcAnswer answer;
   const Asked asked = domain.shared->ask(member, question, nullptr, answer, nullptr);
@@ -217,6 +223,7 @@ SharedXrcDomain::Asked XrcTable::open_elsewhere(uint32_t qpn, Qp& handle, uint32
     const std::lock_guard lock(mutex_);
     handle.xrc->is_handle = true;
     handle.xrc->member = member;
+    handle.xrc->member_generation = generation;
     handle.xrc->next = domain.foreign;
     domain.foreign = &handle;
   }
@@ -234,37 +241,43 @@ void XrcTable::tell_elsewhere(Qp& qp, uint32_t type) {
   if (members != 0) tell_members(*qp.xrc->domain.shared, members, qp.qpn, type);
 }
 
-bool XrcTable::open_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t& state) {
+bool XrcTable::open_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t& state) {
   const std::lock_guard lock(mutex_);
   Qp* qp = domain.receivers;
   while (qp != nullptr && (qp->qpn != qpn || qp->xrc->is_ending)) qp = qp->xrc->next;
-  if (qp == nullptr || qp->xrc->foreign_handles[member] == UINT16_MAX) return false;
-  qp->xrc->foreign_handles[member]++;
+  if (qp == nullptr) return false;
+  if (std::exchange(qp->xrc->foreign_generations[member.number], member.generation) != member.generation)
+    forget_member(*qp, member.number);
+  if (qp->xrc->foreign_handles[member.number] == UINT16_MAX) return false;
+  qp->xrc->foreign_handles[member.number]++;
   qp->xrc->foreign_count++;
   state = static_cast<uint32_t>(qp->state.load());
   return true;
 }
 
-void XrcTable::close_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn) {
+void XrcTable::close_foreign(XrcDomain& domain, Member member, uint32_t qpn) {
   Qp* unused = nullptr;
   {
     const std::lock_guard lock(mutex_);
     Qp* qp = domain.receivers;
     while (qp != nullptr && qp->qpn != qpn) qp = qp->xrc->next;
-    if (qp == nullptr || qp->xrc->foreign_handles[member] == 0) return;
-    qp->xrc->foreign_handles[member]--;
+    if (qp == nullptr || qp->xrc->foreign_handles[member.number] == 0) return;
+    if (qp->xrc->foreign_generations[member.number] != member.generation) return;
+    qp->xrc->foreign_handles[member.number]--;
     qp->xrc->foreign_count--;
     unused = without_handle(*qp);
   }
   if (unused != nullptr) listener_.unused(*unused);
 }
 
-void XrcTable::raise_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t type) {
+void XrcTable::raise_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t type) {
   constexpr uint32_t kLast = static_cast<uint32_t>(roce::QpEvent::kLastRequestReached);
   if (type != kLast && (type == 0 || type > static_cast<uint32_t>(roce::QpEvent::kSendQueueDrained))) return;
   const std::lock_guard lock(mutex_);
   for (Qp* handle = domain.foreign; handle != nullptr; handle = handle->xrc->next) {
-    if (handle->xrc->member == member && handle->qpn == qpn) listener_.raised(*handle, type);
+    const bool is_of_member =
+        handle->xrc->member == member.number && handle->xrc->member_generation == member.generation;
+    if (is_of_member && handle->qpn == qpn) listener_.raised(*handle, type);
   }
 }
 
@@ -277,22 +290,28 @@ bool XrcTable::has_foreign(const XrcDomain& domain) {
 }
 
 void XrcTable::end_foreign(XrcDomain& domain, uint64_t alive) {
+  const auto is_left = [&](uint32_t member, uint32_t generation) {
+    return (alive >> member & 1) != 0 && domain.shared->generation_of(member) == generation;
+  };
   for (;;) {
     Qp* unused = nullptr;
     {
       const std::lock_guard lock(mutex_);
       for (Qp* handle = domain.foreign; handle != nullptr; handle = handle->xrc->next) {
         const uint32_t member = handle->xrc->member;
-        if (member == SharedXrcDomain::kNobody || (alive >> member & 1) != 0) continue;
+        if (member == SharedXrcDomain::kNobody || is_left(member, handle->xrc->member_generation)) continue;
         handle->xrc->member = SharedXrcDomain::kNobody;
         listener_.raised(*handle, static_cast<uint32_t>(roce::QpEvent::kFatal));
       }
       for (Qp* qp = domain.receivers; qp != nullptr && unused == nullptr; qp = qp->xrc->next) {
-        uint64_t gone = members_with(*qp) & ~alive;
-        if (gone == 0) continue;
-        for (; gone != 0; gone &= gone - 1)
-          qp->xrc->foreign_count -= std::exchange(qp->xrc->foreign_handles[std::countr_zero(gone)], uint16_t{0});
-        unused = without_handle(*qp);
+        bool has_gone = false;
+        for (uint64_t members = members_with(*qp); members != 0; members &= members - 1) {
+          const auto member = static_cast<uint32_t>(std::countr_zero(members));
+          if (is_left(member, qp->xrc->foreign_generations[member])) continue;
+          forget_member(*qp, member);
+          has_gone = true;
+        }
+        if (has_gone) unused = without_handle(*qp);
       }
     }
     if (unused == nullptr) return;

@@ -133,16 +133,16 @@ void XrcServer::take(const XrcNotice& notice, uint32_t member) {
       }
       return;
     case XrcNoticeKind::kQpEvent:
-      return table_.raise_foreign(domain_, member, notice.qpn, notice.value);
+      return table_.raise_foreign(domain_, {member, notice.generation}, notice.qpn, notice.value);
     case XrcNoticeKind::kCloseQp:
-      return table_.close_foreign(domain_, member, notice.qpn);
+      return table_.close_foreign(domain_, {member, notice.generation}, notice.qpn);
   }
 }
 
 XrcAnswer XrcServer::answer(const XrcQuestion& question, uint32_t member, std::byte* data) {
   XrcAnswer made;
   if (question.operation == XrcOperation::kOpenQp) {
-    made.found = table_.open_foreign(domain_, member, question.qpn, made.state) ? 1 : 0;
+    made.found = table_.open_foreign(domain_, {member, question.generation}, question.qpn, made.state) ? 1 : 0;
     return made;
   }
   XrcGuest* once = is_once(question.operation) ? guest(question, member) : nullptr;

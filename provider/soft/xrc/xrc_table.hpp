@@ -155,9 +155,13 @@ class XrcTable {
 
   // For the domain's server: the other processes' handles of queue pairs in this one, and this process' handles of
   // queue pairs in others.
-  bool open_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t& state);
-  void close_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn);
-  void raise_foreign(XrcDomain& domain, uint32_t member, uint32_t qpn, uint32_t type);
+  struct Member {
+    uint32_t number = 0;
+    uint32_t generation = 0;  // of its row: another process may get the row at once
+  };
+  bool open_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t& state);
+  void close_foreign(XrcDomain& domain, Member member, uint32_t qpn);
+  void raise_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t type);
   bool has_foreign(const XrcDomain& domain);
   // Of members that have ended: `alive` has a bit for each other one.
   void end_foreign(XrcDomain& domain, uint64_t alive);

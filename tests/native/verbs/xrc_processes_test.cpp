@@ -505,6 +505,45 @@ void a_stopped_target() {
   for (const pid_t process : {owner, target}) expect_end(process, "the stopped target");
 }
 
+// Another process may have the place of a killed one at once, but has not its handles.
+void a_successor_of_a_killed_process() {
+  begin("a successor of a killed process");
+  const pid_t target = start([](Member& member) {
+    MUST(member.open(O_CREAT));
+    next_turn(1);
+    MUST(member.make_target() && wait_for_turn(4));
+    MUST(ibv_destroy_qp(member.qp) == 0);
+    next_turn(5);
+    MUST(wait_for_turn(6));
+    return 0;
+  });
+  const pid_t owner = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open(0) && await(kPatience, [] { return shared->target != 0; }));
+    MUST(member.open_target() != nullptr);
+    next_turn(2);
+    pause();
+    return 1;
+  });
+  const pid_t successor = start([](Member& member) {
+    MUST(member.open());
+    shared->sender = 1;
+    MUST(wait_for_turn(3));
+    member.domain = open_domain(member.context, file, 0);
+    MUST(member.domain != nullptr);
+    next_turn(4);
+    MUST(wait_for_turn(5));
+    usleep(500'000);
+    MUST(member.open_target() == nullptr && errno == EINVAL);
+    next_turn(6);
+    return 0;
+  });
+  wait_for_turn(2);
+  await(kPatience, [] { return shared->sender != 0; });
+  kill_process(owner);
+  next_turn(3);
+  for (const pid_t process : {successor, target}) expect_end(process, "the successor");
+}
+
 // --- Domains
 
 int expect_domain(int fd, int flags, int error) {
@@ -578,6 +617,7 @@ int main() {
   the_last_handle();
   a_queue_pair_that_ends_before_the_answer();
   a_stopped_target();
+  a_successor_of_a_killed_process();
   a_domain_ends_with_its_last_process();
   an_unlinked_file_keeps_its_domain();
   a_domain_survives_dappled();
