@@ -23,10 +23,10 @@ constexpr int kDmabuf = 1;  // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
 void* library = nullptr;
 
 template <typename Function>
-Function* find(Function*, const char* name) {
+Function* find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
-#define CUDA(name) find(&name, #name)
+#define CUDA(name) find<decltype(name)>(#name)
 
 CUdeviceptr gpu = 0;
 
