@@ -72,9 +72,10 @@ void XrcServer::work() {
   XrcRow& row = shared_.own_row();
   for (;;) {
     const uint32_t bell = row.doorbell.load(std::memory_order_acquire);
+    // First, because a member may ask without pause.
+    if (ends_.load(std::memory_order_acquire) != 0) break;
     uint64_t asked = row.asked.exchange(0, std::memory_order_acq_rel);
     if (asked == 0) {
-      if (ends_.load(std::memory_order_acquire) != 0) break;
       const bool watches = guests_ != nullptr || table_.has_foreign(domain_);
       futex_wait(row.doorbell, bell, watches ? &kLook : nullptr);
       if (watches) look_after_members();
