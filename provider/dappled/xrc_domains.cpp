@@ -3,37 +3,19 @@
 #include "provider/dappled/xrc_domains.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "provider/member/xrc_memory.hpp"
 
 namespace dapple::dappled {
 namespace {
 
 // Each has two descriptors.
 constexpr size_t kMaxDomains = 256;
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
-
-soft::OwnedFd make_memory() {
-  soft::OwnedFd memory(memfd_create("dapple-xrc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory) return memory;
-  if (ftruncate(memory.get(), soft::kXrcMemorySize) != 0 ||
-      fcntl(memory.get(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) {
-    memory.reset();
-  }
-  return memory;
-}
-
-bool is_memory(int fd) {
-  struct stat status = {};
-  const int seals = fcntl(fd, F_GET_SEALS);
-  return seals >= 0 && (seals & kSeals) == kSeals && fstat(fd, &status) == 0 && status.st_size == soft::kXrcMemorySize;
-}
 
 }  // namespace
 
@@ -44,7 +26,7 @@ XrcDomains::Domain* XrcDomains::make(const Name& name, soft::OwnedFd file, soft:
                 domains_.size());
     return nullptr;
   }
-  if (!memory) memory = make_memory();
+  if (!memory) memory = soft::make_xrc_memory();
   if (!memory) {
     problem.set(errno, "dappled cannot make the memory of an XRC domain: %s", strerror(errno));
     return nullptr;
@@ -56,9 +38,7 @@ XrcDomains::Domain* XrcDomains::make(const Name& name, soft::OwnedFd file, soft:
 int XrcDomains::open(uint32_t connection, uint32_t device, uint32_t flags, soft::OwnedFd file, soft::OwnedFd memory,
                      soft::Problem& problem) {
   struct stat status = {};
-  // As the kernel, which takes no descriptor that only names a file.
-  const int mode = file ? fcntl(file.get(), F_GETFL) : -1;
-  if (mode < 0 || (mode & O_PATH) != 0 || fstat(file.get(), &status) != 0 || (memory && !is_memory(memory.get()))) {
+  if (!file || fstat(file.get(), &status) != 0 || (memory && !soft::is_xrc_memory(memory.get()))) {
     problem.set(EBADF, "the file of the XRC domain, or its memory, cannot be used");
     return -1;
   }
