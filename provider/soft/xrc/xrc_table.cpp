@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cassert>
@@ -16,6 +17,18 @@
 #include "provider/system/doors.hpp"
 
 namespace dapple::soft {
+namespace {
+
+// A descriptor that only names the file. The close of any other one would drop the program's own locks of the file
+// (fcntl(2), F_SETLK). Without /proc there is no such descriptor.
+int name_file(int fd) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int named = open(path, O_PATH | O_CLOEXEC);
+  return named >= 0 ? named : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+}  // namespace
 
 XrcDomain::XrcDomain() = default;
 XrcDomain::~XrcDomain() = default;
@@ -102,7 +115,7 @@ XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const Opening& opening, Daemo
   bool is_open = false;
   const Opened again = open_again(xrcd, opening, is_open);
   if (is_open) return again;
-  const int own = fcntl(opening.fd, F_DUPFD_CLOEXEC, 0);
+  const int own = name_file(opening.fd);
   if (own < 0) return Opened::kNoMemory;
   auto* domain = new (std::nothrow) XrcDomain;
   if (domain == nullptr) {

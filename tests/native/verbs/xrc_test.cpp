@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <initializer_list>
@@ -376,6 +377,26 @@ void domain__is_that_of_the_inode_in_all_contexts(void**) {
   assert_int_equal(ibv_close_device(other), 0);
 }
 
+// A lock of the file by fcntl() is lost as soon as the process closes any usual descriptor of it.
+void domain__of_a_locked_file__leaves_the_lock(void**) {
+  assert_true(begin({}));
+  const int fd = memfd_create("xrc", 0);
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+  ibv_xrcd* domain = open_domain(pair->context, fd, O_CREAT);
+  assert_non_null(domain);
+  assert_int_equal(ibv_close_xrcd(domain), 0);
+  const pid_t child = fork();
+  if (child == 0) _exit(fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK ? 0 : 1);
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  close(fd);
+}
+
 ibv_qp* open_receiver(ibv_xrcd* domain, uint32_t number, ibv_qp_type type = IBV_QPT_XRC_RECV) {
   ibv_qp_open_attr attr = {};
   attr.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE | IBV_QP_OPEN_ATTR_CONTEXT;
@@ -505,6 +526,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(extended__the_setter_names_the_queue, finish),
       cmocka_unit_test_teardown(events__of_the_queue_and_its_completions, finish),
       cmocka_unit_test_teardown(domain__is_that_of_the_inode_in_all_contexts, finish),
+      cmocka_unit_test_teardown(domain__of_a_locked_file__leaves_the_lock, finish),
       // What --check reports as a mistake.
       cmocka_unit_test_teardown(operations__with_a_queue_of_another_domain__fail, finish),
       cmocka_unit_test_teardown(send__to_a_number_without_a_queue__is_an_invalid_request, finish),
