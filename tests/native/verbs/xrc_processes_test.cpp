@@ -219,6 +219,12 @@ void begin(const char* name) {
 void expect_end(pid_t process, const char* name) {
   if (!ends_with(process, 0)) failed(name);
 }
+// The kernel stops a process' threads one after the other, so they may go on for a moment.
+void stop_process(pid_t process) {
+  kill(process, SIGSTOP);
+  int status = 0;
+  if (waitpid(process, &status, WUNTRACED) != process || !WIFSTOPPED(status)) failed("a process does not stop");
+}
 void kill_process(pid_t process) {
   kill(process, SIGKILL);
   waitpid(process, nullptr, 0);
@@ -367,7 +373,7 @@ void a_stopped_owner() {
   const pid_t owner = start(own_until_killed);
   const pid_t sender = start([](Member& member) { return send_until_the_end(member, IBV_WC_SUCCESS); });
   wait_for_turn(3);
-  kill(owner, SIGSTOP);
+  stop_process(owner);
   next_turn(4);
   usleep(1'500'000);
   if (shared->turn != 4) failed("the sender goes on without the owner");
@@ -460,7 +466,7 @@ void a_queue_pair_that_ends_before_the_answer() {
     return 0;
   });
   wait_for_turn(2);
-  kill(owner, SIGSTOP);
+  stop_process(owner);
   next_turn(3);
   wait_for_turn(4);
   // Until the target has asked.
@@ -498,7 +504,7 @@ void a_stopped_target() {
   });
   await(kPatience, [] { return shared->sender != 0; });
   usleep(100'000);
-  kill(target, SIGSTOP);
+  stop_process(target);
   next_turn(2);
   wait_for_turn(3);
   kill(target, SIGCONT);
