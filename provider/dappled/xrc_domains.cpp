@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "provider/member/xrc_memory.hpp"
+#include "provider/member/xrc_domain_file.hpp"
 
 namespace dapple::dappled {
 namespace {
@@ -26,7 +26,7 @@ XrcDomains::Domain* XrcDomains::make(const Name& name, soft::OwnedFd file, soft:
                 domains_.size());
     return nullptr;
   }
-  if (!memory) memory = soft::make_xrc_memory();
+  if (!memory) memory = soft::make_xrc_domain_file();
   if (!memory) {
     problem.set(errno, "dappled cannot make the memory of an XRC domain: %s", strerror(errno));
     return nullptr;
@@ -38,7 +38,7 @@ XrcDomains::Domain* XrcDomains::make(const Name& name, soft::OwnedFd file, soft:
 int XrcDomains::open(uint32_t connection, uint32_t device, uint32_t flags, soft::OwnedFd file, soft::OwnedFd memory,
                      soft::Problem& problem) {
   struct stat status = {};
-  if (!file || fstat(file.get(), &status) != 0 || (memory && !soft::is_xrc_memory(memory.get()))) {
+  if (!file || fstat(file.get(), &status) != 0 || (memory && !soft::is_xrc_domain_file(memory.get()))) {
     problem.set(EBADF, "the file of the XRC domain, or its memory, cannot be used");
     return -1;
   }

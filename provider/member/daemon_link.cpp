@@ -23,7 +23,7 @@
 #include "provider/member/name_holder.hpp"
 #include "provider/member/open_questions.hpp"
 #include "provider/member/trust.hpp"
-#include "provider/member/xrc_memory.hpp"
+#include "provider/member/xrc_domain_file.hpp"
 #include "provider/protocol/identity_text.hpp"
 #include "provider/system/process_state.hpp"
 
@@ -477,7 +477,7 @@ bool DaemonLink::open_xrc(XrcHold& hold, uint32_t flags, Problem& problem) {
   HeaderOnly reply;
   Descriptors received;
   if (!ask(MessageKind::kXrcOpen, request, reply, &received, problem, {&hold.file, 1})) return false;
-  if (received.count != 1 || !is_xrc_memory(received.fds[0].get())) {
+  if (received.count != 1 || !is_xrc_domain_file(received.fds[0].get())) {
     disconnect();
     problem.set(EPROTO, "dappled handed over no memory of an XRC domain");
     return false;

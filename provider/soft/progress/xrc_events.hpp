@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What happens to objects of XRC domains: events for the program, and the end of a queue pair that nobody holds.
+// Events of objects of XRC domains for the program, and the end of a queue pair that nobody holds.
 #pragma once
 
 #include <atomic>

@@ -152,7 +152,7 @@ bool SharedXrcDomain::lives(uint32_t member) const {
 
 // --- Questions and notices
 
-// What a process has written before its end is not read any more if its successor in the row takes the channel over.
+// The notices that a process left at its end are dropped when its successor in the row takes the channel over.
 XrcChannel* SharedXrcDomain::channel_to(XrcPeer& peer, uint32_t member) {
   assert_held(peer.mutex);
   if (peer.channel != nullptr) return peer.channel;

@@ -10,8 +10,8 @@
 namespace dapple::soft {
 
 // Empty on failure, and errno tells why.
-OwnedFd make_xrc_memory();
+OwnedFd make_xrc_domain_file();
 // False for a file that may shrink, or has another size.
-bool is_xrc_memory(int fd);
+bool is_xrc_domain_file(int fd);
 
 }  // namespace dapple::soft
