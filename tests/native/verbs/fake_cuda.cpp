@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -56,10 +57,25 @@ CUcontext primary[kDevices];
 int retained[kDevices];
 std::map<CUdeviceptr, Allocation> allocations;
 std::set<CUstream> streams;
+// All that were ever made, so that no address comes again.
+std::vector<std::unique_ptr<FakeContext>> made_contexts;
+std::vector<std::unique_ptr<FakeStream>> made_streams;
 std::set<ino_t> dmabufs;
 unsigned long long next_id = 1;
 std::atomic<int> failure{0};
 thread_local std::vector<CUcontext> current;
+
+CUcontext make_context(int device) {
+  CUcontext made = made_contexts.emplace_back(new FakeContext{device}).get();
+  contexts.insert(made);
+  return made;
+}
+
+CUstream make_stream(CUcontext context) {
+  CUstream made = made_streams.emplace_back(new FakeStream{context, {}}).get();
+  streams.insert(made);
+  return made;
+}
 
 size_t whole_pages(size_t size) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -148,7 +164,7 @@ int cuDevicePrimaryCtxRetain(CUcontext* context, int device) {
   const std::lock_guard lock(mutex);
   if (const int error = check(false); error != kSuccess) return error;
   const int ordinal = device - 70;
-  if (retained[ordinal]++ == 0) contexts.insert(primary[ordinal] = new FakeContext{ordinal});
+  if (retained[ordinal]++ == 0) primary[ordinal] = make_context(ordinal);
   *context = primary[ordinal];
   return kSuccess;
 }
@@ -162,7 +178,7 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 int cuCtxCreate_v2(CUcontext* context, unsigned, int device) {
   const std::lock_guard lock(mutex);
   if (const int error = check(false); error != kSuccess) return error;
-  contexts.insert(*context = new FakeContext{device - 70});
+  *context = make_context(device - 70);
   current.push_back(*context);
   return kSuccess;
 }
@@ -283,14 +299,13 @@ int cuStreamCreate(CUstream* stream, unsigned flags) {
   const std::lock_guard lock(mutex);
   if (const int error = check(); error != kSuccess) return error;
   if (flags != 1) return kInvalidValue;
-  streams.insert(*stream = new FakeStream{current.back(), {}});
+  *stream = make_stream(current.back());
   return kSuccess;
 }
 
 int cuStreamDestroy_v2(CUstream stream) {
   const std::lock_guard lock(mutex);
   if (streams.erase(stream) == 0) return kInvalidHandle;
-  delete stream;
   return check();
 }
 
