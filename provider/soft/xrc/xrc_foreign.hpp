@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "provider/soft/xrc/shared_domain.hpp"
-#include "roce/ports.hpp"
+#include "provider/soft/xrc/target_memory.hpp"
 
 namespace dapple::soft {
 
@@ -20,7 +20,7 @@ constexpr bool is_foreign(uint32_t domain) {
 }
 
 // Guarded by the queue pair's lock.
-class XrcForeign final : public roce::Memory {
+class XrcForeign final : public TargetMemory {
  public:
   // `shared`: null if no other process can have the domain.
   explicit XrcForeign(SharedXrcDomain* shared) : shared_(shared) {}
@@ -45,18 +45,6 @@ class XrcForeign final : public roce::Memory {
   roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
                       const std::byte* from, size_t size) override;
   roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
-
-  // Of requests that XRC lacks, or of the half that sends.
-  roce::Fault atomic_write(roce::Accessor, uint32_t, uint64_t, uint64_t) override { return roce::Fault::kAccess; }
-  roce::Fault flush(roce::Accessor, const roce::RemoteRange&, uint32_t) override { return roce::Fault::kAccess; }
-  roce::Fault check_local(roce::Accessor, std::span<const roce::Segment>, bool) override {
-    return roce::Fault::kAccess;
-  }
-  roce::Fault gather(roce::Accessor, std::span<const roce::Segment>, uint64_t, std::byte*, size_t) override {
-    return roce::Fault::kAccess;
-  }
-  roce::Fault bind_window(roce::Accessor, const roce::WindowBind&) override { return roce::Fault::kAccess; }
-  roce::Fault invalidate_local(roce::Accessor, uint32_t) override { return roce::Fault::kAccess; }
 
  private:
   SharedXrcDomain::Asked ask(uint32_t member, XrcQuestion& question, const std::byte* data, XrcAnswer& answer,

@@ -5,13 +5,13 @@
 // names. The queue may belong to another context than the queue pair, and then has other keys.
 #pragma once
 
+#include "provider/soft/xrc/target_memory.hpp"
 #include "provider/soft/xrc/xrc_receives.hpp"
-#include "roce/ports.hpp"
 
 namespace dapple::soft {
 
 // Guarded by the queue pair's lock.
-class XrcMemory final : public roce::Memory {
+class XrcMemory final : public TargetMemory {
  public:
   explicit XrcMemory(XrcReceives& receives) : receives_(receives) {}
 
@@ -24,18 +24,6 @@ class XrcMemory final : public roce::Memory {
   roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
                       const std::byte* from, size_t size) override;
   roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
-
-  // Of requests that XRC lacks, or of the half that sends.
-  roce::Fault atomic_write(roce::Accessor, uint32_t, uint64_t, uint64_t) override { return roce::Fault::kAccess; }
-  roce::Fault flush(roce::Accessor, const roce::RemoteRange&, uint32_t) override { return roce::Fault::kAccess; }
-  roce::Fault check_local(roce::Accessor, std::span<const roce::Segment>, bool) override {
-    return roce::Fault::kAccess;
-  }
-  roce::Fault gather(roce::Accessor, std::span<const roce::Segment>, uint64_t, std::byte*, size_t) override {
-    return roce::Fault::kAccess;
-  }
-  roce::Fault bind_window(roce::Accessor, const roce::WindowBind&) override { return roce::Fault::kAccess; }
-  roce::Fault invalidate_local(roce::Accessor, uint32_t) override { return roce::Fault::kAccess; }
 
  private:
   XrcReceives& receives_;

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The thread that answers the other processes of an XRC domain. It takes receives, copies bytes and completes for their
-// queue pairs. It asks no other process, so processes cannot wait for each other in a circle.
+// queue pairs. It asks no other process. It may wait for the lock of receiving when it ends a queue pair, and
+// another thread may have that lock while it asks a process: such a wait ends with the patience of the question.
 #pragma once
 
 #include <stdint.h>

@@ -19,6 +19,7 @@
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/verbs/pair.hpp"
+#include "tests/native/verbs/xrc_domain.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
@@ -52,15 +53,6 @@ bool wait_for_turn(int turn) {
 }
 void next_turn(int turn) {
   shared->turn = turn;
-}
-
-ibv_xrcd* open_domain(ibv_context* context, int fd, int flags) {
-  ibv_xrcd_init_attr attr = {};
-  attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-  attr.fd = fd;
-  attr.oflags = flags;
-  errno = 0;
-  return ibv_open_xrcd(context, &attr);
 }
 
 // A process' objects. They end with the process.

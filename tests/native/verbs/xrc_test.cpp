@@ -15,6 +15,7 @@
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/leaves_objects.hpp"  // close__ends_what_is_left() does
 #include "tests/native/verbs/rig.hpp"
+#include "tests/native/verbs/xrc_domain.hpp"
 
 using namespace dapple::tests;
 
@@ -32,15 +33,6 @@ struct Xrc {
   ibv_qp* receiver = nullptr;
 };
 Xrc xrc;
-
-ibv_xrcd* open_domain(ibv_context* context, int fd, int flags) {
-  ibv_xrcd_init_attr attr = {};
-  attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-  attr.fd = fd;
-  attr.oflags = flags;
-  errno = 0;
-  return ibv_open_xrcd(context, &attr);
-}
 
 ibv_srq* make_srq(ibv_xrcd* domain, ibv_pd* pd, ibv_cq* cq, uint32_t limit = 0) {
   ibv_srq_init_attr_ex attr = {};

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Opens the XRC domain of a file.
+#pragma once
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+namespace dapple::tests {
+
+inline ibv_xrcd* open_domain(ibv_context* context, int fd, int flags) {
+  ibv_xrcd_init_attr attr = {};
+  attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  attr.fd = fd;
+  attr.oflags = flags;
+  errno = 0;
+  return ibv_open_xrcd(context, &attr);
+}
+
+}  // namespace dapple::tests
