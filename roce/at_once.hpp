@@ -45,7 +45,7 @@ inline bool Requester::send_at_once(Now now, const PlainSend& request, Sink& sin
   const bool asks = wants_acknowledgement(request.flags);
   if (!emit_plain_send(core_, request, length, next_psn_, asks, sink, memory)) return false;
   SendEntry& entry = core_.sends.push(request, length);
-  entry.quiet = !core_.has_completion(request.flags);
+  entry.quiet = core_.ends_quietly(request.flags);
   entry.started = true;
   entry.first_psn = next_psn_;
   entry.packets = 1;

@@ -105,6 +105,8 @@ void Core::finish_send(CompletionStatus status) {
     if (status != CompletionStatus::kFlushed) tell_failure(events, entry, status);
     events.sends_fail();
   }
+  if (observer != nullptr) [[unlikely]]
+    observer->sent(entry.request.opcode, entry.length, status);
   if (status != CompletionStatus::kSuccess || has_completion(entry.request.flags)) {
     Completion completion;
     completion.request_id = entry.request.id;

@@ -24,6 +24,7 @@ class Core : public QueuePair {
   PostError check_send(const SendRequest& request, uint32_t ahead) const final;
   PostError post_send(const SendRequest& request) final;
   void receives_posted() final;
+  void observed_by(RequestObserver& watcher) final { observer = &watcher; }
   const QpCounters& counters() const final { return count; }
   uint64_t outstanding_sends() const final { return sends.tail() - sends.head(); }
   const SendRequest* oldest_send() const final { return sends.empty() ? nullptr : &sends.front().request; }
@@ -33,6 +34,8 @@ class Core : public QueuePair {
 
   // Tells whether a request with these flags has a completion if it succeeds.
   bool has_completion(uint8_t flags) const { return config.signal_all || (flags & kSignaled) != 0; }
+  // Tells whether nobody learns of a request with these flags if it succeeds.
+  bool ends_quietly(uint8_t flags) const { return !has_completion(flags) && observer == nullptr; }
   // The oldest request of the send queue is done. With an error, the others will be flushed.
   void finish_send(CompletionStatus status);
   // Completes the whole send queue as flushed, in order.
@@ -80,6 +83,7 @@ class Core : public QueuePair {
   EventSink& events;
   QpAttributes values;
   QpCounters count;
+  RequestObserver* observer = nullptr;
   SendQueue sends;
 
   ReceiveRequest receive_request;
@@ -138,6 +142,8 @@ inline Completion Core::end_receive(CompletionStatus status, Completion completi
   }
   completion.qpn = config.qpn;
   completion.mark = receive_request.mark;
+  if (observer != nullptr) [[unlikely]]
+    observer->received(completion.byte_count, status);
   has_receive = false;
   return completion;
 }

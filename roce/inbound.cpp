@@ -121,6 +121,8 @@ uint64_t size_of(const Packet& packet) {
     completion.immediate_or_rkey = rkey;
   }
   if (kind == Message::kWrite) {
+    if (core_.observer != nullptr) [[unlikely]]
+      core_.observer->executed(false, total_, false);
     if (!info.has(kHasImmediate)) return InboundError::kNone;
     completion.opcode = CompletionOpcode::kReceiveWriteImmediate;
     completion.byte_count = static_cast<uint32_t>(total_);

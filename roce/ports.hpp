@@ -160,6 +160,19 @@ class EventSink {
   ~EventSink() = default;
 };
 
+// Learns of each request that ends, with or without a completion. For counters.
+class RequestObserver {
+ public:
+  // A request of the send queue, with the bytes of its message.
+  virtual void sent(SendOpcode opcode, uint64_t bytes, CompletionStatus status) = 0;
+  virtual void received(uint64_t bytes, CompletionStatus status) = 0;
+  // The peer's RDMA Read or Write was executed, or refused: then the bytes are 0.
+  virtual void executed(bool is_read, uint64_t bytes, bool is_refused) = 0;
+
+ protected:
+  ~RequestObserver() = default;
+};
+
 // An RDMA Write or Read as a whole.
 struct Transfer {
   Accessor who;

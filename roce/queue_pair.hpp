@@ -156,6 +156,9 @@ class QueuePair {
   virtual Time deadline() const = 0;
   virtual void expire(Now now) = 0;
 
+  // From now on the observer, which outlives the queue pair, learns of requests that end. Call it in RESET or INIT.
+  virtual void observed_by(RequestObserver& observer) = 0;
+
   virtual const QpCounters& counters() const = 0;
   // Requests that were posted and are not complete.
   virtual uint64_t outstanding_sends() const = 0;

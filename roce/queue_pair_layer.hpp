@@ -48,6 +48,7 @@ class QueuePairLayer : public QueuePair {
   void expire(Now now) override {
     if (now.exact() >= engine_->deadline()) followed([&] { engine_->expire(now); });
   }
+  void observed_by(RequestObserver& observer) override { engine_->observed_by(observer); }
   const QpCounters& counters() const override { return engine_->counters(); }
   uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
   const SendRequest* oldest_send() const override { return engine_->oldest_send(); }

@@ -109,7 +109,7 @@ void Responder::ask_again() {
 }
 
 inline void Responder::on_data(const Packet& packet) {
-  if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(error);
+  if (const InboundError error = inbound_.receive(packet); error != InboundError::kNone) return refuse(packet, error);
   executed(packet.loan != nullptr ? packet.loan->packets() : 1, packet.info->has(kEnds), packet.headers.ack_request);
 }
 
@@ -128,7 +128,7 @@ inline void Responder::on_data(const Packet& packet) {
       core_.count.dropped_packets++;
       return;
     }
-    return refuse(InboundError::kInvalidRequest);
+    return refuse(packet, InboundError::kInvalidRequest);
   }
   return packet.info->has(kIsAnswered) ? on_request_with_response(packet) : on_data(packet);
 }
@@ -143,7 +143,16 @@ bool Responder::select_receives(uint32_t srq) {
   return true;
 }
 
-[[gnu::noinline]] void Responder::refuse(InboundError error) {
+// Of a Write or Read that brings the error state.
+[[gnu::cold]] void Responder::tell_refusal(const Packet& packet) const {
+  const bool is_read = packet.info->operation == Operation::kReadRequest;
+  if (is_read || packet.info->has(kIsWrite)) core_.observer->executed(is_read, 0, true);
+}
+
+[[gnu::noinline]] void Responder::refuse(const Packet& packet, InboundError error) {
+  const bool comes_again =
+      error == InboundError::kLost || error == InboundError::kLater || error == InboundError::kNoReceive;
+  if (core_.observer != nullptr && !comes_again) tell_refusal(packet);
   switch (error) {
     case InboundError::kLost:
       return ask_again();
@@ -208,23 +217,25 @@ void Responder::end_silently() {
 [[gnu::noinline]] void Responder::on_request_with_response(const Packet& packet) {
   // IBTA 9.7.4.1.4 to 9.7.4.1.6: in the midst of another message, not enabled, or more than were agreed on.
   const uint32_t needed = access_for(packet);
-  if (inbound_.in_message()) return refuse(InboundError::kInvalidRequest);
+  if (inbound_.in_message()) return refuse(packet, InboundError::kInvalidRequest);
   if ((core_.values.access & needed) != needed || core_.values.max_dest_rd_atomic == 0) {
     core_.events.refused(needed);
-    return refuse(InboundError::kInvalidRequest);
+    return refuse(packet, InboundError::kInvalidRequest);
   }
   if (newest_ - oldest_ == room_) {
     // A requester that keeps to the agreed number has received the whole oldest response; otherwise it would not send
     // this request. A repetition of that response that still waits for the wire is useless.
     const Resource& last = resource(oldest_);
-    if (last.answered < last.packets) return refuse(InboundError::kInvalidRequest);
+    if (last.answered < last.packets) return refuse(packet, InboundError::kInvalidRequest);
     oldest_++;
   }
   assert(newest_ - oldest_ < room_);
   Resource& fresh = resource(newest_);
   fresh = Resource{};
   const InboundError error = execute_with_response(packet, fresh);
-  if (error != InboundError::kNone) return refuse(error);
+  if (error != InboundError::kNone) return refuse(packet, error);
+  if (core_.observer != nullptr && fresh.operation == Operation::kReadRequest)
+    core_.observer->executed(true, fresh.length, false);
   newest_++;
   expected_psn_ = psn_add(expected_psn_, fresh.packets);
   msn_ = psn_add(msn_, 1);

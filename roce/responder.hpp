@@ -74,7 +74,8 @@ class Responder {
   void on_duplicate(const Packet& packet);
   void on_request_with_response(const Packet& packet);
   InboundError execute_with_response(const Packet& packet, Resource& resource);
-  void refuse(InboundError error);
+  void refuse(const Packet& packet, InboundError error);
+  void tell_refusal(const Packet& packet) const;
   void ask_again();
   void fatal_nak(NakCode code);
   void end_silently();

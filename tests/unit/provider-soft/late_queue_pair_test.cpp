@@ -35,6 +35,7 @@ class Engine final : public dapple::roce::QueuePair {
     state_ = QpState::kError;
   }
   dapple::roce::Owes owes() const override { return dapple::roce::Owes::kMore; }
+  void observed_by(dapple::roce::RequestObserver&) override {}
   const dapple::roce::QpCounters& counters() const override { return counted; }
   uint64_t outstanding_sends() const override { return 0; }
 

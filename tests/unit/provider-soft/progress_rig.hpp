@@ -55,6 +55,7 @@ class NotedEngine final : public roce::QueuePair {
   roce::Owes owes() const override { return owed; }
   roce::Time deadline() const override { return next; }
   void expire(roce::Now) override { expired++; }
+  void observed_by(roce::RequestObserver&) override {}
   const roce::QpCounters& counters() const override { return noted; }
   uint64_t outstanding_sends() const override { return 0; }
 

@@ -45,6 +45,7 @@ class Engine final : public QueuePair {
   Time deadline() const override { return kNever; }
   void expire(Now) override {}
   Owes owes() const override { return Owes::kMore; }
+  void observed_by(RequestObserver&) override {}
   const QpCounters& counters() const override { return counted_; }
   uint64_t outstanding_sends() const override { return 0; }
 
