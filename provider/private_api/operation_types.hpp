@@ -9,23 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-namespace dapple::provider {
+#include "provider/private_api/newer_types.hpp"
 
-// The first members of struct ibv_mr_init_attr, which is public only since 59. More members follow, so it is never
-// copied.
-struct RegionInitAttr {
-  size_t length;
-  int access;
-  uint64_t comp_mask;
-  uint64_t iova;
-  void* addr;
-  int fd;
-  uint64_t fd_offset;
-};
-inline constexpr uint64_t kRegionInitIova = 1 << 0;
-inline constexpr uint64_t kRegionInitAddr = 1 << 1;
-inline constexpr uint64_t kRegionInitFd = 1 << 2;
-inline constexpr uint64_t kRegionInitFdOffset = 1 << 3;
+namespace dapple::provider {
 
 using RegMr = ibv_mr* (*)(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access);
 using RegMrEx = ibv_mr* (*)(ibv_pd* pd, RegionInitAttr* attr);

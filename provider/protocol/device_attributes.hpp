@@ -25,7 +25,9 @@ enum DeviceFeature : uint32_t {
   kFeatureTimeStamps = 1 << 5,  // of completions, and the device's clock
   kFeatureOnDemand = 1 << 6,    // on-demand paging
   kFeatureDeviceMemory = 1 << 7,
-  kAllFeatures = (1 << 8) - 1,
+  kFeatureDmaHandles = 1 << 8,
+  kFeatureCompletionCounters = 1 << 9,
+  kAllFeatures = (1 << 10) - 1,
 };
 
 // libibverbs' numbers (ibv_atomic_cap).

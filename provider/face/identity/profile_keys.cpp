@@ -317,6 +317,8 @@ constexpr Key kKeys[] = {
     feature("time_stamps", soft::kFeatureTimeStamps),
     feature("on_demand_paging", soft::kFeatureOnDemand),
     feature("device_memory", soft::kFeatureDeviceMemory),
+    feature("dma_handles", soft::kFeatureDmaHandles),
+    feature("completion_counters", soft::kFeatureCompletionCounters),
     DAPPLE_LIMIT(max_qp_rd_atom, 0),
     DAPPLE_LIMIT(max_qp_init_rd_atom, 0),
     DAPPLE_LIMIT(max_res_rd_atom, 0),

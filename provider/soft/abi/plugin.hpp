@@ -76,6 +76,7 @@ int channel_writer(const ibv_comp_channel* channel);
 struct Operations {
   int (*advise_mr)(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count) = nullptr;
   ibv_dm* (*alloc_dm)(ibv_context* context, ibv_alloc_dm_attr* attr) = nullptr;
+  provider::DmaHandle* (*alloc_dmah)(ibv_context* context, provider::DmaHandleInitAttr* attr) = nullptr;
   ibv_mw* (*alloc_mw)(ibv_pd* pd, ibv_mw_type type) = nullptr;
   provider::AllocNullMr alloc_null_mr = nullptr;
   ibv_pd* (*alloc_parent_domain)(ibv_context* context, ibv_parent_domain_init_attr* attr) = nullptr;
@@ -88,6 +89,8 @@ struct Operations {
   int (*close_xrcd)(ibv_xrcd* xrcd) = nullptr;
   void (*cq_event)(ibv_cq* cq) = nullptr;
   ibv_ah* (*create_ah)(ibv_pd* pd, ibv_ah_attr* attr) = nullptr;
+  provider::CompletionCounter* (*create_comp_cntr)(ibv_context* context,
+                                                   provider::CompletionCounterInitAttr* attr) = nullptr;
   ibv_counters* (*create_counters)(ibv_context* context, ibv_counters_init_attr* attr) = nullptr;
   ibv_cq* (*create_cq)(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) = nullptr;
   ibv_cq_ex* (*create_cq_ex)(ibv_context* context, ibv_cq_init_attr_ex* attr) = nullptr;
@@ -98,11 +101,13 @@ struct Operations {
   ibv_srq* (*create_srq)(ibv_pd* pd, ibv_srq_init_attr* attr) = nullptr;
   ibv_srq* (*create_srq_ex)(ibv_context* context, ibv_srq_init_attr_ex* attr) = nullptr;
   ibv_wq* (*create_wq)(ibv_context* context, ibv_wq_init_attr* attr) = nullptr;
+  int (*dealloc_dmah)(provider::DmaHandle* handle) = nullptr;
   int (*dealloc_mw)(ibv_mw* mw) = nullptr;
   int (*dealloc_pd)(ibv_pd* pd) = nullptr;
   int (*dealloc_td)(ibv_td* td) = nullptr;
   provider::DeregMr dereg_mr = nullptr;
   int (*destroy_ah)(ibv_ah* ah) = nullptr;
+  int (*destroy_comp_cntr)(provider::CompletionCounter* counter) = nullptr;
   int (*destroy_counters)(ibv_counters* counters) = nullptr;
   int (*destroy_cq)(ibv_cq* cq) = nullptr;
   int (*destroy_flow)(ibv_flow* flow) = nullptr;
@@ -116,6 +121,8 @@ struct Operations {
   ibv_dm* (*import_dm)(ibv_context* context, uint32_t handle) = nullptr;
   ibv_mr* (*import_mr)(ibv_pd* pd, uint32_t handle) = nullptr;
   ibv_pd* (*import_pd)(ibv_context* context, uint32_t handle) = nullptr;
+  int (*inc_comp_cntr)(provider::CompletionCounter* counter, uint64_t amount) = nullptr;
+  int (*inc_err_comp_cntr)(provider::CompletionCounter* counter, uint64_t amount) = nullptr;
   int (*modify_cq)(ibv_cq* cq, ibv_modify_cq_attr* attr) = nullptr;
   provider::ModifyQp modify_qp = nullptr;
   int (*modify_qp_rate_limit)(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) = nullptr;
@@ -127,6 +134,10 @@ struct Operations {
   int (*post_recv)(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) = nullptr;
   provider::PostSend post_send = nullptr;
   int (*post_srq_recv)(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) = nullptr;
+  int (*qp_attach_comp_cntr)(ibv_qp* qp, provider::CompletionCounter* counter,
+                             provider::CompletionCounterAttachAttr* attr) = nullptr;
+  // caps_size may be that of a shorter or a longer structure than ours.
+  int (*query_comp_cntr_caps)(ibv_context* context, provider::CompletionCounterCaps* caps, size_t caps_size) = nullptr;
   // attr_size may be that of ibv_device_attr alone, or a longer structure than our header's.
   int (*query_device_ex)(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                          size_t attr_size) = nullptr;
@@ -137,7 +148,9 @@ struct Operations {
   int (*query_qp_data_in_order)(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags) = nullptr;
   int (*query_rt_values)(ibv_context* context, ibv_values_ex* values) = nullptr;
   int (*query_srq)(ibv_srq* srq, ibv_srq_attr* attr) = nullptr;
+  int (*read_comp_cntr)(provider::CompletionCounter* counter, uint64_t* value) = nullptr;
   int (*read_counters)(ibv_counters* counters, uint64_t* values, uint32_t count, uint32_t flags) = nullptr;
+  int (*read_err_comp_cntr)(provider::CompletionCounter* counter, uint64_t* value) = nullptr;
   provider::RegDmMr reg_dm_mr = nullptr;
   provider::RegDmabufMr reg_dmabuf_mr = nullptr;
   provider::RegMr reg_mr = nullptr;
@@ -145,7 +158,9 @@ struct Operations {
   int (*req_notify_cq)(ibv_cq* cq, int solicited_only) = nullptr;
   provider::ReregMr rereg_mr = nullptr;
   int (*resize_cq)(ibv_cq* cq, int cqe) = nullptr;
+  int (*set_comp_cntr)(provider::CompletionCounter* counter, uint64_t value) = nullptr;
   int (*set_ece)(ibv_qp* qp, ibv_ece* ece) = nullptr;
+  int (*set_err_comp_cntr)(provider::CompletionCounter* counter, uint64_t value) = nullptr;
   void (*unimport_dm)(ibv_dm* dm) = nullptr;
   void (*unimport_mr)(ibv_mr* mr) = nullptr;
   void (*unimport_pd)(ibv_pd* pd) = nullptr;

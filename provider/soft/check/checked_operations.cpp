@@ -67,6 +67,28 @@ int free_dm(ibv_dm* dm) {
   return forgotten(dm, [&] { return below().free_dm(dm); });
 }
 
+provider::DmaHandle* alloc_dmah(ibv_context* context, provider::DmaHandleInitAttr* attr) {
+  return noted(below().alloc_dmah(context, attr), "made by ibv_alloc_dmah");
+}
+
+int dealloc_dmah(provider::DmaHandle* handle) {
+  return forgotten(handle, [&] { return below().dealloc_dmah(handle); });
+}
+
+provider::CompletionCounter* create_comp_cntr(ibv_context* context, provider::CompletionCounterInitAttr* attr) {
+  return noted(below().create_comp_cntr(context, attr), "made by ibv_create_comp_cntr");
+}
+
+int destroy_comp_cntr(provider::CompletionCounter* counter) {
+  return forgotten(counter, [&] { return below().destroy_comp_cntr(counter); });
+}
+
+int qp_attach_comp_cntr(ibv_qp* qp, provider::CompletionCounter* counter, provider::CompletionCounterAttachAttr* attr) {
+  const int error = below().qp_attach_comp_cntr(qp, counter, attr);
+  if (error == 0) checker().counts.store(true, std::memory_order_relaxed);
+  return error;
+}
+
 ibv_pd* import_pd(ibv_context* context, uint32_t handle) {
   return noted(below().import_pd(context, handle), "imported by ibv_import_pd");
 }
@@ -480,6 +502,7 @@ const Operations& checked_operations() {
   static const Operations table = [] {
     Operations made = below();
     made.alloc_dm = watched<alloc_dm>();
+    made.alloc_dmah = watched<alloc_dmah>();
     made.alloc_mw = watched<alloc_mw>();
     made.alloc_null_mr = watched<alloc_null_mr>();
     made.alloc_parent_domain = watched<alloc_parent_domain>();
@@ -487,6 +510,7 @@ const Operations& checked_operations() {
     made.alloc_td = watched<alloc_td>();
     made.close_xrcd = watched<close_xrcd>();
     made.create_ah = watched<create_ah>();
+    made.create_comp_cntr = watched<create_comp_cntr>();
     made.create_counters = watched<create_counters>();
     made.create_cq = watched<create_cq>();
     made.create_cq_ex = watched<create_cq_ex>();
@@ -497,11 +521,13 @@ const Operations& checked_operations() {
     made.create_srq = watched<create_srq>();
     made.create_srq_ex = watched<create_srq_ex>();
     made.create_wq = watched<create_wq>();
+    made.dealloc_dmah = watched<dealloc_dmah>();
     made.dealloc_mw = watched<dealloc_mw>();
     made.dealloc_pd = watched<dealloc_pd>();
     made.dealloc_td = watched<dealloc_td>();
     made.dereg_mr = watched<dereg_mr>();
     made.destroy_ah = watched<destroy_ah>();
+    made.destroy_comp_cntr = watched<destroy_comp_cntr>();
     made.destroy_counters = watched<destroy_counters>();
     made.destroy_cq = watched<destroy_cq>();
     made.destroy_flow = watched<destroy_flow>();
@@ -522,6 +548,7 @@ const Operations& checked_operations() {
     made.post_recv = watched<post_recv>();
     made.post_send = watched<post_send>();
     made.post_srq_recv = watched<post_srq_recv>();
+    made.qp_attach_comp_cntr = watched<qp_attach_comp_cntr>();
     made.reg_dm_mr = watched<reg_dm_mr>();
     made.reg_dmabuf_mr = watched<reg_dmabuf_mr>();
     made.reg_mr = watched<reg_mr>();

@@ -138,6 +138,11 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, 
   Noted noted;
   if (sends && (flags & roce::kFence) == 0) report_if_not_fenced(*Checker::get(), qp, loan.pieces, send.stack);
   report_if_poisoned(*Checker::get(), sends ? "send request" : "Read or atomic", loan.owner, loan.pieces, send.stack);
+  if (Checker::get()->counts.load(std::memory_order_relaxed)) {
+    Checker::get()->withheld.yield(loan.pieces);
+    noted.send = qp.checked->sends.add(std::move(send));
+    return noted;
+  }
   report_if_shared(*Checker::get(), {.what = sends ? "send request" : "Read or atomic",
                                      .owner = loan.owner,
                                      .is_written = !sends,
@@ -230,7 +235,8 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .posted = checker.races == nullptr ? 0 : now_ns()};
     receive.pieces = pieces_of(receives.device->memory, receive.segments);
     uint64_t withheld = PostedSends::kNone;
-    if (receives.may_withhold) {
+    const bool counts = checker.counts.load(std::memory_order_relaxed);
+    if (receives.may_withhold && !counts) {
       withheld = withhold({.receives = &receives.queue,
                            .id = receive.id,
                            .owner = receives.owner,
@@ -239,9 +245,10 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
     }
     report_if_poisoned(checker, "receive", receives.owner, receive.pieces, stack);
     report_if_freed(checker, receives, receive);
-    report_if_shared(
-        checker,
-        {.what = "receive", .owner = receives.owner, .is_written = true, .pieces = receive.pieces, .posted = stack});
+    if (!counts)
+      report_if_shared(
+          checker,
+          {.what = "receive", .owner = receives.owner, .is_written = true, .pieces = receive.pieces, .posted = stack});
     uint64_t context = PostedContexts::kNone;
     if (checker.contexts.may_be_context(wr->wr_id)) {
       context = note_context(wr->wr_id, true, receive.segments,

@@ -55,6 +55,9 @@ class Checker {
   const std::unique_ptr<Races> races;
   // False: no bytes are withheld, because a sanitizer or the emulator looks at the program's accesses.
   const bool withholds;
+  // A completion counter tells the program of requests whose completions it never polls. From then on nobody knows how
+  // long a buffer belongs to the device.
+  std::atomic<bool> counts{false};
   // Null if the program's heap is not watched.
   FreedMarks* freed = nullptr;
 

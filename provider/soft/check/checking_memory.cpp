@@ -296,7 +296,8 @@ bool CheckingMemory::withholds(Accessor who, std::span<const Segment> segments, 
                                size_t size) {
   if (!checker_.withholds || size == 0) return false;
   Withhold withhold(checker_.withheld, qp_.qpn, from);
-  if (qp_.context->memory.lend(who, segments, offset, size, true, withhold) == Fault::kNone) return true;
+  const bool is_stored = qp_.context->memory.lend(who, segments, offset, size, true, withhold) == Fault::kNone;
+  if (is_stored && !checker_.counts.load(std::memory_order_relaxed)) return true;
   withhold.give_up();
   return false;
 }

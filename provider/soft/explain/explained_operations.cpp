@@ -191,6 +191,13 @@ ibv_dm* import_dm(ibv_context* context, uint32_t handle) {
   return with_copies(Explained<&Operations::import_dm>::call<kVerb>(context, handle));
 }
 
+template <const char* kVerb>
+int attach_counter(ibv_qp* qp, provider::CompletionCounter* counter, provider::CompletionCounterAttachAttr* attr) {
+  const int error = Explained<&Operations::qp_attach_comp_cntr>::call<kVerb>(qp, counter, attr);
+  if (error == 0) note_attached(qp, counter);
+  return error;
+}
+
 // Functions without a result, which cannot be refused.
 template <auto kMember, typename Ibv>
 void unimport(Ibv* object) {
@@ -219,11 +226,13 @@ const Operations& explained_operations(const Operations& operations) {
 #undef DAPPLE_EXPLAINED
 #define DAPPLE_ENDED(name) made.name = Explained<&Operations::name>::end<k_##name>;
     DAPPLE_ENDED(close_xrcd)
+    DAPPLE_ENDED(dealloc_dmah)
     DAPPLE_ENDED(dealloc_mw)
     DAPPLE_ENDED(dealloc_pd)
     DAPPLE_ENDED(dealloc_td)
     DAPPLE_ENDED(dereg_mr)
     DAPPLE_ENDED(destroy_ah)
+    DAPPLE_ENDED(destroy_comp_cntr)
     DAPPLE_ENDED(destroy_counters)
     DAPPLE_ENDED(destroy_cq)
     DAPPLE_ENDED(destroy_flow)
@@ -242,6 +251,7 @@ const Operations& explained_operations(const Operations& operations) {
     made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
     made.poll_cq = poll_cq<k_poll_cq>;
     made.post_send = post_send<k_post_send>;
+    made.qp_attach_comp_cntr = attach_counter<k_qp_attach_comp_cntr>;
     return made;
   }();
   return table;

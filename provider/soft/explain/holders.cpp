@@ -25,6 +25,11 @@ void Holders::add(const void* object, std::string name, const char* verb, const 
   objects_.insert_or_assign(object, std::move(known));
 }
 
+void Holders::use(const void* object, const void* used) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = objects_.find(object); known != objects_.end()) known->second.used.push_back(used);
+}
+
 void Holders::remove(const void* object) {
   const std::lock_guard lock(mutex_);
   objects_.erase(object);

@@ -22,6 +22,8 @@ class Holders {
 
   // `name`: of object_names.hpp; `verb`: a literal, such as "made by ibv_create_qp". Null pointers are left out.
   void add(const void* object, std::string name, const char* verb, const std::vector<const void*>& used);
+  // A known object uses another one from now on.
+  void use(const void* object, const void* used);
   // Call it after the object is destroyed, and by its address alone.
   void remove(const void* object);
 

@@ -14,6 +14,8 @@ namespace dapple::soft::explain {
 void note_made(ibv_td*) {}
 void note_made(ibv_dm*) {}
 void note_made(ibv_counters*) {}
+void note_made(provider::CompletionCounter*) {}
+void note_made(provider::DmaHandle*) {}
 void note_made(ibv_cq*) {}
 void note_made(ibv_xrcd*) {}
 
@@ -33,7 +35,9 @@ void note_made(ibv_cq_ex* cq) {
 void note_made(ibv_mr* mr) {
   if (ours<Mr>(mr)->importing.original != nullptr) return;
   const Dm* dm = ours<Mr>(mr)->dm;
-  Holders::get().add(mr, name_of(mr), "made by ibv_reg_mr", {mr->pd, dm == nullptr ? nullptr : &dm->ibv});
+  const DmaHandle* handle = ours<Mr>(mr)->dma_handle;
+  Holders::get().add(mr, name_of(mr), "made by ibv_reg_mr",
+                     {mr->pd, dm == nullptr ? nullptr : &dm->ibv, handle == nullptr ? nullptr : &handle->ibv});
 }
 
 void note_made(ibv_mw* mw) {
@@ -74,6 +78,10 @@ void note_made(ibv_rwq_ind_table* table) {
   std::vector<const void*> used;
   for (uint32_t i = 0; i < made.size; i++) used.push_back(&made.queues[i]->ibv);
   Holders::get().add(table, name_of(table), "made by ibv_create_rwq_ind_table", used);
+}
+
+void note_attached(ibv_qp* qp, const provider::CompletionCounter* counter) {
+  Holders::get().use(qp, counter);
 }
 
 void note_end(const void* object) {

@@ -63,6 +63,14 @@ std::string name_of(const ibv_counters* counters) {
   return of_device("the counters", counters->context);
 }
 
+std::string name_of(const provider::CompletionCounter* counter) {
+  return of_device(format("the completion counter with the handle %u", counter->handle), counter->context);
+}
+
+std::string name_of(const provider::DmaHandle* handle) {
+  return of_device("the DMA handle", handle->context);
+}
+
 std::string name_of(const ibv_flow* flow) {
   return of_device(format("the flow with the handle %u", flow->handle), flow->context);
 }

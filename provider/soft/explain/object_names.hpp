@@ -8,6 +8,8 @@
 
 #include <string>
 
+#include "provider/soft/abi/plugin.hpp"
+
 namespace dapple::soft::explain {
 
 // "queue pair 0x11 of dapple0".
@@ -23,6 +25,8 @@ std::string name_of(const ibv_xrcd* xrcd);
 std::string name_of(const ibv_qp* qp);
 std::string name_of(const ibv_ah* ah);
 std::string name_of(const ibv_counters* counters);
+std::string name_of(const provider::CompletionCounter* counter);
+std::string name_of(const provider::DmaHandle* handle);
 std::string name_of(const ibv_flow* flow);
 std::string name_of(const ibv_wq* wq);
 std::string name_of(const ibv_rwq_ind_table* table);

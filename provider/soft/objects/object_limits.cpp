@@ -5,9 +5,17 @@
 namespace dapple::soft {
 
 DeviceObjects::DeviceObjects(const DeviceAttributes& limits, ResourceCounts* shown)
-    : shown_(shown), most_{limits.max_pd,  limits.max_mr, limits.max_mw, limits.max_cq,
-                           limits.max_srq, limits.max_qp, limits.max_ah, most_objects(ObjectKind::kIndirectionTable)} {
-  static_assert(kObjectKinds == 8);
+    : shown_(shown),
+      most_{limits.max_pd,
+            limits.max_mr,
+            limits.max_mw,
+            limits.max_cq,
+            limits.max_srq,
+            limits.max_qp,
+            limits.max_ah,
+            most_objects(ObjectKind::kIndirectionTable),
+            most_objects(ObjectKind::kCompletionCounter)} {
+  static_assert(kObjectKinds == 9);
   for (size_t i = 0; i < kObjectKinds; ++i) assert(most_[i] <= kMaxObjects[i]);
 }
 

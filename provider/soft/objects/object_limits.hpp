@@ -20,8 +20,18 @@
 
 namespace dapple::soft {
 
-enum class ObjectKind : uint8_t { kPd, kRegion, kWindow, kCq, kSrq, kQp, kAddressHandle, kIndirectionTable };
-inline constexpr size_t kObjectKinds = 8;
+enum class ObjectKind : uint8_t {
+  kPd,
+  kRegion,
+  kWindow,
+  kCq,
+  kSrq,
+  kQp,
+  kAddressHandle,
+  kIndirectionTable,
+  kCompletionCounter
+};
+inline constexpr size_t kObjectKinds = 9;
 
 // What the software device serves.
 inline constexpr uint32_t kMaxObjects[kObjectKinds] = {
@@ -33,8 +43,9 @@ inline constexpr uint32_t kMaxObjects[kObjectKinds] = {
     (1 << 16) - 1,          // queue pairs: the numbers that a slot has at least
     1 << 20,                // address handles
     1 << 12,                // tables of work queues
+    1 << 16,                // completion counters
 };
-// dappled has another list: with contexts, and without tables of work queues.
+// dappled has another list: with contexts, and without tables of work queues and completion counters.
 inline constexpr size_t kShownObjectKinds = 7;
 constexpr ResourceKind resource_kind(ObjectKind kind) {
   return static_cast<ResourceKind>(static_cast<size_t>(kind) + 1);

@@ -21,6 +21,7 @@
 #include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/memory/gpu_memory.hpp"
 #include "provider/soft/memory/on_demand_pages.hpp"
+#include "provider/soft/objects/completion_counter.hpp"
 #include "provider/soft/objects/completion_queue.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
@@ -100,6 +101,13 @@ struct Dm : KeptMemory {
   Importing<Dm> importing;
 };
 
+// Hints for a NIC's DMA: the CPU whose cache the bytes are for, and how they are used. The device copies with a CPU, so
+// it keeps them, and they change nothing.
+struct DmaHandle : KeptMemory {
+  provider::DmaHandle ibv = {};
+  Users users{0};
+};
+
 // What `rdma statistic show mr` shows of an on-demand region.
 class ShownPages final : public PagingWatch {
  public:
@@ -113,7 +121,8 @@ class ShownPages final : public PagingWatch {
 struct Mr : KeptMemory {
   abi::Mr abi = {};
   Pd* pd = nullptr;
-  Dm* dm = nullptr;  // the region is a part of it
+  Dm* dm = nullptr;                 // the region is a part of it
+  DmaHandle* dma_handle = nullptr;  // null if it was registered without one
   Importing<Mr> importing;
   MappedDmabuf dmabuf;
   std::unique_ptr<OnDemandPages> pages;  // of an on-demand region
@@ -343,6 +352,7 @@ struct Qp : KeptMemory {
   // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
   // them. Null otherwise. Set once.
   roce::ReliableConnection* bare_connection = nullptr;
+  std::unique_ptr<AttachedCounters> counters;  // null: none was ever attached
   QpTransport transport;
   QpScheduling scheduling;
   QpHeld held;

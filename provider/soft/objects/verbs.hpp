@@ -43,6 +43,10 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr);
 int free_dm(ibv_dm* dm);
 
+// memory/dma_handle_verbs.cpp
+provider::DmaHandle* alloc_dmah(ibv_context* context, provider::DmaHandleInitAttr* attr);
+int dealloc_dmah(provider::DmaHandle* handle);
+
 // memory/advice_verbs.cpp
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count);
 
@@ -114,6 +118,18 @@ ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr
 int destroy_counters(ibv_counters* counters);
 int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attr, ibv_flow* flow);
 int read_counters(ibv_counters* counters, uint64_t* values, uint32_t count, uint32_t flags);
+
+// queue_pairs/completion_counter_verbs.cpp
+int query_comp_cntr_caps(ibv_context* context, provider::CompletionCounterCaps* caps, size_t caps_size);
+provider::CompletionCounter* create_comp_cntr(ibv_context* context, provider::CompletionCounterInitAttr* attr);
+int destroy_comp_cntr(provider::CompletionCounter* counter);
+int qp_attach_comp_cntr(ibv_qp* qp, provider::CompletionCounter* counter, provider::CompletionCounterAttachAttr* attr);
+int read_comp_cntr(provider::CompletionCounter* counter, uint64_t* value);
+int read_err_comp_cntr(provider::CompletionCounter* counter, uint64_t* value);
+int set_comp_cntr(provider::CompletionCounter* counter, uint64_t value);
+int set_err_comp_cntr(provider::CompletionCounter* counter, uint64_t value);
+int inc_comp_cntr(provider::CompletionCounter* counter, uint64_t amount);
+int inc_err_comp_cntr(provider::CompletionCounter* counter, uint64_t amount);
 
 // queue_pairs/wq_verbs.cpp
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr);

@@ -93,6 +93,7 @@ provider::Replacements replacements() {
 #define DAPPLE_SET(name) set(provider::Operation::name, ours.name)
   DAPPLE_SET(advise_mr);
   DAPPLE_SET(alloc_dm);
+  DAPPLE_SET(alloc_dmah);
   DAPPLE_SET(alloc_mw);
   DAPPLE_SET(alloc_null_mr);
   DAPPLE_SET(alloc_parent_domain);
@@ -105,6 +106,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(close_xrcd);
   DAPPLE_SET(cq_event);
   DAPPLE_SET(create_ah);
+  DAPPLE_SET(create_comp_cntr);
   DAPPLE_SET(create_counters);
   DAPPLE_SET(create_cq);
   DAPPLE_SET(create_cq_ex);
@@ -115,11 +117,13 @@ provider::Replacements replacements() {
   DAPPLE_SET(create_srq);
   DAPPLE_SET(create_srq_ex);
   DAPPLE_SET(create_wq);
+  DAPPLE_SET(dealloc_dmah);
   DAPPLE_SET(dealloc_mw);
   DAPPLE_SET(dealloc_pd);
   DAPPLE_SET(dealloc_td);
   DAPPLE_SET(dereg_mr);
   DAPPLE_SET(destroy_ah);
+  DAPPLE_SET(destroy_comp_cntr);
   DAPPLE_SET(destroy_counters);
   DAPPLE_SET(destroy_cq);
   DAPPLE_SET(destroy_flow);
@@ -133,6 +137,8 @@ provider::Replacements replacements() {
   DAPPLE_SET(import_dm);
   DAPPLE_SET(import_mr);
   DAPPLE_SET(import_pd);
+  DAPPLE_SET(inc_comp_cntr);
+  DAPPLE_SET(inc_err_comp_cntr);
   DAPPLE_SET(modify_cq);
   DAPPLE_SET(modify_qp);
   DAPPLE_SET(modify_qp_rate_limit);
@@ -144,6 +150,8 @@ provider::Replacements replacements() {
   DAPPLE_SET(post_recv);
   DAPPLE_SET(post_send);
   DAPPLE_SET(post_srq_recv);
+  DAPPLE_SET(qp_attach_comp_cntr);
+  DAPPLE_SET(query_comp_cntr_caps);
   DAPPLE_SET(query_device_ex);
   DAPPLE_SET(query_ece);
   DAPPLE_SET(query_port);
@@ -152,7 +160,9 @@ provider::Replacements replacements() {
   DAPPLE_SET(query_qp_data_in_order);
   DAPPLE_SET(query_rt_values);
   DAPPLE_SET(query_srq);
+  DAPPLE_SET(read_comp_cntr);
   DAPPLE_SET(read_counters);
+  DAPPLE_SET(read_err_comp_cntr);
   DAPPLE_SET(reg_dm_mr);
   DAPPLE_SET(reg_dmabuf_mr);
   DAPPLE_SET(reg_mr);
@@ -160,7 +170,9 @@ provider::Replacements replacements() {
   DAPPLE_SET(req_notify_cq);
   DAPPLE_SET(rereg_mr);
   DAPPLE_SET(resize_cq);
+  DAPPLE_SET(set_comp_cntr);
   DAPPLE_SET(set_ece);
+  DAPPLE_SET(set_err_comp_cntr);
   DAPPLE_SET(unimport_dm);
   DAPPLE_SET(unimport_mr);
   DAPPLE_SET(unimport_pd);

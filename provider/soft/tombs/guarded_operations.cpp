@@ -69,6 +69,14 @@ bool any_ended(const char* verb, ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 bool any_ended(const char* verb, ibv_pd* pd, ibv_dm* dm, uint64_t, size_t, unsigned) {
   return has_ended(pd, verb) || has_ended(dm, verb);
 }
+bool any_ended(const char* verb, ibv_qp* qp, provider::CompletionCounter* counter,
+               provider::CompletionCounterAttachAttr*) {
+  return has_ended(qp, verb) || has_ended(counter, verb);
+}
+bool any_ended(const char* verb, ibv_pd* pd, provider::RegionInitAttr* attr) {
+  const bool has_handle = (attr->comp_mask & provider::kRegionInitDmaHandle) != 0;
+  return has_ended(pd, verb) || (has_handle && has_ended(attr->dmah, verb));
+}
 bool any_ended(const char* verb, ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr**) {
   if (has_ended(qp, verb)) return true;
   if (qp->qp_type != IBV_QPT_UD) return false;
@@ -220,11 +228,13 @@ const Operations& guarded_operations(const Operations& operations) {
   static constexpr char title_##name[] = how " by ibv_" #name; \
   made.name = Guarded<&Operations::name>::end<k_##name, title_##name>;
     DAPPLE_ENDED(close_xrcd, "closed")
+    DAPPLE_ENDED(dealloc_dmah, "deallocated")
     DAPPLE_ENDED(dealloc_mw, "deallocated")
     DAPPLE_ENDED(dealloc_pd, "deallocated")
     DAPPLE_ENDED(dealloc_td, "deallocated")
     DAPPLE_ENDED(dereg_mr, "deregistered")
     DAPPLE_ENDED(destroy_ah, "destroyed")
+    DAPPLE_ENDED(destroy_comp_cntr, "destroyed")
     DAPPLE_ENDED(destroy_counters, "destroyed")
     DAPPLE_ENDED(destroy_cq, "destroyed")
     DAPPLE_ENDED(destroy_flow, "destroyed")

@@ -41,10 +41,12 @@ int refuse_limit(Context& context, ObjectKind kind) {
   static constexpr struct {
     const char* name;
     const char* limit;
-  } kNames[kObjectKinds] = {{"protection domains", "max_pd"},     {"memory regions", "max_mr"},
-                            {"memory windows", "max_mw"},         {"completion queues", "max_cq"},
-                            {"shared receive queues", "max_srq"}, {"queue pairs", "max_qp"},
-                            {"address handles", "max_ah"},        {"indirection tables", "max_rwq_indirection_tables"}};
+  } kNames[kObjectKinds] = {
+      {"protection domains", "max_pd"},       {"memory regions", "max_mr"},
+      {"memory windows", "max_mw"},           {"completion queues", "max_cq"},
+      {"shared receive queues", "max_srq"},   {"queue pairs", "max_qp"},
+      {"address handles", "max_ah"},          {"indirection tables", "max_rwq_indirection_tables"},
+      {"completion counters", "max_counters"}};
   const auto& [name, limit] = kNames[static_cast<size_t>(kind)];
   const DeviceObjects& objects = context.objects.device();
   if (objects.count(kind) < objects.most(kind)) return refuse_memory(name);

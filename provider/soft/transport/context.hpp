@@ -141,7 +141,8 @@ class Context {
   EventPipes pipes;
   // Counts for all devices of the process, because peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
-  ContextObjects objects;  // counted until the context leaves DaemonWatch
+  std::atomic<uint32_t> next_counter{1};  // a completion counter's handle
+  ContextObjects objects;                 // counted until the context leaves DaemonWatch
   std::atomic<uint32_t> live_queue_pairs{0};
   std::atomic<uint64_t> device_memory{0};  // bytes that the program has
   std::atomic<uint32_t> live_objects{0};   // PDs and CQs: every other object needs one

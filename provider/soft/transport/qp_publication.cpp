@@ -11,6 +11,8 @@ namespace dapple::soft {
 void publish_qp(Qp& qp, Publication& publication) {
   const BiasedLock lock(qp.mutex);
   if (qp.transport.ring == nullptr || qp.init.qp_type != IBV_QPT_RC || qp.transport.published != 0) return;
+  // The peer copies without a word to this end, which could count nothing.
+  if (qp.counters != nullptr && qp.counters->counts_peer()) return;
   const roce::QpState state = qp.engine->state();
   if (state != roce::QpState::kRtr && state != roce::QpState::kRts && state != roce::QpState::kSqd) return;
   const roce::QpAttributes now = qp.engine->attributes();

@@ -59,6 +59,12 @@ void stored(ibv_counters* counters) {
 void stored(ibv_flow* flow) {
   stored(ours<Flow>(flow));
 }
+void stored(provider::CompletionCounter* counter) {
+  stored(ours<CountedCompletions>(counter));
+}
+void stored(provider::DmaHandle* handle) {
+  stored(ours<DmaHandle>(handle));
+}
 void stored(ibv_wq* wq) {
   stored(ours<Wq>(wq));
 }
@@ -103,6 +109,12 @@ void fill_in(bool good, ibv_context*, ibv_values_ex* values) {
 }
 void fill_in(bool good, ibv_counters*, uint64_t* values, uint32_t count, uint32_t) {
   if (good) Sanitizer::of_program()->stored(values, count * sizeof(*values));
+}
+void fill_in(bool good, ibv_context*, provider::CompletionCounterCaps* caps, size_t size) {
+  if (good) Sanitizer::of_program()->stored(caps, size);
+}
+void fill_in(bool good, provider::CompletionCounter*, uint64_t* value) {
+  if (good) stored(value);
 }
 void fill_in(bool good, ibv_qp*, ibv_send_wr*, ibv_send_wr** bad) {
   if (!good) stored(bad);

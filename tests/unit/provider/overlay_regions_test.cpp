@@ -46,7 +46,7 @@ void reg_mr__providers_failure_is_the_callers(void**) {
 
 void reg_mr_ex__memory_of_the_program_is_known(void**) {
   open_attached(kLayouts[4]);
-  RegionInitAttr attr = {256, kAccess, kRegionInitAddr, 0, memory, 0, 0};
+  RegionInitAttr attr = {256, kAccess, kRegionInitAddr, 0, memory, 0, 0, nullptr};
   ibv_mr* mr = reg_mr_ex(&attr);
   assert_non_null(mr);
   assert_int_equal(provider.told.iova, at(memory));
@@ -55,7 +55,7 @@ void reg_mr_ex__memory_of_the_program_is_known(void**) {
   assert_int_equal(sync_cpu(&segment, 1), 0);
   assert_int_equal(dereg_mr(mr), 0);
 
-  attr = {256, kAccess, kRegionInitAddr | kRegionInitIova, 0, memory, 0, 0};
+  attr = {256, kAccess, kRegionInitAddr | kRegionInitIova, 0, memory, 0, 0, nullptr};
   mr = reg_mr_ex(&attr);
   const ibv_sge zero_based = {128, 128, mr->lkey};
   assert_int_equal(sync_cpu(&zero_based, 1), 0);
@@ -96,7 +96,7 @@ void dmabuf__is_the_kernels_to_maintain(void**) {
   const int file = memfd_create("dmabuf", 0);
   ibv_mr* mr = reg_dmabuf_mr(0, 256, 0x7000, file);
   assert_int_equal(provider.told.iova, 0x7000);
-  RegionInitAttr attr = {256, kAccess, kRegionInitFd, 0, nullptr, file, 0};
+  RegionInitAttr attr = {256, kAccess, kRegionInitFd, 0, nullptr, file, 0, nullptr};
   ibv_mr* other = reg_mr_ex(&attr);
   close(file);
   for (const ibv_sge& segment : {ibv_sge{0x7000, 256, mr->lkey}, ibv_sge{0, 256, other->lkey}}) {
@@ -249,7 +249,7 @@ void policy__substitutes_address_and_keeps_the_programs(void**) {
     assert_int_equal(policy.alive, 0);
 
     if (layout.index(Operation::reg_mr_ex) >= 0) {
-      RegionInitAttr attr = {64, kAccess, kRegionInitAddr, 99, memory, 0, 0};
+      RegionInitAttr attr = {64, kAccess, kRegionInitAddr, 99, memory, 0, 0, nullptr};
       mr = reg_mr_ex(&attr);
       assert_ptr_equal(provider.told.address, memory + 2048);
       assert_int_equal(provider.told.iova, at(memory));

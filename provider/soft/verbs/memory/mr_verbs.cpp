@@ -166,6 +166,32 @@ ibv_mr* made(std::unique_ptr<Mr> mr, void* address) {
   return &mr.release()->abi.mr;
 }
 
+// Of ibv_reg_mr_ex(), by its address or as a dma-buf. `mask`: provider::kRegionInit.
+ibv_mr* reg_memory(ibv_pd* pd, const provider::RegionInitAttr& attr, uint64_t mask) {
+  constexpr uint64_t kDmabuf = provider::kRegionInitFd | provider::kRegionInitFdOffset | provider::kRegionInitIova;
+  if ((mask & provider::kRegionInitFd) != 0) {
+    if (mask != kDmabuf) {
+      return failed(refuse(EINVAL,
+                           "comp_mask is 0x%llx, and a dma-buf needs its descriptor, the offset and the IOVA.\n"
+                           "Set IBV_REG_MR_MASK_FD, IBV_REG_MR_MASK_FD_OFFSET and IBV_REG_MR_MASK_IOVA.",
+                           static_cast<unsigned long long>(attr.comp_mask)));
+    }
+    return reg_dmabuf_mr(pd, attr.fd_offset, attr.length, attr.iova, attr.fd, attr.access);
+  }
+  if ((mask & provider::kRegionInitAddr) == 0)
+    return failed(refuse(EINVAL, "comp_mask lacks IBV_REG_MR_MASK_ADDR.\nSet addr, and this bit."));
+  const uint64_t iova = (mask & provider::kRegionInitIova) != 0 ? attr.iova : reinterpret_cast<uintptr_t>(attr.addr);
+  return reg_mr(pd, attr.addr, attr.length, iova, attr.access);
+}
+
+// 0 or an error. As with mlx5, memory under on-demand paging has no handle.
+int check_dma_handle(const ibv_pd& pd, const provider::RegionInitAttr& attr) {
+  if (attr.dmah == nullptr || attr.dmah->context != pd.context) return refuse_other_device("DMA handle");
+  if ((attr.access & IBV_ACCESS_ON_DEMAND) == 0) return 0;
+  return refuse_access(IBV_ACCESS_ON_DEMAND, "memory with a DMA handle cannot have it",
+                       "Register the memory without IBV_ACCESS_ON_DEMAND, or without dmah.", EOPNOTSUPP);
+}
+
 }  // namespace
 
 ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int access) {
@@ -229,30 +255,27 @@ ibv_mr* reg_dm_mr(ibv_pd* ibv, ibv_dm* device_memory, uint64_t offset, size_t le
   return made(std::move(mr), nullptr);
 }
 
+// With the attributes' DMA handle, or without one.
 ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
   constexpr uint64_t kDmabuf = provider::kRegionInitFd | provider::kRegionInitFdOffset | provider::kRegionInitIova;
-  constexpr uint64_t kKnown = provider::kRegionInitAddr | kDmabuf;
+  constexpr uint64_t kKnown = provider::kRegionInitAddr | kDmabuf | provider::kRegionInitDmaHandle;
   if (const uint64_t unknown = attr->comp_mask & ~kKnown; unknown != 0) {
     return failed(refuse(EOPNOTSUPP,
                          "comp_mask has 0x%llx, which the device does not know.\n"
                          "Register memory by its address, or a dma-buf.",
                          static_cast<unsigned long long>(unknown)));
   }
-  if ((attr->comp_mask & provider::kRegionInitFd) != 0) {
-    if (attr->comp_mask != kDmabuf) {
-      return failed(refuse(EINVAL,
-                           "comp_mask is 0x%llx, and a dma-buf needs its descriptor, the offset and the IOVA.\n"
-                           "Set IBV_REG_MR_MASK_FD, IBV_REG_MR_MASK_FD_OFFSET and IBV_REG_MR_MASK_IOVA.",
-                           static_cast<unsigned long long>(attr->comp_mask)));
-    }
-    return reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, attr->access);
+  const bool has_handle = (attr->comp_mask & provider::kRegionInitDmaHandle) != 0;
+  if (has_handle) {
+    if (const int error = check_dma_handle(*pd, *attr); error != 0) return failed(error);
   }
-  if ((attr->comp_mask & provider::kRegionInitAddr) == 0) {
-    return failed(refuse(EINVAL, "comp_mask lacks IBV_REG_MR_MASK_ADDR.\nSet addr, and this bit."));
+  ibv_mr* made = reg_memory(pd, *attr, attr->comp_mask & ~provider::kRegionInitDmaHandle);
+  if (made != nullptr && has_handle) {
+    Mr& mr = *ours<Mr>(made);
+    mr.dma_handle = ours<DmaHandle>(attr->dmah);
+    mr.dma_handle->users.fetch_add(1);
   }
-  const uint64_t iova =
-      (attr->comp_mask & provider::kRegionInitIova) != 0 ? attr->iova : reinterpret_cast<uintptr_t>(attr->addr);
-  return reg_mr(pd, attr->addr, attr->length, iova, attr->access);
+  return made;
 }
 
 // The device copies with the CPU, so the exporter must have a mapping for it, unless a GPU's library copies.
@@ -318,6 +341,7 @@ int dereg_mr(ibv_mr* ibv) {
   AnnouncedQueue::end_all();
   leave(mr->pd->users);
   if (mr->dm != nullptr) leave(mr->dm->users);
+  if (mr->dma_handle != nullptr) leave(mr->dma_handle->users);
   mr->dmabuf = {};
   mr->gpu = nullptr;
   mr->place_in_limit = {};

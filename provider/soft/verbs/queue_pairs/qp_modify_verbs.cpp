@@ -21,6 +21,7 @@
 #include "provider/soft/transport/shown_qp.hpp"
 #include "provider/soft/verbs/queue_pairs/modify_refusals.hpp"
 #include "provider/soft/verbs/queue_pairs/raw_parts.hpp"
+#include "provider/soft/verbs/queue_pairs/xrc_handles.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 #include "provider/system/port_mtu.hpp"
 
@@ -210,8 +211,6 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
 
 }  // namespace
 
-namespace {
-
 // DEVIATION of the kernel, where each handle modifies and tells the whole queue pair.
 int refuse_elsewhere(const Qp& qp) {
   return refuse(EOPNOTSUPP,
@@ -219,8 +218,6 @@ int refuse_elsewhere(const Qp& qp) {
                 "Make the call in the process that has made the queue pair.",
                 qp.qpn);
 }
-
-}  // namespace
 
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   if (!usable(ibv->context)) return refuse_child();

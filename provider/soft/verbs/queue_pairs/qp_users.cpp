@@ -31,6 +31,7 @@ Pd& leave_objects(Qp& qp) {
   if (qp.srq != nullptr) leave(qp.srq->users);
   leave(qp.recv_cq->users);
   leave(qp.send_cq->users);
+  if (qp.counters != nullptr) qp.counters->leave_all();
   leave(qp.context->live_queue_pairs);
   pthread_cond_destroy(&shown.cond);
   pthread_mutex_destroy(&shown.mutex);

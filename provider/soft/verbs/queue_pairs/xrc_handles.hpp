@@ -14,6 +14,8 @@ bool join_xrc(Qp& qp, Xrcd& xrcd);
 void show_to_domain(Qp& qp);
 // The program destroys one of the handles, with the queue pair behind it if it is the last one.
 void close_xrc_qp(Qp& handle);
+// EOPNOTSUPP: the queue pair behind the handle is another process' own (is_elsewhere()).
+int refuse_elsewhere(const Qp& qp);
 
 // The part of any queue pair, or handle, that libibverbs and the program see; counts it in its context.
 void show_to_program(Qp& qp, ibv_pd* pd);
