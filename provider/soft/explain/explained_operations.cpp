@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/soft/explain/failed_requests.hpp"
 #include "provider/soft/explain/noted_objects.hpp"
 #include "provider/soft/explain/object_names.hpp"
@@ -39,13 +40,18 @@ template <auto kMember, typename Result, typename Object, typename... Arguments>
 struct Explained<kMember, Result (*)(Object*, Arguments...)> {
   static constexpr bool kPolls = std::is_same_v<FunctionOf<kMember>, provider::PollCq>;
 
+  // Apart from calls that succeed, which then need no room for texts.
+  [[gnu::cold, gnu::noinline]] static void report(const char* verb, Object* object, int error) {
+    const ErrnoGuard keep;
+    report_refused_call(verb, name_of(object), error, object);
+  }
   template <const char* kVerb>
   static Result call(Object* object, Arguments... arguments) {
     if constexpr (!kPolls) forget_refusal();
     const Result result = (inner->*kMember)(object, arguments...);
     const int error = error_of<kPolls>(result);
     if (error != 0) [[unlikely]]
-      report_refused_call(kVerb, name_of(object), error, object);
+      report(kVerb, object, error);
     if constexpr (std::is_pointer_v<Result>) {
       if (error == 0) note_made(result);
     }
@@ -59,6 +65,12 @@ struct Explained<kMember, Result (*)(Object*, Arguments...)> {
     return result;
   }
 };
+
+// Of ibv_qp_ex and ibv_cq_ex, whose functions are in the object.
+template <typename Object>
+[[gnu::cold, gnu::noinline]] void report_extended(const char* verb, Object* object, int error, const void* known) {
+  report_refused_call(verb, name_of(object), error, known);
+}
 
 bool is_failure(ibv_wc_status status) {
   return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
@@ -80,7 +92,7 @@ int polled(ibv_cq_ex* cq, const char* verb, int error) {
     report_failed_request(ibv_cq_ex_to_cq(cq), cq->read_qp_num(cq), (cq->read_opcode(cq) & IBV_WC_RECV) != 0, cq->wr_id,
                           cq->status);
   } else if (error != 0 && error != ENOENT) {
-    report_refused_call(verb, name_of(ibv_cq_ex_to_cq(cq)), error, cq);
+    report_extended(verb, ibv_cq_ex_to_cq(cq), error, cq);
   }
   return error;
 }
@@ -131,7 +143,7 @@ int wr_complete(ibv_qp_ex* qp) {
   explain_datagrams(*ours<Qp>(&qp->qp_base), *ours<Qp>(&qp->qp_base)->extended);
   const int error = below(qp).wr_complete(qp);
   if (error != 0) [[unlikely]]
-    report_refused_call("ibv_wr_complete", name_of(&qp->qp_base), error, qp);
+    report_extended("ibv_wr_complete", &qp->qp_base, error, qp);
   return error;
 }
 

@@ -16,8 +16,9 @@ const Operations& plain_operations();
 const Operations& planned_operations();
 
 const Operations& unchecked_operations();
-// The same operations, or others around them: the error numbers that they return are in errno, too. For one table.
-const Operations& errno_operations(const Operations& operations);
+// The same operations, or others around them: the error numbers that they return are in errno, too. For one table. The
+// plain operations of the data path set errno where they fail, so that no other call pays for it.
+const Operations& errno_operations(const Operations& operations, bool data_path_sets_errno);
 namespace check {
 // The same, for a program under dapple-run --check: they note the program's calls.
 const Operations& checked_operations();

@@ -35,7 +35,7 @@ struct WithErrno<kMember, Result (*)(Arguments...)> {
 
 }  // namespace
 
-const Operations& errno_operations(const Operations& operations) {
+const Operations& errno_operations(const Operations& operations, bool data_path_sets_errno) {
   static const Operations table = [&] {
     inner = &operations;
     Operations made = operations;
@@ -44,8 +44,7 @@ const Operations& errno_operations(const Operations& operations) {
     DAPPLE_WITH_ERRNO(get_srq_num)
     DAPPLE_WITH_ERRNO(query_rt_values)
 #undef DAPPLE_WITH_ERRNO
-    if (&operations != &plain_operations()) return made;
-    // The plain operations of the data path set errno where they fail, so that no other call pays for it.
+    if (!data_path_sets_errno) return made;
     made.poll_cq = operations.poll_cq;
     made.post_recv = operations.post_recv;
     made.post_send = operations.post_send;

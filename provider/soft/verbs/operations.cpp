@@ -129,13 +129,14 @@ const Operations& operations() {
   const Operations& table = check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
   const Operations& explained = explain::process_reporter() == nullptr ? table : explain::explained_operations(table);
   const Operations* made = &explained;
+  const bool is_plain = &table == &plain_operations() && hang::Notes::get() == nullptr;
   if (hang::Notes::get() != nullptr) {
     hang::Watcher::start();
     made = &hang::noted_operations(*made);
   }
   // A call with an object that has ended goes no further.
   if (check::Checker::get() != nullptr) made = &tombs::guarded_operations(*made);
-  return errno_operations(*made);
+  return errno_operations(*made, is_plain);
 }
 
 bool was_closed(ibv_context* context) {
