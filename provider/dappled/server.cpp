@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 #include <utility>
 
 #include "provider/dappled/limits.hpp"
-#include "provider/dappled/namespace_identity.hpp"
 #include "provider/member/trust.hpp"
+#include "provider/system/namespace_identity.hpp"
 
 namespace dapple::dappled {
 namespace {
@@ -30,13 +31,22 @@ constexpr Milliseconds kPortPatience = 3000;
 constexpr Milliseconds kTidy = 200;
 constexpr Milliseconds kFarewell = 6000;
 
+// The same for each dappled of this namespace, or random if the system does not distinguish namespaces.
+uint64_t number_of_namespace() {
+  uint64_t number = soft::namespace_identity();
+  if (number != 0) return number;
+  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
+  }
+  return number;
+}
+
 }  // namespace
 
 Server::Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milliseconds linger)
     : listener_(std::move(listener)),
       starter_(starter),
       linger_(linger),
-      devices_(namespace_identity(), this),
+      devices_(number_of_namespace(), this),
       gid_orders_(devices_),
       cm_(devices_, gid_orders_) {}
 

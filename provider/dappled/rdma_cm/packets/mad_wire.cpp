@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include <new>
+#include <optional>
 
+#include "provider/protocol/mark_question.hpp"
 #include "provider/system/gid.hpp"
-#include "roce/packet.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -46,9 +47,13 @@ void MadWire::arrived(const soft::Arrival& arrival) {
   const bool good = roce::parse(arrival.transport, packet) == roce::ParseError::kNone;
   const roce::Headers& headers = packet.headers;
   if (!good || headers.opcode != kSendOnly || headers.destination_qpn != roce::cm::kGsiQpn ||
-      headers.deth.source_qpn != roce::cm::kGsiQpn || headers.deth.qkey != roce::cm::kGsiQkey ||
-      (headers.pkey & kPkeyBits) != kPkeyBits || soft::is_multicast(arrival.destination)) {
+      headers.deth.qkey != roce::cm::kGsiQkey || (headers.pkey & kPkeyBits) != kPkeyBits ||
+      soft::is_multicast(arrival.destination)) {
     rejected_++;
+    return;
+  }
+  if (headers.deth.source_qpn != roce::cm::kGsiQpn) {
+    if (!answer(arrival, packet)) rejected_++;
     return;
   }
   Gid local, remote;
@@ -57,19 +62,38 @@ void MadWire::arrived(const soft::Arrival& arrival) {
   sink_->arrived(local, remote, arrival.netdev_index, packet.payload);
 }
 
+// False if it is no question that this host answers. An answer is as long as its question, and goes to the address that
+// the question came from.
+bool MadWire::answer(const soft::Arrival& arrival, const roce::Packet& packet) {
+  const std::optional<soft::MarkQuestion> question = soft::read_mark_question(packet.payload);
+  if (!question || question->version != soft::kMarkVersion || host_ == 0) return false;
+  soft::Path path;
+  memcpy(path.source, arrival.destination, sizeof path.source);
+  memcpy(path.destination, arrival.source, sizeof path.destination);
+  path.netdev_index = arrival.netdev_index;
+  const soft::MarkMad mad = soft::make_mark_answer({.transaction = question->transaction, .host = host_});
+  send(path, packet.headers.deth.source_qpn, mad);
+  return true;
+}
+
 void MadWire::send(const roce::cm::Path& path, uint32_t netdev_index, const roce::cm::Mad& mad) {
   soft::Path packets;
   memcpy(packets.source, path.local.data(), path.local.size());
   memcpy(packets.destination, path.remote.data(), path.remote.size());
   packets.netdev_index = netdev_index;
   packets.traffic_class = path.traffic_class;
-  packets.hop_limit = kHopLimit;
-  packets.source_qpn = packets.destination_qpn = roce::cm::kGsiQpn;
-  batch_->set_path(packets);
+  send(packets, roce::cm::kGsiQpn, mad);
+}
+
+void MadWire::send(soft::Path& path, uint32_t qpn, std::span<const std::byte> mad) {
+  path.hop_limit = kHopLimit;
+  path.source_qpn = roce::cm::kGsiQpn;
+  path.destination_qpn = qpn;
+  batch_->set_path(path);
   roce::Headers headers;
   headers.opcode = kSendOnly;
   headers.pkey = kDefaultPkey;
-  headers.destination_qpn = roce::cm::kGsiQpn;
+  headers.destination_qpn = qpn;
   headers.psn = psn_++ & 0xFFFFFF;
   headers.deth = {.qkey = roce::cm::kGsiQkey, .source_qpn = roce::cm::kGsiQpn};
   std::byte front[roce::kMaxHeaderSize];

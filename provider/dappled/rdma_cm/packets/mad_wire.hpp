@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Datagrams of connection management on the wire: UD packets between QP 1 and QP 1, at slot 0's socket.
+// Datagrams of connection management on the wire: UD packets between QP 1 and QP 1, at slot 0's socket. It answers the
+// question whether this host takes marks (provider/protocol/mark_question.hpp) itself.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,9 @@
 
 #include "provider/dappled/rdma_cm/ids/address.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
+#include "provider/system/namespace_identity.hpp"
 #include "roce/cm/ports.hpp"
+#include "roce/packet.hpp"
 
 namespace dapple::dappled::rdma_cm {
 
@@ -41,12 +44,15 @@ class MadWire final : private soft::ArrivalSink {
  private:
   MadWire() = default;
   void arrived(const soft::Arrival& arrival) override;
+  bool answer(const soft::Arrival& arrival, const roce::Packet& packet);
+  void send(soft::Path& path, uint32_t qpn, std::span<const std::byte> mad);
 
   std::unique_ptr<soft::UdpWire> wire_;
   std::unique_ptr<soft::SendBatch> batch_;
   Sink* sink_ = nullptr;
   uint32_t psn_ = 0;
   uint64_t rejected_ = 0;
+  const uint64_t host_ = soft::namespace_identity();
 };
 
 }  // namespace dapple::dappled::rdma_cm
