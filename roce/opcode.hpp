@@ -45,6 +45,10 @@ constexpr uint8_t opcode_of(Transport transport, Operation operation) {
   return static_cast<uint8_t>(static_cast<unsigned>(transport) << 5 | static_cast<unsigned>(operation));
 }
 
+// IBTA 9.2.1 leaves 0xC0 to 0xFF to manufacturers. With this one the hosts of two engines tell each other what concerns
+// no engine. The BTH is like that of other packets.
+inline constexpr uint8_t kHostOpcode = 0xDA;
+
 // The parts of an operation, as sets of these bits.
 enum OpcodeBit : uint16_t {
   kHasReth = 1 << 0,

@@ -71,6 +71,19 @@ const std::byte* read_extended(const OpcodeInfo& info, const std::byte* from, He
   return from;
 }
 
+// Of no operation that an engine knows.
+ParseError parse_host_packet(std::span<const std::byte> bytes, Packet& packet) {
+  if (static_cast<uint8_t>(bytes[0]) != kHostOpcode) return ParseError::kUnknownOpcode;
+  read_bth(bytes.data(), packet.headers);
+  const size_t rest = bytes.size() - kBthSize;
+  if (packet.headers.pad > rest) return ParseError::kPad;
+  if (rest % 4 != 0) return ParseError::kUnaligned;
+  packet.info = nullptr;
+  packet.payload = bytes.subspan(kBthSize, rest - packet.headers.pad);
+  packet.grh = {};
+  return ParseError::kForHost;
+}
+
 }  // namespace
 
 std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::byte* to) {
@@ -123,7 +136,7 @@ ParseError parse(std::span<const std::byte> first, std::span<const std::byte> by
   if (bytes.size() < kBthSize) return ParseError::kTooShort;
   if ((static_cast<unsigned>(first[1]) & kVersionMask) != 0) return ParseError::kVersion;
   const OpcodeInfo& info = opcode_info(static_cast<uint8_t>(first[0]));
-  if (!info.known) return ParseError::kUnknownOpcode;
+  if (!info.known) return parse_host_packet(bytes, packet);
   const size_t headers_size = kBthSize + info.extended_size;
   if (bytes.size() < headers_size) return ParseError::kTooShort;
   assert(first.size() >= headers_size);

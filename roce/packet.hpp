@@ -114,6 +114,7 @@ enum class ParseError : uint8_t {
   kTooShort,  // for the BTH, or for the headers that the opcode has
   kVersion,   // a transport header version other than 0
   kUnknownOpcode,
+  kForHost,    // kHostOpcode: the packet is for the host: the BTH and the payload are read, and `info` is null
   kPad,        // more pad than payload, or pad where the opcode has no payload
   kUnaligned,  // payload and pad are not a multiple of four bytes
   kPayload,    // the opcode carries none, or an atomic write has other than eight bytes

@@ -146,6 +146,9 @@ class QueuePair {
   // Takes a packet for this queue pair, from its peer (RC, UC). The host has checked ICRC and addresses.
   virtual void receive(Now now, const Packet& packet) = 0;
 
+  // Takes a packet with kHostOpcode from its peer. It concerns layers around an engine alone.
+  virtual void receive_for_host(const Packet& /*packet*/) {}
+
   // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.
   virtual bool transmit(Now now, PacketSink& sink) = 0;
   // Tells what transmit() has to send. The host may keep an acknowledgement back for a moment, so that it goes with

@@ -39,6 +39,7 @@ class QueuePairLayer : public QueuePair {
   void receive(Now now, const Packet& packet) override {
     followed([&] { engine_->receive(now, packet); });
   }
+  void receive_for_host(const Packet& packet) override { engine_->receive_for_host(packet); }
   bool transmit(Now now, PacketSink& sink) override {
     return followed([&] { return engine_->transmit(now, sink); });
   }

@@ -215,6 +215,27 @@ void udp_wire__acknowledgement_behind_messages__comes_first(void** state) {
   }
 }
 
+// A mark belongs to the packet behind it.
+void udp_wire__acknowledgement_behind_a_mark__stays_there(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  const Path path = path_between("127.0.0.1", "127.0.0.2", false);
+  const uint32_t qpn = b.slot.number << 16 | 7;
+  Arrivals arrivals;
+  a.batch->set_path(path);
+  std::byte* const room = a.batch->reserve(roce::kBthSize + 64);
+  assert_non_null(room);
+  memset(room, 0, roce::kBthSize + 64);
+  roce::write_bth({.opcode = roce::kHostOpcode, .destination_qpn = qpn, .psn = 7}, room);
+  a.batch->commit(nullptr);
+  assert_true(put(a, path, qpn, 8, 0, roce::Transport::kRc, roce::Operation::kAcknowledge, roce::kBthSize + 4));
+  const uint64_t datagrams = b.wire->counters().received_batches.value();
+  assert_true(a.batch->flush());
+  receive_until(b, arrivals, 2);
+  assert_int_equal(b.wire->counters().received_batches.value(), datagrams + 1);
+  assert_int_equal(arrivals.psns.size(), 2);
+  assert_int_equal(arrivals.psns[0], 7);
+}
+
 void check_grh(Program& from, Program& to, const Path& path) {
   Arrivals arrivals;
   assert_true(put(from, path, to.slot.number << 16 | 9, 1, 16, true));
@@ -600,6 +621,7 @@ int main() {
       cmocka_unit_test_setup_teardown(udp_wire__loopback__delivers_to_the_slot, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__mixed_sizes__all_arrive_in_order, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__acknowledgement_behind_messages__comes_first, open_two, close_two),
+      cmocka_unit_test_setup_teardown(udp_wire__acknowledgement_behind_a_mark__stays_there, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__datagram__has_a_grh, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__bad_packets__are_counted_and_dropped, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__good_packet_behind_a_bad_one__arrives_at_once, open_two, close_two),

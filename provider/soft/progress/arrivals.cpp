@@ -136,14 +136,23 @@ inline void Arrivals::take(Qp& qp, const Arrival& arrival) {
   watch({packet_.headers.destination_qpn, is_datagram ? packet_.headers.deth.source_qpn : 0, arrival.source});
 }
 
+// No engine takes the packet. A mark (provider/soft/check/races/mark.hpp) is no fault of its sender, which does not
+// know whether this program looks at marks.
+[[gnu::noinline, gnu::cold]] void Arrivals::take_other(roce::ParseError error, const Arrival& arrival) {
+  if (error != roce::ParseError::kForHost || arrival.reference != nullptr) return counters_.node.malformed.add();
+  Qp* qp = qps_.find(packet_.headers.destination_qpn);
+  if (qp == nullptr) return;
+  const BiasedLock lock(qp->mutex);
+  if (qp->init.qp_type == IBV_QPT_UD || !comes_from_peer(arrival, qp->transport.path)) return;
+  qp->engine->receive_for_host(packet_);
+}
+
 // Each packet goes this way, so all but the rare parts are inlined.
 [[gnu::flatten]] void Arrivals::arrived(const Arrival& arrival) {
   count_++;
   if (take_plain(arrival)) return;
-  if (roce::parse(arrival.headers, arrival.transport, packet_) != roce::ParseError::kNone) {
-    counters_.node.malformed.add();
-    return;
-  }
+  const roce::ParseError error = roce::parse(arrival.headers, arrival.transport, packet_);
+  if (error != roce::ParseError::kNone) return take_other(error, arrival);
   packet_.grh = arrival.grh;
   packet_.acknowledgement = arrival.acknowledgement;
   // IBTA 9.6.1.1.3: the table holds the default key only, as a full member.

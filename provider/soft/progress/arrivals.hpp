@@ -52,6 +52,7 @@ class Arrivals final : public ArrivalSink, public FrameTaker {
   void take(Qp& qp, const Arrival& arrival);
   void take_for_group(const Arrival& arrival);
   void lose(const Arrival& arrival);
+  void take_other(roce::ParseError error, const Arrival& arrival);
   void take_reference(Qp& qp, const Arrival& arrival);
   void execute(Qp& qp, const Arrival& arrival);
   void touch(Qp& qp);

@@ -47,10 +47,11 @@ constexpr std::byte opcode_of(roce::Operation operation) {
   return std::byte{roce::opcode_of(roce::Transport::kRc, operation)};
 }
 
-// True for responses to requests of a reliable connection.
+// True for responses to requests of a reliable connection, and for what goes ahead of them.
 bool is_response(std::byte opcode) {
-  return opcode >= opcode_of(roce::Operation::kReadResponseFirst) &&
-         opcode <= opcode_of(roce::Operation::kAtomicAcknowledge);
+  return (opcode >= opcode_of(roce::Operation::kReadResponseFirst) &&
+          opcode <= opcode_of(roce::Operation::kAtomicAcknowledge)) ||
+         opcode == std::byte{roce::kHostOpcode};
 }
 
 // `bytes` are merged packets of the size `segment`, except for the last, which begins at `last`. A peer sends an

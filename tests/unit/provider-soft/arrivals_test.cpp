@@ -137,6 +137,23 @@ void arrived__no_packet__is_counted(void**) {
   assert_int_equal(rig->counters.node.malformed.value(), 1);
 }
 
+// Between hosts, about the packets that follow. This program does not know what they mean.
+void arrived__mark__is_dropped_and_no_fault(void**) {
+  Qp& qp = rig->connect();
+  std::byte mark[dapple::roce::kBthSize + 8] = {};
+  dapple::roce::write_bth({.opcode = dapple::roce::kHostOpcode, .destination_qpn = qp.qpn}, mark);
+  for (const uint8_t* from : {kPeer, kStranger}) rig->deliver(mark, from);
+  dapple::roce::write_bth({.opcode = dapple::roce::kHostOpcode, .destination_qpn = qp.qpn + 1}, mark);
+  rig->deliver(mark, kPeer);
+  assert_int_equal(rig->counters.node.malformed.value(), 0);
+  assert_int_equal(rig->counters.node.no_queue_pair.value(), 0);
+  assert_int_equal(ProgressRig::engine_of(qp).received, 0);
+  assert_int_equal(ProgressRig::engine_of(qp).for_host, 1);
+  // Not a whole word.
+  rig->deliver(std::span(mark).first(dapple::roce::kBthSize + 3), kPeer);
+  assert_int_equal(rig->counters.node.malformed.value(), 1);
+}
+
 }  // namespace
 
 int main() {
@@ -150,6 +167,7 @@ int main() {
       IN_A_RIG(arrived__for_nobody__is_counted),
       IN_A_RIG(arrived__another_partition__is_counted),
       IN_A_RIG(arrived__no_packet__is_counted),
+      IN_A_RIG(arrived__mark__is_dropped_and_no_fault),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -24,7 +24,7 @@ class NotedEngine final : public roce::QueuePair {
  public:
   explicit NotedEngine(const soft::BiasedMutex& mutex) : mutex_(mutex) {}
 
-  uint32_t received = 0, transmitted = 0, expired = 0, flushed = 0;
+  uint32_t received = 0, for_host = 0, transmitted = 0, expired = 0, flushed = 0;
   uint32_t packets = 0;  // that transmit() writes
   bool has_more = false;
   roce::Time next = roce::kNever;
@@ -44,6 +44,10 @@ class NotedEngine final : public roce::QueuePair {
   void receive(roce::Now, const roce::Packet&) override {
     soft::assert_held(mutex_);
     received++;
+  }
+  void receive_for_host(const roce::Packet&) override {
+    soft::assert_held(mutex_);
+    for_host++;
   }
   bool transmit(roce::Now, roce::PacketSink& sink) override {
     soft::assert_held(mutex_);

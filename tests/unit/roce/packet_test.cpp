@@ -101,6 +101,24 @@ void parse__first_reason_in_order(void**) {
   assert_int_equal(error_of({}), ParseError::kTooShort);
 }
 
+void parse__packet_for_the_host__has_its_payload(void**) {
+  Bytes bytes(kBthSize + 8);
+  write_bth({.opcode = kHostOpcode, .pad = 3, .destination_qpn = 0x123456, .psn = 0xABCDEF}, bytes.data());
+  Packet packet;
+  assert_int_equal(parse(bytes, packet), ParseError::kForHost);
+  assert_null(packet.info);
+  assert_int_equal(packet.headers.destination_qpn, 0x123456);
+  assert_int_equal(packet.headers.psn, 0xABCDEF);
+  assert_ptr_equal(packet.payload.data(), bytes.data() + kBthSize);
+  assert_int_equal(packet.payload.size(), 5);
+  assert_int_equal(error_of(Bytes(bytes.begin(), bytes.end() - 1)), ParseError::kUnaligned);
+  assert_int_equal(error_of(Bytes(bytes.begin(), bytes.begin() + kBthSize)), ParseError::kPad);
+  assert_int_equal(error_of(Bytes(bytes.begin(), bytes.begin() + kBthSize - 1)), ParseError::kTooShort);
+  // The transport header version comes first.
+  bytes[1] |= std::byte{1};
+  assert_int_equal(error_of(bytes), ParseError::kVersion);
+}
+
 void parse__pad_where_no_payload__refused(void**) {
   for (const uint8_t opcode : known_opcodes()) {
     if (opcode_info(opcode).has(kHasPayload)) continue;
@@ -179,6 +197,7 @@ int main() {
       cmocka_unit_test(parse__every_opcode_and_size__what_was_written),
       cmocka_unit_test(parse__every_truncation__refused_or_a_shorter_payload),
       cmocka_unit_test(parse__first_reason_in_order),
+      cmocka_unit_test(parse__packet_for_the_host__has_its_payload),
       cmocka_unit_test(parse__pad_where_no_payload__refused),
       cmocka_unit_test(parse__atomic_write__eight_bytes_only),
       cmocka_unit_test(write_headers__flush__feth_first),
