@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "provider/soft/transport/context.hpp"
+#include "provider/system/address_text.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -33,12 +34,19 @@ const char* name_of(roce::SendOpcode opcode) {
   }
 }
 
+// "process 123 at 10.0.0.1"
+std::string text_of(const Races::Program& program) {
+  std::string text = format("process %d", program.process);
+  if (program.gid) text += format(" at %s", AddressText(program.gid->data()).c_str());
+  return text;
+}
+
 // "an RDMA Write of queue pair 0x11 of process 123 to queue pair 0x12"
-std::string text_of(const NotedAccess& access, int process) {
+std::string text_of(const NotedAccess& access, const Races::Program& program) {
   std::string text = format("%s of ", name_of(access.opcode));
-  if (access.is_own) return text + format("this program's queue pair 0x%x", access.qpn);
-  text += format("queue pair 0x%x", access.qpn);
-  if (process != 0) text += format(" of process %d", process);
+  if (access.is_own) return text + format("this program's queue pair 0x%x", qpn_of(access.name));
+  text += format("queue pair 0x%x", qpn_of(access.name));
+  if (program.process != 0) text += " of " + text_of(program);
   return text + format(" to queue pair 0x%x", access.via);
 }
 
@@ -57,7 +65,7 @@ void report_race(Checker& checker, const Qp& qp, const Races::Found& found) {
   checker.reporter.show(
       {.kind = "racing-access",
        .text = format("Nothing orders %s and %s of %s, which use the same bytes (%zu at %p%s).",
-                      text_of(earlier, found.processes[0]).c_str(), text_of(found.access, found.processes[1]).c_str(),
+                      text_of(earlier, found.programs[0]).c_str(), text_of(found.access, found.programs[1]).c_str(),
                       qp.context->ibv->device->name, size, bytes, key != 0 ? format(", by key 0x%x", key).c_str() : ""),
        .remedy = kRemedy,
        .places = std::move(places)});
@@ -67,10 +75,10 @@ void report_own_races(Checker& checker, const Qp& qp, const std::vector<Races::T
   for (const Races::Told& race : races) {
     checker.reporter.show(
         {.kind = "racing-access",
-         .text = format("At the memory of process %d nothing orders %s of queue pair 0x%x of %s and a request of queue "
+         .text = format("At the memory of %s nothing orders %s of queue pair 0x%x of %s and a request of queue "
                         "pair 0x%x of process %d to the same bytes.",
-                        race.target, name_of(race.opcode), qp.qpn, qp.context->ibv->device->name, race.other_qpn,
-                        race.other_process),
+                        text_of(race.target).c_str(), name_of(race.opcode), qp.qpn, qp.context->ibv->device->name,
+                        race.other_qpn, race.other_process),
          .remedy = kRemedy,
          .places = {{"posted", race.posted}}});
   }

@@ -15,7 +15,7 @@ using Kind = NotedAccess::Kind;
 const KnownRequests nothing;
 
 NotedAccess by(uint32_t qpn, Kind kind, uint64_t stamp = 10) {
-  return {.qpn = qpn, .stamp = stamp, .kind = kind, .opcode = SendOpcode::kWrite, .arrived = stamp};
+  return {.name = qpn, .stamp = stamp, .kind = kind, .opcode = SendOpcode::kWrite, .arrived = stamp};
 }
 
 bool races(AccessHistory& history, uintptr_t begin, uintptr_t end, const NotedAccess& access,
@@ -28,7 +28,7 @@ void add__writes_of_two__race(void**) {
   assert_false(races(history, 0, 16, by(1, Kind::kWrite)));
   const auto race = history.add(8, 24, by(2, Kind::kWrite), nothing);
   assert_true(race.has_value());
-  assert_int_equal(race->earlier.qpn, 1);
+  assert_int_equal(race->earlier.name, 1);
   assert_int_equal(race->begin, 8);
   assert_int_equal(race->end, 16);
 }
@@ -162,7 +162,7 @@ void add__too_many_accesses__forgets_the_oldest(void**) {
   for (uint32_t i = 1; i < 2 * AccessHistory::kMostAccesses; i++) known.add(i, 10);
   const auto race = history.add(0, 8, by(100, Kind::kWrite), known);
   assert_true(race.has_value());
-  assert_int_equal(race->earlier.qpn, 2 * AccessHistory::kMostAccesses);
+  assert_int_equal(race->earlier.name, 2 * AccessHistory::kMostAccesses);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 namespace {
 
 using dapple::soft::check::KnownRequests;
+using dapple::soft::check::name_of;
 
 void has__up_to_the_stamp_of_its_queue_pair(void**) {
   KnownRequests known;
@@ -66,6 +67,39 @@ void add__too_many__knows_more(void**) {
   assert_false(known.has(300, 971));
 }
 
+// Stamps of two hosts are times of two clocks.
+void has__request_of_another_host__by_its_own_time_here(void**) {
+  const auto far = name_of(7, 1);
+  KnownRequests known;
+  known.add(far, 50);
+  known.add(1, 60);
+  assert_true(known.has(far, 50, 1000));
+  assert_false(known.has(far, 51, 1000));
+  assert_false(known.has(1, 50 + 20));
+  assert_true(known.add_all_until(500));
+  assert_int_equal(known.count, 1);
+  assert_true(known.has(far, 51, 500));
+  assert_false(known.has(far, 51, 501));
+  assert_true(known.has(far, 50));
+  assert_true(known.add_all(2000));
+  assert_int_equal(known.count, 0);
+  assert_true(known.has(far, 51, 2000));
+}
+
+void add__too_many_of_other_hosts__knows_all(void**) {
+  KnownRequests known;
+  known.add(5, 1000);
+  for (uint32_t i = 1; i < KnownRequests::kMost; i++) known.add(name_of(7, i), i);
+  // This host's goes first.
+  known.add(name_of(8, 1), 1);
+  assert_int_equal(known.floor, 1000);
+  for (uint32_t i = 1; i < KnownRequests::kMost; i++) assert_true(known.has(name_of(7, i), i));
+  const uint64_t before = dapple::now_ns();
+  assert_true(known.add(name_of(9, 1), 1));
+  assert_true(known.floor >= before);
+  assert_true(known.count == 0);
+}
+
 }  // namespace
 
 int main() {
@@ -75,6 +109,8 @@ int main() {
       cmocka_unit_test(add_all_until__any_queue_pair__is_known),
       cmocka_unit_test(add__those_of_another_program__has_both),
       cmocka_unit_test(add__too_many__knows_more),
+      cmocka_unit_test(has__request_of_another_host__by_its_own_time_here),
+      cmocka_unit_test(add__too_many_of_other_hosts__knows_all),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

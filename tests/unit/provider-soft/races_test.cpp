@@ -172,7 +172,7 @@ void access__own_request__races(void**) {
   const Races::Arrival arrival = World::packet(kTwo, kTarget, world->post(kTwo, kTarget, SendOpcode::kWrite));
   const auto found = world->programs[kTarget].access(arrival, kWord, {.kind = Kind::kWrite});
   assert_true(found.has_value() && found->race.earlier.is_own);
-  assert_int_equal(found->race.earlier.qpn, qpn_of(kTarget, kOne));
+  assert_int_equal(found->race.earlier.name, qpn_of(kTarget, kOne));
   // The receiver of the message may answer into its buffer.
   world->programs[kOne].received(World::packet(kTarget, kOne, psn), 7);
   world->programs[kOne].polled(qpn_of(kOne, kTarget), true, 7);

@@ -20,7 +20,7 @@ bool is_message(const NotedAccess& access) {
 
 // Programs look at a word by Reads while others change it by atomics.
 bool conflict(const NotedAccess& one, const NotedAccess& other) {
-  if (one.qpn == other.qpn) return false;
+  if (one.name == other.name) return false;
   // Two requests of the program itself have the same bytes: another finding.
   if ((one.is_own || is_message(one)) && (other.is_own || is_message(other))) return false;
   if (one.kind == Kind::kWrite || other.kind == Kind::kWrite) return true;
@@ -33,7 +33,7 @@ bool stands_for(const NotedAccess& access, const NotedAccess& earlier) {
 }
 
 bool same(const NotedAccess& one, const NotedAccess& other) {
-  return one.qpn == other.qpn && one.stamp == other.stamp && one.kind == other.kind;
+  return one.name == other.name && one.stamp == other.stamp && one.kind == other.kind;
 }
 
 }  // namespace
@@ -52,6 +52,7 @@ std::optional<AccessHistory::Race> AccessHistory::add(uintptr_t begin, uintptr_t
                                                       const KnownRequests& known, uint64_t posted) {
   if (begin >= end) return std::nullopt;
   std::optional<Race> race;
+  if (access.since == 0) access.since = access.stamp;
   access.is_word = begin / kWord == (end - 1) / kWord;
   // A later packet of the request.
   if (const auto next = pieces_.lower_bound(begin); next != pieces_.begin()) {
@@ -72,8 +73,8 @@ std::optional<AccessHistory::Race> AccessHistory::add(uintptr_t begin, uintptr_t
     Piece& piece = place->second;
     assert(place->first == at && at < piece.end && piece.end <= end);
     std::erase_if(piece.accesses, [&](const NotedAccess& earlier) {
-      const bool is_before =
-          earlier.qpn == access.qpn || known.has(earlier.qpn, earlier.stamp) || earlier.arrived < posted;
+      const bool is_before = earlier.name == access.name || known.has(earlier.name, earlier.stamp, earlier.since) ||
+                             earlier.arrived < posted;
       if (!is_before && !race && !access.is_own && conflict(earlier, access)) race = {earlier, at, piece.end};
       return is_before && stands_for(access, earlier);
     });

@@ -19,8 +19,9 @@ namespace dapple::soft::check {
 struct NotedAccess {
   enum class Kind : uint8_t { kRead, kWrite, kAtomic };
 
-  uint32_t qpn = 0;    // of the queue pair that has the request
-  uint64_t stamp = 0;  // of the request
+  QueuePairName name = 0;  // of the queue pair that has the request
+  uint64_t stamp = 0;      // of the request
+  uint64_t since = 0;      // ToldRequest has it; 0: the stamp
   Kind kind = Kind::kRead;
   roce::SendOpcode opcode{};
   bool is_own = false;  // the program's own request

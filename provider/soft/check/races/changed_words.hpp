@@ -23,7 +23,7 @@ class ChangedWords {
   }
   // The request that changes these bytes, and what its program knew. If they are in one word, a new word is noted, to
   // which all of `before` may have come.
-  void change(uintptr_t begin, uintptr_t end, const KnownRequests& known, uint32_t qpn, uint64_t stamp,
+  void change(uintptr_t begin, uintptr_t end, const KnownRequests& known, QueuePairName name, uint64_t stamp,
               const KnownRequests& before) {
     const uintptr_t first = begin / kWord * kWord;
     if (first + kWord >= end && !words_.contains(first)) {
@@ -35,7 +35,7 @@ class ChangedWords {
     }
     for (auto word = words_.lower_bound(first); word != words_.end() && word->first < end; ++word) {
       word->second.add(known);
-      word->second.add(qpn, stamp);
+      word->second.add(name, stamp);
     }
   }
   bool has_forgotten() const { return has_forgotten_; }

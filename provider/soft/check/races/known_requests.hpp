@@ -3,13 +3,16 @@
 //
 // The requests that a program knows to be complete: its clock in the order of happens-before. Each request has a stamp,
 // the time of its post, which goes up in each queue pair. A request of a queue pair is known if its stamp is not above
-// the queue pair's here.
+// the queue pair's here. Stamps of another host are times of its own clock, so they are compared with each other only.
 #pragma once
 
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <type_traits>
+
+#include "provider/common/clock.hpp"
+#include "provider/soft/check/races/queue_pair_name.hpp"
 
 namespace dapple::soft::check {
 
@@ -19,51 +22,67 @@ struct KnownRequests {
   static constexpr uint32_t kMost = 32;
 
   struct Entry {
-    uint32_t qpn = 0;
-    uint32_t reserved = 0;
+    QueuePairName name = 0;
     uint64_t stamp = 0;
+
+    bool is_of_this_host() const { return host_of(name) == kThisHost; }
   };
 
-  uint64_t floor = 0;  // all requests up to this stamp are known, of any queue pair
+  uint64_t floor = 0;  // all requests up to this time of this host are known, of any queue pair
   uint32_t count = 0;
   uint32_t reserved = 0;
   Entry entries[kMost];
 
-  bool has(uint32_t qpn, uint64_t stamp) const {
-    if (stamp <= floor) return true;
-    for (uint32_t i = 0; i < count; i++) {
-      if (entries[i].qpn == qpn) return stamp <= entries[i].stamp;
-    }
-    return false;
+  // `since`: a time of this host that is not after the request's end. The stamp, if it is a request of this host.
+  bool has(QueuePairName name, uint64_t stamp, uint64_t since) const {
+    if (since <= floor) return true;
+    const Entry* const end = entries + count;
+    const Entry* found = std::find_if(entries, end, [=](const Entry& entry) { return entry.name == name; });
+    return found != end && stamp <= found->stamp;
+  }
+  bool has(QueuePairName name, uint64_t stamp) const {
+    return has(name, stamp, host_of(name) == kThisHost ? stamp : UINT64_MAX);
   }
 
-  // These return whether anything has changed.
-  bool add(uint32_t qpn, uint64_t stamp) {
-    if (has(qpn, stamp)) return false;
+  // These return whether anything has changed. The requests are complete by now.
+  bool add(QueuePairName name, uint64_t stamp) {
+    if (has(name, stamp)) return false;
     Entry* const end = entries + count;
-    Entry* place = std::find_if(entries, end, [&](const Entry& entry) { return entry.qpn == qpn; });
+    Entry* place = std::find_if(entries, end, [&](const Entry& entry) { return entry.name == name; });
     if (place == end && count == kMost) {
-      place = std::min_element(entries, end, [](const Entry& a, const Entry& b) { return a.stamp < b.stamp; });
-      if (stamp <= place->stamp) return add_all_until(stamp);
+      // Those of this host first.
+      place = std::min_element(entries, end, [](const Entry& a, const Entry& b) {
+        if (a.is_of_this_host() != b.is_of_this_host()) return a.is_of_this_host();
+        return a.stamp < b.stamp;
+      });
+      if (!place->is_of_this_host()) return add_all(now_ns());
+      if (host_of(name) == kThisHost && stamp <= place->stamp) return add_all_until(stamp);
       add_all_until(place->stamp);
       place = entries + count;
     }
     if (place == entries + count) count++;
-    *place = {qpn, 0, stamp};
+    *place = {name, stamp};
     assert(count <= kMost);
     return true;
   }
-  bool add_all_until(uint64_t stamp) {
-    if (stamp <= floor) return false;
-    floor = stamp;
-    const Entry* end =
-        std::remove_if(entries, entries + count, [&](const Entry& entry) { return entry.stamp <= floor; });
+  // The times are those of requests of this host.
+  bool add_all_until(uint64_t time) {
+    if (time <= floor) return false;
+    floor = time;
+    const Entry* end = std::remove_if(
+        entries, entries + count, [&](const Entry& entry) { return entry.is_of_this_host() && entry.stamp <= floor; });
     count = static_cast<uint32_t>(end - entries);
     return true;
   }
+  // All that is known is complete by now.
+  bool add_all(uint64_t now) {
+    const bool is_new = add_all_until(now);
+    count = 0;
+    return is_new;
+  }
   bool add(const KnownRequests& others) {
     bool changed = add_all_until(others.floor);
-    for (uint32_t i = 0; i < others.count; i++) changed |= add(others.entries[i].qpn, others.entries[i].stamp);
+    for (uint32_t i = 0; i < others.count; i++) changed |= add(others.entries[i].name, others.entries[i].stamp);
     return changed;
   }
   // Another process may have written anything.

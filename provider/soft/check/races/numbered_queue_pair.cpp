@@ -3,6 +3,7 @@
 #include "provider/soft/check/races/numbered_queue_pair.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,21 @@ std::vector<Races::Range> memory_of(MemoryTable& memory, const roce::SendRequest
   return ranges;
 }
 
+// A packet with a part of the result of a Read, or with that of an atomic.
+bool has_result(const roce::OpcodeInfo& info) {
+  return info.has(roce::kResponse) && info.operation != roce::Operation::kAcknowledge;
+}
+
+// FNV-1a of the result's bytes in the packet.
+uint32_t check_of(const roce::Packet& packet) {
+  uint32_t hash = 0x811C9DC5;
+  const auto add = [&](unsigned byte) { hash = (hash ^ byte) * 0x01000193; };
+  for (const std::byte byte : packet.payload) add(std::to_integer<unsigned>(byte));
+  if (!packet.info->has(roce::kHasAtomicAckEth)) return hash;
+  for (unsigned i = 0; i < 8; i++) add(static_cast<unsigned>(packet.headers.atomic_original >> 8 * i) & 0xFF);
+  return hash;
+}
+
 }  // namespace
 
 // Requests of other types have no order that the peer could know.
@@ -64,7 +80,11 @@ bool NumberedQueuePair::modify(const roce::QpAttributes& attributes, uint32_t ma
     is_located_ = !is_connected();
   }
   if (before == QpState::kRtr && state() == QpState::kRts) next_psn_ = now.send_psn;
-  if (state() == QpState::kReset || state() == QpState::kError) races_.end(qp_.qpn);
+  if (state() == QpState::kReset || state() == QpState::kError) {
+    races_.end(qp_.qpn);
+    held_.clear();
+    question_.reset();
+  }
   return true;
 }
 
@@ -101,9 +121,101 @@ bool NumberedQueuePair::knows_peer() const {
 
 void NumberedQueuePair::receive(roce::Now now, const roce::Packet& packet) {
   locate();
+  if (takes_answer(packet)) return;
   arrival_ = {qp_.qpn, knows_peer() ? engine().attributes().destination_qpn : 0, packet.headers.psn};
   opcode_ = opcode_of(packet.info->operation);
+  if (has_result(*packet.info)) {
+    races_.note_result(qp_.qpn, packet.headers.psn, check_of(packet));
+  } else if (packet.info->has(roce::kStarts) && !packet.info->has(roce::kResponse)) {
+    races_.begin_request(arrival_);
+  }
   roce::QueuePairLayer::receive(now, packet);
+}
+
+class NumberedQueuePair::Marks final : public MarkingSink {
+ public:
+  Marks(NumberedQueuePair& queue_pair, roce::PacketSink& below)
+      : MarkingSink(below, queue_pair.held_, queue_pair.engine().attributes().destination_qpn),
+        races_(queue_pair.races_),
+        qpn_(queue_pair.qp_.qpn) {}
+
+ private:
+  void mark(std::span<const std::byte> bytes) override {
+    roce::Packet packet;
+    if (roce::parse(bytes, packet) != roce::ParseError::kNone) return;
+    const roce::OpcodeInfo& info = *packet.info;
+    const uint32_t psn = packet.headers.psn;
+    if (!info.has(roce::kResponse)) {
+      if (info.has(roce::kStarts)) put(races_.mark_of_request(qpn_, psn));
+      return;
+    }
+    while (put(races_.mark_of_race(qpn_))) {
+    }
+    if (has_result(info)) put(races_.mark_of_result(qpn_, psn, info.has(roce::kHasAtomicAckEth), check_of(packet)));
+  }
+  bool put(const std::optional<Mark>& mark) {
+    if (mark) MarkingSink::put(*mark);
+    return mark.has_value();
+  }
+
+  Races& races_;
+  const uint32_t qpn_;
+};
+
+// A request of UC counts as complete when it has been sent, which is wrong if the network delivers it late.
+bool NumberedQueuePair::may_mark() const {
+  const bool is_open = state() == QpState::kRtr || state() == QpState::kRts || state() == QpState::kSqd;
+  return is_open && is_connected() && qp_.init.qp_type != IBV_QPT_UC && qp_.transport.ring == nullptr;
+}
+
+bool NumberedQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
+  if (!may_mark()) return roce::QueuePairLayer::transmit(now, sink);
+  locate();
+  if (!ask(now, sink)) return true;
+  if (held_.empty() && !races_.gives_marks(qp_.qpn)) return roce::QueuePairLayer::transmit(now, sink);
+  Marks marks(*this, sink);
+  if (!marks.send_held()) return true;
+  return roce::QueuePairLayer::transmit(now, marks) || !held_.empty();
+}
+
+// False if the sink takes no more now.
+bool NumberedQueuePair::ask(roce::Now now, roce::PacketSink& sink) {
+  if (!question_) question_ = races_.question(qp_.qpn, now.exact());
+  if (!question_) return true;
+  roce::Headers headers;
+  headers.opcode = roce::opcode_of(roce::Transport::kUd, roce::Operation::kSendOnly);
+  headers.destination_qpn = kMarkQuestionQpn;
+  headers.deth = {.qkey = kMarkQuestionQkey, .source_qpn = qp_.qpn};
+  std::byte front[roce::kMaxHeaderSize];
+  const size_t size = roce::write_headers(headers, front);
+  const MarkMad mad = make_mark_question(*question_);
+  std::byte* const packet = sink.reserve(size + mad.size());
+  if (packet == nullptr) return false;
+  memcpy(packet, front, size);
+  memcpy(packet + size, mad.data(), mad.size());
+  sink.commit(nullptr);
+  question_.reset();
+  return true;
+}
+
+// A kernel sends the question back as refused.
+bool NumberedQueuePair::takes_answer(const roce::Packet& packet) {
+  if (packet.info->transport != roce::Transport::kUd || !may_mark()) return false;
+  if (packet.headers.deth.source_qpn != kMarkQuestionQpn || packet.headers.deth.qkey != kMarkQuestionQkey) return false;
+  const std::optional<MarkAnswer> answer = read_mark_answer(packet.payload);
+  if (answer) races_.answered(qp_.qpn, *answer);
+  return true;
+}
+
+void NumberedQueuePair::receive_for_host(const roce::Packet& packet) {
+  if (!may_mark()) return;
+  locate();
+  if (const std::optional<Mark> mark = read_mark(packet.payload); mark) races_.take(qp_.qpn, *mark);
+}
+
+roce::Time NumberedQueuePair::deadline() const {
+  const roce::Time next = roce::QueuePairLayer::deadline();
+  return may_mark() ? std::min(next, races_.question_time(qp_.qpn)) : next;
 }
 
 std::optional<Races::Found> NumberedQueuePair::access(const roce::RemoteRange& range, uintptr_t memory,

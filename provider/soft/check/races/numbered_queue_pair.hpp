@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A queue pair whose requests have stamps that its peer finds by the PSNs of their packets, and which finds those of
-// its peer.
+// its peer. On the way to a peer on another host marks go ahead of its packets.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "provider/soft/check/races/marking_sink.hpp"
 #include "provider/soft/check/races/races.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "roce/queue_pair_layer.hpp"
@@ -28,6 +29,9 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
   bool modify(const roce::QpAttributes& attributes, uint32_t mask) override;
   roce::PostError post_send(const roce::SendRequest& request) override;
   void receive(roce::Now now, const roce::Packet& packet) override;
+  void receive_for_host(const roce::Packet& packet) override;
+  bool transmit(roce::Now now, roce::PacketSink& sink) override;
+  roce::Time deadline() const override;
 
   // The functions below are called by the engine.
 
@@ -44,7 +48,11 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
   bool is_connected() const;
   bool knows_peer() const;
   void locate();
+  bool may_mark() const;
+  bool ask(roce::Now now, roce::PacketSink& sink);
+  bool takes_answer(const roce::Packet& packet);
 
+  class Marks;
   // A Read of the peer. Its bytes are read later than its packet comes.
   struct PeersRead {
     roce::RemoteRange range;
@@ -57,8 +65,10 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
   bool is_located_ = true;  // `races_` has the addresses of the connection
   uint32_t next_psn_ = 0;   // of the next request
   Races::Arrival arrival_;
-  roce::SendOpcode opcode_{};    // of the packet
-  std::deque<PeersRead> reads_;  // in order, as they are answered
+  roce::SendOpcode opcode_{};             // of the packet
+  std::deque<PeersRead> reads_;           // in order, as they are answered
+  std::optional<MarkQuestion> question_;  // that has found no room in the sink
+  HeldPackets held_;
 };
 
 }  // namespace dapple::soft::check

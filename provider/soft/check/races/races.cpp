@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "provider/common/clock.hpp"
+#include "provider/system/namespace_identity.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -22,9 +23,13 @@ bool has_result(SendOpcode opcode) {
 
 }  // namespace
 
-void Races::open(int file, uint32_t slot) {
+void Races::open(int file, uint32_t slot, uint64_t identity) {
   const std::lock_guard lock(mutex_);
+  if (told_.is_open()) return;
   told_.open(file, slot);
+  host_ = host_number(identity != 0 ? identity : soft::namespace_identity());
+  const uint64_t since_start = now_ns(CLOCK_BOOTTIME);
+  slept_before_ = since_start - std::min(since_start, now_ns());
   cm_notes_ = static_cast<const provider::CmEventNotes*>(dlsym(RTLD_DEFAULT, provider::kCmEventNotes));
 }
 
@@ -38,21 +43,21 @@ void Races::meet(uint32_t peer) {
   told_.meet(peer);
 }
 
-void Races::see(uint32_t qpn, uint64_t stamp, const KnownRequests& known) {
+void Races::see(QueuePairName name, uint64_t stamp, const KnownRequests& known) {
   const bool is_new = seen_.add(known);
-  if (seen_.add(qpn, stamp) || is_new) version_++;
+  if (seen_.add(name, stamp) || is_new) version_++;
 }
 
 void Races::learn(const Lesson& lesson) {
   polled_.add(lesson.known);
-  if (lesson.qpn != 0) polled_.add(lesson.qpn, lesson.stamp);
+  if (lesson.name != 0) polled_.add(lesson.name, lesson.stamp);
   if (seen_.add(polled_)) version_++;
 }
 
 void Races::assume_all() {
-  Lesson all;
-  all.known.floor = now_ns();
-  learn(all);
+  const uint64_t now = now_ns();
+  polled_.add_all(now);
+  if (seen_.add_all(now)) version_++;
 }
 
 void Races::connect(uint32_t qpn, uint32_t peer, PollOrder polls) {
@@ -62,6 +67,8 @@ void Races::connect(uint32_t qpn, uint32_t peer, PollOrder polls) {
   queue_pair.polls = polls;
   queue_pair.last_told = {};
   queue_pair.told_races = 0;
+  queue_pair.marks = {};
+  queue_pair.races_to_tell.clear();
   told_.connect(queue_pair.connection);
   assume_all();
 }
@@ -77,8 +84,14 @@ void Races::end(uint32_t qpn) {
   const std::lock_guard lock(mutex_);
   const auto known = queue_pairs_.find(qpn);
   if (known == queue_pairs_.end()) return;
-  learn({0, qpn, known->second.last_stamp, {}});
-  learn({0, known->second.connection.peer, now_ns(), {}});
+  const QueuePair& ended = known->second;
+  const QueuePairName peer = name_of_peer(ended);
+  learn({0, qpn, ended.last_stamp, {}});
+  if (host_of(peer) == kThisHost) {
+    learn({0, peer, now_ns(), {}});
+  } else if (ended.marks.last_stamp() != 0) {
+    learn({0, peer, ended.marks.last_stamp(), {}});
+  }
   told_.disconnect(qpn);
   queue_pairs_.erase(known);
 }
@@ -95,7 +108,7 @@ void Races::post(uint32_t qpn, const Post& post, std::span<const Range> memory) 
     if (queue_pair.stacks.size() > kMostStacks) queue_pair.stacks.pop_front();
   }
   if (post.is_told) told_.tell(qpn, queue_pair.last_stamp, post.first_psn, post.packets, seen_, version_);
-  const NotedAccess access = {.qpn = qpn,
+  const NotedAccess access = {.name = qpn,
                               .stamp = queue_pair.last_stamp,
                               .kind = has_result(post.opcode) ? Kind::kWrite : Kind::kRead,
                               .opcode = post.opcode,
@@ -117,7 +130,9 @@ std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
   Lesson lesson = {id, qpn, done->stamp, {}};
   for (auto request = requests.begin(); is_good && request != done + 1; ++request) {
     if (!has_result(request->opcode)) continue;
-    const auto answer = told_.answer(queue_pair.connection, request->first_psn, request->packets);
+    const auto answer = host_of_peer(queue_pair) == kThisHost
+                            ? told_.answer(queue_pair.connection, request->first_psn, request->packets)
+                            : queue_pair.marks.take_answer(request->stamp, request->packets);
     if (answer) {
       lesson.known.add(*answer);
     } else {
@@ -138,17 +153,23 @@ const Races::PostedAt* Races::QueuePair::find_post(uint64_t stamp) const {
 
 std::vector<Races::Told> Races::told_races(QueuePair& queue_pair) {
   std::vector<Told> races;
-  for (const RaceRow& race : told_.races(queue_pair.connection, queue_pair.told_races)) {
+  const bool is_here = host_of_peer(queue_pair) == kThisHost;
+  for (const RaceRow& race :
+       is_here ? told_.races(queue_pair.connection, queue_pair.told_races) : queue_pair.marks.take_races()) {
     const PostedAt* posted = queue_pair.find_post(race.stamp);
     if (posted == nullptr) continue;
-    races.push_back({posted->opcode, posted->stack, told_.process_of(queue_pair.connection.peer), race.other_qpn,
-                     race.other_process});
+    races.push_back({posted->opcode, posted->stack, program_of_peer(queue_pair), race.other_qpn, race.other_process});
   }
   return races;
 }
 
 void Races::tell_race(const NotedAccess& one, const NotedAccess& other) {
-  if (!one.is_own) told_.tell_race(one.via, {one.stamp, other.qpn, told_.process_of(other.qpn)});
+  if (one.is_own) return;
+  const RaceRow race = {one.stamp, qpn_of(other.name), program_of(other).process};
+  if (host_of(one.name) == kThisHost) return told_.tell_race(one.via, race);
+  const auto via = queue_pairs_.find(one.via);
+  if (via == queue_pairs_.end() || via->second.races_to_tell.size() == kRaceRows) return;
+  via->second.races_to_tell.push_back(race);
 }
 
 const ToldRequest* Races::told(const Arrival& arrival) {
@@ -156,7 +177,9 @@ const ToldRequest* Races::told(const Arrival& arrival) {
   QueuePair& queue_pair = queue_pairs_[arrival.qpn];
   ToldRequest& last = queue_pair.last_told;
   if (last.stamp != 0 && last.has(arrival.psn)) return &last;
-  const std::optional<ToldRequest> found = told_.request(queue_pair.connection, arrival.psn);
+  const std::optional<ToldRequest> found = host_of_peer(queue_pair) == kThisHost
+                                               ? told_.request(queue_pair.connection, arrival.psn)
+                                               : queue_pair.marks.request(arrival.psn);
   last = found.value_or(ToldRequest{});
   return found ? &last : nullptr;
 }
@@ -165,7 +188,7 @@ void Races::received(const Arrival& arrival, uint64_t id) {
   const std::lock_guard lock(mutex_);
   Lesson lesson = {id, 0, 0, {}};
   if (const ToldRequest* request = told(arrival); request != nullptr) {
-    lesson = {id, arrival.peer, request->stamp, request->known};
+    lesson = {id, name_of_peer(queue_pairs_[arrival.qpn]), request->stamp, request->known};
   } else {
     lesson.known.floor = now_ns();
   }
@@ -215,10 +238,10 @@ std::optional<Races::Found> Races::access(const Arrival& arrival, const Range& r
   if (access.kind == Kind::kRead) return found;
   // The program may look there now.
   if (const ToldRequest* request = told(arrival); request != nullptr) {
-    words_.change(range.begin, range.end, request->known, arrival.peer, request->stamp,
-                  was_written ? seen_ : KnownRequests{});
+    const QueuePairName peer = name_of_peer(queue_pairs_[arrival.qpn]);
+    words_.change(range.begin, range.end, request->known, peer, request->stamp, was_written ? seen_ : KnownRequests{});
     // A request of its own is complete when the program polls the completion.
-    if (!is_own(arrival.peer, arrival.qpn)) see(arrival.peer, request->stamp, request->known);
+    if (host_of(peer) != kThisHost || !is_own(arrival.peer, arrival.qpn)) see(peer, request->stamp, request->known);
   } else {
     assume_all();
   }
@@ -234,17 +257,18 @@ std::optional<Races::Found> Races::add(const Arrival& arrival, const Range& rang
                                        uint64_t posted) {
   const ToldRequest* request = told(arrival);
   if (request == nullptr) return std::nullopt;
-  access.qpn = arrival.peer;
+  access.name = name_of_peer(queue_pairs_[arrival.qpn]);
   access.stamp = request->stamp;
+  access.since = request->since;
   access.via = arrival.qpn;
   access.arrived = now_ns();
   const auto race = history_.add(range.begin, range.end, access, request->known, posted);
   if (!race) return std::nullopt;
   tell_race(race->earlier, access);
   tell_race(access, race->earlier);
-  Found found = {*race, access, {told_.process_of(race->earlier.qpn), told_.process_of(access.qpn)}, {}};
+  Found found = {*race, access, {program_of(race->earlier), program_of(access)}, {}};
   if (race->earlier.is_own) {
-    const PostedAt* post = queue_pairs_[race->earlier.qpn].find_post(race->earlier.stamp);
+    const PostedAt* post = queue_pairs_[qpn_of(race->earlier.name)].find_post(race->earlier.stamp);
     if (post != nullptr) found.posted = post->stack;
   }
   return found;

@@ -7,16 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "roce/psn.hpp"
-
 namespace dapple::soft::check {
-
-using roce::psn_distance;
-
-bool ToldRequest::has(uint32_t psn) const {
-  const int32_t place = psn_distance(psn, first_psn);
-  return place >= 0 && static_cast<uint32_t>(place) < packets;
-}
 
 void ToldRequests::open(int file, uint32_t slot) {
   if (is_open()) return;
@@ -137,16 +128,14 @@ std::optional<KnownRequests> ToldRequests::find(const SharedRow<KnownRow> (&rows
   return row.known;
 }
 
-std::optional<ToldRequest> ToldRequests::request(const Connection& connection, uint32_t psn) const {
-  const Lane* lane = peers_lane(connection);
-  if (lane == nullptr) return std::nullopt;
-  const uint32_t count = lane->requests.load(std::memory_order_acquire);
+std::optional<ToldRequest> ToldRequests::find_request(const RacePages& pages, const Lane& lane, uint32_t psn) {
+  const uint32_t count = lane.requests.load(std::memory_order_acquire);
   for (uint32_t i = 1; i <= std::min(count, kRequestRows); i++) {
     RequestRow row;
-    if (!lane->request_rows[(count - i) % kRequestRows].read(row)) continue;
-    ToldRequest request = {row.stamp, row.first_psn, row.packets, {}};
+    if (!lane.request_rows[(count - i) % kRequestRows].read(row)) continue;
+    ToldRequest request = {row.stamp, row.first_psn, row.packets, {}, row.stamp};
     if (!request.has(psn)) continue;
-    const std::optional<KnownRequests> known = find(pages_of(connection.peer)->of_requests, row.known);
+    const std::optional<KnownRequests> known = find(pages.of_requests, row.known);
     if (!known) return std::nullopt;
     request.known = *known;
     return request;
@@ -154,18 +143,37 @@ std::optional<ToldRequest> ToldRequests::request(const Connection& connection, u
   return std::nullopt;
 }
 
+std::optional<KnownRequests> ToldRequests::find_answer(const RacePages& pages, const Lane& lane,
+                                                       const ToldRequest& request) {
+  const uint32_t count = lane.answers.load(std::memory_order_acquire);
+  for (uint32_t i = 1; i <= std::min(count, kAnswerRows); i++) {
+    AnswerRow row;
+    if (!lane.answer_rows[(count - i) % kAnswerRows].read(row) || !request.has(row.psn)) continue;
+    return find(pages.of_answers, row.known);
+  }
+  return std::nullopt;
+}
+
+std::optional<ToldRequest> ToldRequests::request(const Connection& connection, uint32_t psn) const {
+  const Lane* lane = peers_lane(connection);
+  return lane == nullptr ? std::nullopt : find_request(*pages_of(connection.peer), *lane, psn);
+}
+
+std::optional<ToldRequest> ToldRequests::own_request(uint32_t qpn, uint32_t psn) const {
+  const Lane* lane = lane_of(qpn);
+  return lane == nullptr ? std::nullopt : find_request(*own_, *lane, psn);
+}
+
 std::optional<KnownRequests> ToldRequests::answer(const Connection& connection, uint32_t first_psn,
                                                   uint32_t packets) const {
   const Lane* lane = peers_lane(connection);
   if (lane == nullptr) return std::nullopt;
-  const ToldRequest request = {0, first_psn, packets, {}};
-  const uint32_t count = lane->answers.load(std::memory_order_acquire);
-  for (uint32_t i = 1; i <= std::min(count, kAnswerRows); i++) {
-    AnswerRow row;
-    if (!lane->answer_rows[(count - i) % kAnswerRows].read(row) || !request.has(row.psn)) continue;
-    return find(pages_of(connection.peer)->of_answers, row.known);
-  }
-  return std::nullopt;
+  return find_answer(*pages_of(connection.peer), *lane, {0, first_psn, packets, {}});
+}
+
+std::optional<KnownRequests> ToldRequests::own_answer(uint32_t qpn, uint32_t psn) const {
+  const Lane* lane = lane_of(qpn);
+  return lane == nullptr ? std::nullopt : find_answer(*own_, *lane, {0, psn, 1, {}});
 }
 
 int ToldRequests::process_of(uint32_t qpn) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "provider/soft/check/races/race_pages.hpp"
+#include "roce/psn.hpp"
 
 namespace dapple::soft::check {
 
@@ -18,8 +19,13 @@ struct ToldRequest {
   uint32_t first_psn = 0;
   uint32_t packets = 0;
   KnownRequests known;  // at the post
+  // A time of this host that is not after the request's end: the stamp, or when the mark of another host has come.
+  uint64_t since = 0;
 
-  bool has(uint32_t psn) const;
+  bool has(uint32_t psn) const {
+    const int32_t place = roce::psn_distance(psn, first_psn);
+    return place >= 0 && static_cast<uint32_t>(place) < packets;
+  }
 };
 
 // A queue pair and its peer. Queue pairs of two hosts may have the same numbers, so the peer's lane must have the
@@ -56,6 +62,12 @@ class ToldRequests {
 
   // None if the peer tells nothing of it: it is on another host, not checked, or the request is too old.
   std::optional<ToldRequest> request(const Connection& connection, uint32_t psn) const;
+  // The request of this queue pair with this PSN, as it was told.
+  std::optional<ToldRequest> own_request(uint32_t qpn, uint32_t psn) const;
+  // What the answer to this atomic of the peer told.
+  std::optional<KnownRequests> own_answer(uint32_t qpn, uint32_t psn) const;
+  // Tells whether the peer is a program of this host that shares its memory.
+  bool has_peer(const Connection& connection) const { return peers_lane(connection) != nullptr; }
   // What the peer knew when it answered the request with these PSNs.
   std::optional<KnownRequests> answer(const Connection& connection, uint32_t first_psn, uint32_t packets) const;
   // The races of this queue pair's requests that the peer has told since the last call; `seen` is the caller's for each
@@ -68,6 +80,8 @@ class ToldRequests {
   Lane* lane_of(uint32_t qpn) const;
   const Lane* peers_lane(const Connection& connection) const;
   const RacePages* pages_of(uint32_t qpn) const;
+  static std::optional<ToldRequest> find_request(const RacePages& pages, const Lane& lane, uint32_t psn);
+  static std::optional<KnownRequests> find_answer(const RacePages& pages, const Lane& lane, const ToldRequest& request);
   static std::optional<KnownRequests> find(const SharedRow<KnownRow> (&rows)[kKnownRows], uint64_t number);
 
   int file_ = -1;

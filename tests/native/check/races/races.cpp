@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// races rc|xrc|lossy LATE NAME...: four programs, one of which has the memory that the others use, for dapple-run
-// --check=races. They do their work in each of these cases. In the next case the next program has the memory. The names
-// that begin with "raced-" have a race, the others none. The program with the role LATE is late; -1: none.
+// races rc|xrc|lossy[-hosts[-unchecked]] LATE NAME...: four programs, one of which has the memory that the others use,
+// for dapple-run --check=races. They do their work in each of these cases. In the next case the next program has the
+// memory. The names that begin with "raced-" have a race, the others none. The program with the role LATE is late; -1:
+// none. With "-hosts" two of the programs are in another network namespace, and with "-unchecked" these two do without
+// the check.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,11 @@
 
 #include <iterator>
 #include <memory>
+#include <string_view>
 
 #include "tests/native/check/races/rank.hpp"
 #include "tests/native/kills/stage.hpp"
+#include "tests/native/namespaces.hpp"
 
 using namespace dapple::tests;
 
@@ -191,8 +195,8 @@ const Case* find(const char* name) {
   return found == std::end(kCases) ? nullptr : found;
 }
 
-int run(RankMeeting& meeting, int number, Rank::Kind kind, int late, int count, char** names) {
-  auto rank = std::make_unique<Rank>(meeting, number, kind);
+int run(RankMeeting& meeting, int number, Rank::Kind kind, int space, int late, int count, char** names) {
+  auto rank = std::make_unique<Rank>(meeting, number, kind, space);
   if (!rank->open()) return 77;
   for (int i = 0; i < count; i++) {
     const int role = rank->begin(i);
@@ -217,13 +221,26 @@ int main(int count, char** words) {
   for (int i = 0; i < cases; i++) {
     if (find(words[i + 3]) == nullptr) return 2;
   }
-  const Rank::Kind kind = strcmp(words[1], "xrc") == 0     ? Rank::Kind::kXrc
-                          : strcmp(words[1], "lossy") == 0 ? Rank::Kind::kLossyRc
-                                                           : Rank::Kind::kRc;
+  const std::string_view word = words[1];
+  const Rank::Kind kind = word.starts_with("xrc")     ? Rank::Kind::kXrc
+                          : word.starts_with("lossy") ? Rank::Kind::kLossyRc
+                                                      : Rank::Kind::kRc;
   auto* meeting = prepare_stage<RankMeeting>();
+  int space = -1;
+  if (word.find("-hosts") != std::string_view::npos) {
+    // The pair of the last run may still be there.
+    need_new_namespace();
+    space = make_veth_pair().other;
+    if (space == -1) skip_program("no pair of network devices can be made");
+  }
   pid_t programs[kRanks];
-  for (int i = 0; i < kRanks; i++)
-    programs[i] = start_process([&] { return run(*meeting, i, kind, atoi(words[2]), cases, words + 3); });
+  const bool is_checked = !word.ends_with("-unchecked");
+  for (int i = 0; i < kRanks; i++) {
+    programs[i] = start_process([&] {
+      if (!is_checked && i % 2 != 0) unsetenv("DAPPLE_CHECK");
+      return run(*meeting, i, kind, space, atoi(words[2]), cases, words + 3);
+    });
+  }
   for (const pid_t program : programs) {
     if (!ends_with(program, 0)) failed("a program");
   }

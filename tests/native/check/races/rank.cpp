@@ -3,6 +3,8 @@
 #include "tests/native/check/races/rank.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <string.h>
 
 #include "tests/native/kills/stage.hpp"
 
@@ -52,8 +54,42 @@ bool Rank::make(Link& link, int number_of_link, int peer) {
   return true;
 }
 
+ibv_gid Rank::address_of(int number) const {
+  ibv_gid gid = {};
+  gid.raw[10] = gid.raw[11] = 0xFF;
+  const uint8_t here[4] = {127, 0, 0, 1}, of_pair[4] = {10, 77, 0, static_cast<uint8_t>(1 + number % 2)};
+  memcpy(gid.raw + 12, space_ == -1 ? here : of_pair, 4);
+  return gid;
+}
+
+ibv_context* Rank::open_device() {
+  if (space_ != -1 && number_ % 2 != 0 && setns(space_, CLONE_NEWNET) != 0) return nullptr;
+  const ibv_gid own = address_of(number_);
+  ibv_device** list = ibv_get_device_list(nullptr);
+  ibv_context* found = nullptr;
+  for (ibv_device** at = list; list != nullptr && *at != nullptr && found == nullptr; ++at) {
+    ibv_context* context = ibv_open_device(*at);
+    for (uint8_t i = 0; context != nullptr && i < 64 && found == nullptr; i++) {
+      ibv_gid_entry entry;
+      if (ibv_query_gid_ex(context, 1, i, &entry, 0) != 0 || entry.gid_type != IBV_GID_TYPE_ROCE_V2) continue;
+      if (memcmp(entry.gid.raw, own.raw, sizeof own.raw) != 0) continue;
+      found = context;
+      source_ = i;
+    }
+    if (context != nullptr && found == nullptr) ibv_close_device(context);
+  }
+  if (list != nullptr) ibv_free_device_list(list);
+  return found;
+}
+
+bool Rank::join(ibv_qp* qp, int peer, uint32_t remote) const {
+  // A second, since the machine may be busy; but 67 ms if each lost packet takes that long.
+  const uint8_t timeout = kind_ == Kind::kLossyRc ? 14 : 18;
+  return connect(qp, remote, timeout, source_, address_of(peer));
+}
+
 bool Rank::open() {
-  ibv_context* context = open_loopback();
+  ibv_context* context = open_device();
   pd_ = context == nullptr ? nullptr : ibv_alloc_pd(context);
   mr_ = pd_ == nullptr ? nullptr : ibv_reg_mr(pd_, memory_, sizeof memory_, kPeerRights);
   if (mr_ == nullptr) return false;
@@ -77,11 +113,9 @@ bool Rank::open() {
   for (int peer = 0; peer < kRanks; peer++) {
     for (int i = 0; i < kLinks && peer != number_; i++) {
       const Link& link = links_[peer][i];
-      // A second, since the machine may be busy; but 67 ms if each lost packet takes that long.
-      const uint8_t timeout = kind_ == Kind::kLossyRc ? 14 : 18;
-      if (!connect(link.sender, meeting_.receivers[peer][number_][i], timeout)) return false;
+      if (!join(link.sender, peer, meeting_.receivers[peer][number_][i])) return false;
       if (link.receiver == link.sender) continue;
-      if (!connect(link.receiver, meeting_.senders[peer][number_][i], timeout)) return false;
+      if (!join(link.receiver, peer, meeting_.senders[peer][number_][i])) return false;
     }
   }
   meeting_.connected++;

@@ -32,7 +32,10 @@ struct RankMeeting {
 class Rank {
  public:
   enum class Kind : uint8_t { kRc, kXrc, kLossyRc };
-  Rank(RankMeeting& meeting, int number, Kind kind) : meeting_(meeting), number_(number), kind_(kind) {}
+  // `space`: a descriptor of another network namespace, which make_veth_pair() has joined to this one. The programs
+  // with odd numbers are there. -1: all programs are here.
+  Rank(RankMeeting& meeting, int number, Kind kind, int space)
+      : meeting_(meeting), number_(number), kind_(kind), space_(space) {}
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
@@ -83,6 +86,9 @@ class Rank {
   size_t offset_of(size_t place) const {
     return place < kScratch ? kCaseMemory * static_cast<size_t>(case_ + 1) + place : place - kScratch;
   }
+  ibv_context* open_device();
+  ibv_gid address_of(int number) const;
+  bool join(ibv_qp* qp, int peer, uint32_t remote) const;
   bool make(Link& link, int number_of_link, int peer);
   int program(int role) const { return (role + case_) % kRanks; }
   ibv_send_wr remote(ibv_wr_opcode opcode, int to, size_t place) const;
@@ -93,6 +99,8 @@ class Rank {
   RankMeeting& meeting_;
   const int number_;
   const Kind kind_;
+  const int space_;
+  uint8_t source_ = 0;  // the index of the own address
   ibv_pd* pd_ = nullptr;
   ibv_xrcd* domain_ = nullptr;  // of XRC
   Link links_[kRanks][kLinks];

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/races/mark_hosts.hpp"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include <algorithm>
+
+namespace dapple::soft::check {
+namespace {
+
+// Nobody who has not seen the question can answer it.
+uint64_t make_transaction() {
+  uint64_t number = 0;
+  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
+  }
+  return number;
+}
+
+}  // namespace
+
+const MarkHosts::Host* MarkHosts::find(const Addresses& path) const {
+  const auto found =
+      std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return same(host.path, path); });
+  return found == hosts_.end() ? nullptr : &*found;
+}
+
+std::optional<MarkQuestion> MarkHosts::due(const Addresses& path, uint64_t now) {
+  auto* host = const_cast<Host*>(find(path));
+  if (host == nullptr) {
+    if (hosts_.size() == kMost) return std::nullopt;
+    hosts_.push_back({.path = path, .transaction = make_transaction(), .next = now});
+    host = &hosts_.back();
+  }
+  if (host->has_answered || host->tries == kTries || now < host->next) return std::nullopt;
+  host->next = now + (kFirstWait << host->tries);
+  host->tries++;
+  return MarkQuestion{.transaction = host->transaction};
+}
+
+uint64_t MarkHosts::deadline(const Addresses& path) const {
+  const Host* host = find(path);
+  return host == nullptr || host->has_answered || host->tries == kTries ? roce::kNever : host->next;
+}
+
+void MarkHosts::answered(const Addresses& path, const MarkAnswer& answer) {
+  auto* host = const_cast<Host*>(find(path));
+  if (host == nullptr || host->has_answered || answer.transaction != host->transaction) return;
+  host->has_answered = true;
+  if (answer.version == kMarkVersion) host->number = host_number(answer.host);
+}
+
+uint64_t MarkHosts::host(const Addresses& path) const {
+  const Host* host = find(path);
+  return host == nullptr ? kThisHost : host->number;
+}
+
+}  // namespace dapple::soft::check

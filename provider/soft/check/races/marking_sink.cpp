@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/races/marking_sink.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "roce/packet.hpp"
+
+namespace dapple::soft::check {
+
+bool MarkingSink::send_held() {
+  for (; !held_.empty(); held_.pop_front()) {
+    const std::vector<std::byte>& packet = held_.front();
+    std::byte* const to = below_.reserve(packet.size());
+    if (to == nullptr) return false;
+    memcpy(to, packet.data(), packet.size());
+    below_.commit(nullptr);
+  }
+  return true;
+}
+
+std::byte* MarkingSink::reserve(size_t size) {
+  if (!send_held()) return nullptr;
+  room_.assign(size, std::byte{0});
+  return room_.data();
+}
+
+void MarkingSink::commit(const roce::AddressVector*) {
+  mark(room_);
+  held_.push_back(std::move(room_));
+  (void)send_held();
+}
+
+void MarkingSink::put(const Mark& mark) {
+  MarkBytes bytes;
+  const size_t size = write_mark(mark, bytes);
+  std::vector<std::byte> packet(roce::kBthSize + size);
+  roce::write_bth({.opcode = roce::kHostOpcode, .destination_qpn = qpn_, .psn = mark.psn}, packet.data());
+  memcpy(packet.data() + roce::kBthSize, bytes.data(), size);
+  held_.push_back(std::move(packet));
+}
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Three programs on hosts of their own, which have nothing in common but marks: a target with memory, and two others
+// that are connected to it and to each other. The clock of each host is ahead of that of the host before.
+#include "provider/soft/check/races/races.hpp"
+
+#include <unistd.h>
+
+#include "provider/common/clock.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+using namespace dapple::soft;
+using check::Mark;
+using check::NotedAccess;
+using check::Races;
+using dapple::roce::SendOpcode;
+using Kind = NotedAccess::Kind;
+
+constexpr int kTarget = 0, kOne = 1, kTwo = 2, kPrograms = 3;
+constexpr Races::Range kWord = {4096, 4104};
+constexpr uint64_t kClockStep = 1'000'000'000'000'000;
+// All programs have the same slot, and so the same numbers.
+constexpr uint32_t kSlot = 1;
+
+uint32_t qpn_of(int peer) {
+  return static_cast<uint32_t>(kSlot << kLargeSlotBits | static_cast<uint32_t>(peer + 1));
+}
+uint64_t identity_of(int program) {
+  return static_cast<uint64_t>(program) + 0x51;
+}
+
+struct World {
+  OwnedFd files[kPrograms] = {make_counters_file(), make_counters_file(), make_counters_file()};
+  Races programs[kPrograms];
+  uint32_t next_psn[kPrograms][kPrograms] = {};
+  bool marks_arrive = true;
+  // The floors of marks are so much older than they would be: a test takes less time than a network.
+  uint64_t older = 1'000'000'000;
+
+  World() {
+    for (int i = 0; i < kPrograms; i++) programs[i].open(files[i].get(), kSlot, identity_of(i));
+    for (int i = 0; i < kPrograms; i++) {
+      for (int peer = 0; peer < kPrograms; peer++) {
+        if (peer != i) connect(i, peer);
+      }
+    }
+  }
+  void connect(int program, int peer) {
+    programs[program].connect(qpn_of(peer), qpn_of(program));
+    Addresses path;
+    path.source[15] = static_cast<uint8_t>(program + 1);
+    path.destination[15] = static_cast<uint8_t>(peer + 1);
+    programs[program].locate(qpn_of(peer), path);
+    const auto question = programs[program].question(qpn_of(peer), 1);
+    if (!question) return;
+    programs[program].answered(qpn_of(peer), {.transaction = question->transaction, .host = identity_of(peer)});
+  }
+  // The mark reaches the peer as one from a host with its own clock.
+  void pass(int program, int peer, std::optional<Mark> mark) {
+    assert_true(mark.has_value());
+    check::MarkBytes bytes;
+    mark->sent = dapple::now_ns() + older;
+    const auto read = check::read_mark(std::span(bytes).first(check::write_mark(*mark, bytes)));
+    assert_true(read.has_value());
+    if (marks_arrive) programs[peer].take(qpn_of(program), shifted(*read, program, peer));
+  }
+  // Stamps of other hosts than the sender's are in their own time already.
+  static Mark shifted(Mark mark, int program, int peer) {
+    const uint64_t step = kClockStep * static_cast<uint64_t>(program);
+    mark.sent += step;
+    if (mark.known.floor != 0) mark.known.floor += step;
+    if (mark.kind == Mark::Kind::kRequest) mark.stamp += step;
+    for (uint32_t i = 0; i < mark.known.count; i++) {
+      auto& [name, stamp] = mark.known.entries[i];
+      if (check::host_of(name) == check::host_number(identity_of(program))) stamp += step;
+      if (check::host_of(name) == check::host_number(identity_of(peer)))
+        stamp -= kClockStep * static_cast<uint64_t>(peer);
+    }
+    return mark;
+  }
+  uint32_t post(int program, int peer, SendOpcode opcode) {
+    const uint32_t psn = next_psn[program][peer]++;
+    programs[program].post(
+        qpn_of(peer),
+        {.id = psn, .opcode = opcode, .is_signaled = true, .is_told = true, .first_psn = psn, .packets = 1}, {});
+    pass(program, peer, programs[program].mark_of_request(qpn_of(peer), psn));
+    return psn;
+  }
+  static Races::Arrival packet(int program, int peer, uint32_t psn) { return {qpn_of(program), qpn_of(peer), psn}; }
+  // Tells whether the access of the target's memory races.
+  bool write(int program) {
+    const Races::Arrival arrival = packet(program, kTarget, post(program, kTarget, SendOpcode::kWrite));
+    return programs[kTarget].access(arrival, kWord, {.kind = Kind::kWrite}).has_value();
+  }
+  void poll_last(int program, int peer) {
+    const uint32_t psn = next_psn[program][peer] - 1;
+    (void)programs[program].sent(qpn_of(peer), psn, true);
+    programs[program].polled(qpn_of(peer), false, psn);
+  }
+  // A message, until the peer polls it.
+  void tell(int program, int peer) {
+    const uint32_t psn = post(program, peer, SendOpcode::kSend);
+    programs[peer].received(packet(program, peer, psn), 7);
+    programs[peer].polled(qpn_of(program), true, 7);
+  }
+  // A fetch and add of another word, and its result.
+  void add(int program, bool is_answered) {
+    const uint32_t psn = post(program, kTarget, SendOpcode::kFetchAdd);
+    const Races::Arrival arrival = packet(program, kTarget, psn);
+    const Races::Range word = {kWord.begin + 64, kWord.end + 64};
+    assert_false(programs[kTarget].access(arrival, word, {.kind = Kind::kAtomic}).has_value());
+    programs[kTarget].answer(arrival, word, Kind::kAtomic);
+    if (is_answered) pass_answer(program, programs[kTarget].mark_of_result(qpn_of(program), psn, true, 99));
+    programs[program].note_result(qpn_of(kTarget), psn, 99);
+    poll_last(program, kTarget);
+  }
+  // Its stamp is the initiator's, as it has come to the target.
+  void pass_answer(int program, std::optional<Mark> mark) {
+    assert_true(mark.has_value());
+    mark->stamp -= kClockStep * static_cast<uint64_t>(program);
+    pass(kTarget, program, mark);
+  }
+};
+World* world = nullptr;
+
+int begin(void**) {
+  world = new World;
+  return 0;
+}
+
+int finish(void**) {
+  delete world;
+  world = nullptr;
+  return 0;
+}
+
+void access__nothing_told__races(void**) {
+  assert_false(world->write(kOne));
+  world->poll_last(kOne, kTarget);
+  assert_true(world->write(kTwo));
+}
+
+void access__either_order__names_the_programs(void**) {
+  assert_false(world->write(kTwo));
+  const Races::Arrival arrival = World::packet(kOne, kTarget, world->post(kOne, kTarget, SendOpcode::kWrite));
+  const auto found = world->programs[kTarget].access(arrival, kWord, {.kind = Kind::kWrite});
+  assert_true(found.has_value());
+  assert_true(found->race.earlier.name == check::name_of(check::host_number(identity_of(kTwo)), qpn_of(kTarget)));
+  assert_true(found->programs[0].gid.has_value() && (*found->programs[0].gid)[15] == kTwo + 1);
+  assert_true(found->programs[1].gid.has_value() && (*found->programs[1].gid)[15] == kOne + 1);
+  assert_int_equal(found->programs[0].process, getpid());
+}
+
+void access__completion_and_message__is_in_order(void**) {
+  assert_false(world->write(kOne));
+  world->poll_last(kOne, kTarget);
+  world->tell(kOne, kTwo);
+  assert_false(world->write(kTwo));
+}
+
+void access__message_before_completion__races(void**) {
+  assert_false(world->write(kOne));
+  world->tell(kOne, kTwo);
+  world->poll_last(kOne, kTarget);
+  assert_true(world->write(kTwo));
+}
+
+void access__target_tells__is_in_order(void**) {
+  assert_false(world->write(kOne));
+  world->tell(kTarget, kTwo);
+  assert_false(world->write(kTwo));
+}
+
+void access__mark_is_lost__is_unknown(void**) {
+  world->marks_arrive = false;
+  assert_false(world->write(kOne));
+  world->marks_arrive = true;
+  assert_false(world->write(kTwo));
+  assert_true(world->write(kOne));
+}
+
+void access__mark_of_a_message_is_lost__is_in_order(void**) {
+  world->older = 0;
+  assert_false(world->write(kOne));
+  world->poll_last(kOne, kTarget);
+  world->marks_arrive = false;
+  world->tell(kOne, kTwo);
+  world->marks_arrive = true;
+  assert_false(world->write(kTwo));
+}
+
+// The programs agree by other means, whatever their clocks say.
+void connect__earlier_requests__are_known(void**) {
+  world->older = 0;
+  for (const int late : {kTwo, kOne}) {
+    assert_false(world->write(late == kTwo ? kOne : kTwo));
+    world->connect(late, kTarget);
+    world->next_psn[late][kTarget] = 0;
+    world->programs[kTarget].connect(qpn_of(late), qpn_of(kTarget));
+    Addresses path;
+    path.source[15] = kTarget + 1;
+    path.destination[15] = static_cast<uint8_t>(late + 1);
+    world->programs[kTarget].locate(qpn_of(late), path);
+    assert_false(world->write(late));
+    world->tell(late, late == kTwo ? kOne : kTwo);
+    world->poll_last(late, kTarget);
+    world->tell(late, late == kTwo ? kOne : kTwo);
+  }
+}
+
+void sent__answer_with_a_mark__knows_no_more_than_the_target(void**) {
+  world->add(kTwo, true);
+  assert_false(world->write(kOne));
+  assert_true(world->write(kTwo));
+}
+
+void sent__answer_of_a_target_that_knows__is_in_order(void**) {
+  assert_false(world->write(kOne));
+  world->tell(kOne, kTarget);
+  world->add(kTwo, true);
+  assert_false(world->write(kTwo));
+}
+
+void sent__answer_without_a_mark__knows_all(void**) {
+  world->older = 0;
+  assert_false(world->write(kOne));
+  world->add(kTwo, false);
+  assert_false(world->write(kTwo));
+}
+
+void sent__race__is_told_by_a_mark(void**) {
+  assert_false(world->write(kOne));
+  assert_true(world->write(kTwo));
+  auto mark = world->programs[kTarget].mark_of_race(qpn_of(kTwo));
+  assert_true(mark && mark->kind == Mark::Kind::kRace && mark->extent == qpn_of(kTarget));
+  assert_true(world->programs[kTarget].mark_of_race(qpn_of(kOne)).has_value());
+  assert_false(world->programs[kTarget].mark_of_race(qpn_of(kTwo)).has_value());
+}
+
+// Nobody but the peer's host tells of the peer.
+void take__other_hosts__are_ignored(void**) {
+  const uint32_t psn = world->next_psn[kOne][kTarget]++;
+  Races& one = world->programs[kOne];
+  one.post(qpn_of(kTarget), {.opcode = SendOpcode::kWrite, .is_told = true, .first_psn = psn, .packets = 1}, {});
+  Mark mark = *one.mark_of_request(qpn_of(kTarget), psn);
+  for (const int host : {kTarget, kTwo}) {
+    mark.host = check::host_number(identity_of(host));
+    world->programs[kTarget].take(qpn_of(kOne), mark);
+  }
+  world->programs[kTarget].take(qpn_of(kOne) + 77, mark);
+  const auto found = world->programs[kTarget].access(World::packet(kOne, kTarget, psn), kWord, {.kind = Kind::kWrite});
+  assert_false(found.has_value());
+  assert_false(world->write(kTwo));
+}
+
+void gives_marks__only_to_a_host_that_has_answered(void**) {
+  Races& one = world->programs[kOne];
+  assert_true(one.gives_marks(qpn_of(kTarget)));
+  Addresses other;
+  other.destination[0] = 9;
+  one.locate(qpn_of(kTarget), other);
+  assert_false(one.gives_marks(qpn_of(kTarget)));
+  assert_true(one.question(qpn_of(kTarget), 1).has_value());
+  assert_false(one.gives_marks(qpn_of(kTarget)));
+  // Its own host: the pages have the same.
+  other.destination[0] = 10;
+  one.locate(qpn_of(kTarget), other);
+  const auto question = one.question(qpn_of(kTarget), 1);
+  one.answered(qpn_of(kTarget), {.transaction = question->transaction, .host = identity_of(kOne)});
+  assert_false(one.gives_marks(qpn_of(kTarget)));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(access__nothing_told__races, begin, finish),
+      cmocka_unit_test_setup_teardown(access__either_order__names_the_programs, begin, finish),
+      cmocka_unit_test_setup_teardown(access__completion_and_message__is_in_order, begin, finish),
+      cmocka_unit_test_setup_teardown(access__message_before_completion__races, begin, finish),
+      cmocka_unit_test_setup_teardown(access__target_tells__is_in_order, begin, finish),
+      cmocka_unit_test_setup_teardown(access__mark_is_lost__is_unknown, begin, finish),
+      cmocka_unit_test_setup_teardown(access__mark_of_a_message_is_lost__is_in_order, begin, finish),
+      cmocka_unit_test_setup_teardown(connect__earlier_requests__are_known, begin, finish),
+      cmocka_unit_test_setup_teardown(sent__answer_with_a_mark__knows_no_more_than_the_target, begin, finish),
+      cmocka_unit_test_setup_teardown(sent__answer_of_a_target_that_knows__is_in_order, begin, finish),
+      cmocka_unit_test_setup_teardown(sent__answer_without_a_mark__knows_all, begin, finish),
+      cmocka_unit_test_setup_teardown(sent__race__is_told_by_a_mark, begin, finish),
+      cmocka_unit_test_setup_teardown(take__other_hosts__are_ignored, begin, finish),
+      cmocka_unit_test_setup_teardown(gives_marks__only_to_a_host_that_has_answered, begin, finish),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
