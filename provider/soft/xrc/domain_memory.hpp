@@ -3,7 +3,7 @@
 //
 // The memory that the processes of an XRC domain share: a board with a row for each process (member), and a channel
 // from each member to each other one. By a channel a member asks one question at a time, and leaves notices that need
-// no answer.
+// no answer. Notices that find no place wait in the member's own memory (XrcBacklog).
 //
 // A member locks the byte with its number in the memory's file. The kernel ends this lock with the process, so members
 // see who lives. All members are processes of one user. Even so, a member uses no number from this memory before it has
@@ -67,10 +67,12 @@ struct XrcQuestion {
   uint64_t operands[2] = {};
 };
 
+enum XrcFound : uint32_t { kXrcMissing, kXrcFound, kXrcNoRoom };
+
 struct XrcAnswer {
   uint32_t fault = 0;  // roce::Fault
   uint32_t count = 0;  // kTake: the receive's segments
-  uint32_t found = 0;  // kTake: there is a receive; kOpenQp: there is such a queue pair
+  uint32_t found = 0;  // kTake: there is a receive; kOpenQp: there is such a queue pair (XrcFound)
   uint32_t state = 0;  // kOpenQp: ibv_qp_state
   uint64_t original = 0;
   uint32_t lengths[roce::kMaxSegments] = {};
@@ -101,11 +103,14 @@ struct XrcNotice {
 struct XrcChannel {
   enum State : uint32_t { kIdle, kAsked, kAnswered };
   static constexpr uint32_t kNotices = 1024;
+  // Places that are kept for notices of taken receives. The others are for those that wait for a place.
+  static constexpr uint32_t kMostReserved = kNotices - 64;
 
   std::atomic<uint32_t> state;  // a futex
   std::atomic<uint32_t> written;
-  std::atomic<uint32_t> read;
-  uint32_t reserved;
+  std::atomic<uint32_t> read;  // a futex, if `wants_room` was set
+  std::atomic<uint32_t>
+      wants_room;  // the writer found the ring full: the reader clears this and rings the writer's bell
   XrcQuestion question;
   XrcAnswer answer;
   XrcNotice notices[kNotices];

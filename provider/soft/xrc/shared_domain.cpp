@@ -159,6 +159,7 @@ XrcChannel* SharedXrcDomain::channel_to(XrcPeer& peer, uint32_t member) {
   XrcChannel* channel = map_channel(self_, member);
   if (channel == nullptr) return nullptr;
   channel->written.store(channel->read.load(std::memory_order_acquire), std::memory_order_release);
+  channel->wants_room.store(0, std::memory_order_relaxed);
   peer.channel = channel;
   return channel;
 }
@@ -187,13 +188,36 @@ SharedXrcDomain::Asked SharedXrcDomain::await_answer(const XrcChannel& channel, 
   }
 }
 
+SharedXrcDomain::Asked SharedXrcDomain::await_room(XrcPeer& peer, uint32_t member, XrcQuestion& question,
+                                                   uint64_t patience_ms) {
+  const uint64_t end = now_ms() + patience_ms;
+  for (;;) {
+    uint32_t read = 0;
+    {
+      const std::lock_guard lock(peer.mutex);
+      read = peer.channel->read.load(std::memory_order_acquire);
+      if (send_waiting(peer, member)) {
+        question.notices = peer.channel->written.load(std::memory_order_relaxed);
+        return Asked::kAnswered;
+      }
+    }
+    if (!lives(member)) return Asked::kGone;
+    if (now_ms() >= end) return Asked::kBusy;
+    futex_wait(peer.channel->read, read, &kSlice);
+  }
+}
+
 SharedXrcDomain::Asked SharedXrcDomain::ask(uint32_t member, XrcQuestion& question, const std::byte* data,
                                             XrcAnswer& answer, std::byte* result) {
   assert(member < kMaxXrcMembers && member != self_ && question.size <= kXrcDataRoom);
   XrcPeer& peer = peers_[member];
-  const std::lock_guard lock(peer.mutex);
-  XrcChannel* channel = channel_to(peer, member);
-  if (channel == nullptr) return Asked::kLater;
+  const std::lock_guard asking(peer.asking);
+  XrcChannel* channel = nullptr;
+  {
+    const std::lock_guard lock(peer.mutex);
+    channel = channel_to(peer, member);
+  }
+  if (channel == nullptr) return Asked::kBusy;
   uint32_t state = channel->state.load(std::memory_order_acquire);
   if (state == XrcChannel::kAsked) {
     // An earlier question. The member has been too slow for it, so nobody waits for it now.
@@ -205,15 +229,15 @@ SharedXrcDomain::Asked SharedXrcDomain::ask(uint32_t member, XrcQuestion& questi
   const bool is_answered =
       state == XrcChannel::kAnswered && peer.qpn == question.qpn && peer.sequence == question.sequence;
   if (!is_answered) {
+    const uint64_t patience = question.operation == XrcOperation::kTake ? kReceivePatienceMs : kPatienceMs;
+    if (const Asked room = await_room(peer, member, question, patience); room != Asked::kAnswered) return room;
     question.generation = generation_;
-    question.notices = channel->written.load(std::memory_order_relaxed);
     channel->question = question;
     if (data != nullptr) memcpy(channel->data, data, question.size);
     peer.qpn = question.qpn;
     peer.sequence = question.sequence;
     channel->state.store(XrcChannel::kAsked, std::memory_order_release);
     ring(member);
-    const uint64_t patience = question.operation == XrcOperation::kTake ? kReceivePatienceMs : kPatienceMs;
     if (const Asked asked = await_answer(*channel, member, patience); asked != Asked::kAnswered) return asked;
   }
   answer = channel->answer;
@@ -222,16 +246,32 @@ SharedXrcDomain::Asked SharedXrcDomain::ask(uint32_t member, XrcQuestion& questi
   return Asked::kAnswered;
 }
 
+// --- Notices
+
 uint32_t SharedXrcDomain::free_places(const XrcChannel& channel) {
-  const uint32_t used = channel.written.load(std::memory_order_relaxed) - channel.read.load(std::memory_order_acquire);
+  const uint32_t used = channel.written.load(std::memory_order_relaxed) - channel.read.load(std::memory_order_seq_cst);
   return XrcChannel::kNotices - std::min(used, XrcChannel::kNotices);
 }
 
+bool SharedXrcDomain::has_room(const XrcPeer& peer) {
+  assert_held(peer.mutex);
+  return free_places(*peer.channel) > peer.reserved;
+}
+
+void SharedXrcDomain::write(XrcChannel& channel, uint32_t member, XrcNotice notice) {
+  notice.generation = generation_;
+  const uint32_t written = channel.written.load(std::memory_order_relaxed);
+  channel.notices[written % XrcChannel::kNotices] = notice;
+  channel.written.store(written + 1, std::memory_order_release);
+  ring(member);
+}
+
+// A notice that waits goes first.
 bool SharedXrcDomain::reserve(uint32_t member) {
   XrcPeer& peer = peers_[member];
   const std::lock_guard lock(peer.mutex);
-  const XrcChannel* channel = channel_to(peer, member);
-  if (channel == nullptr || free_places(*channel) <= peer.reserved) return false;
+  if (channel_to(peer, member) == nullptr || peer.reserved >= XrcChannel::kMostReserved) return false;
+  if (!send_waiting(peer, member) || !has_room(peer)) return false;
   peer.reserved++;
   return true;
 }
@@ -243,14 +283,6 @@ void SharedXrcDomain::give_back(uint32_t member) {
   peer.reserved--;
 }
 
-void SharedXrcDomain::write(XrcChannel& channel, uint32_t member, XrcNotice& notice) {
-  notice.generation = generation_;
-  const uint32_t written = channel.written.load(std::memory_order_relaxed);
-  channel.notices[written % XrcChannel::kNotices] = notice;
-  channel.written.store(written + 1, std::memory_order_release);
-  ring(member);
-}
-
 void SharedXrcDomain::notify_reserved(uint32_t member, XrcNotice& notice) {
   XrcPeer& peer = peers_[member];
   const std::lock_guard lock(peer.mutex);
@@ -259,13 +291,66 @@ void SharedXrcDomain::notify_reserved(uint32_t member, XrcNotice& notice) {
   write(*peer.channel, member, notice);
 }
 
-bool SharedXrcDomain::notify(uint32_t member, XrcNotice& notice) {
+bool SharedXrcDomain::keep_notice(uint32_t member) {
   XrcPeer& peer = peers_[member];
   const std::lock_guard lock(peer.mutex);
-  XrcChannel* channel = channel_to(peer, member);
-  if (channel == nullptr || free_places(*channel) <= peer.reserved) return false;
-  write(*channel, member, notice);
+  return channel_to(peer, member) != nullptr && peer.backlog.keep();
+}
+
+void SharedXrcDomain::drop_notice(uint32_t member) {
+  XrcPeer& peer = peers_[member];
+  const std::lock_guard lock(peer.mutex);
+  peer.backlog.give_back();
+}
+
+void SharedXrcDomain::tell(uint32_t member, const XrcNotice& notice) {
+  XrcPeer& peer = peers_[member];
+  const std::lock_guard lock(peer.mutex);
+  if (peer.backlog.is_empty() && has_room(peer)) {
+    peer.backlog.give_back();
+    return write(*peer.channel, member, notice);
+  }
+  peer.backlog.add(notice);
+  send_waiting(peer, member);
+}
+
+void SharedXrcDomain::tell_event(uint32_t member, uint32_t qpn, uint32_t type) {
+  XrcPeer& peer = peers_[member];
+  const std::lock_guard lock(peer.mutex);
+  if (peer.backlog.is_empty() && has_room(peer))
+    return write(*peer.channel, member, {.kind = XrcNoticeKind::kQpEvent, .qpn = qpn, .value = type});
+  peer.backlog.add_event(qpn, type);
+  send_waiting(peer, member);
+}
+
+void SharedXrcDomain::send_waiting(uint32_t member) {
+  XrcPeer& peer = peers_[member];
+  const std::lock_guard lock(peer.mutex);
+  send_waiting(peer, member);
+}
+
+// True if no notice waits any more.
+bool SharedXrcDomain::send_waiting(XrcPeer& peer, uint32_t member) {
+  assert_held(peer.mutex);
+  if (peer.backlog.is_empty()) return true;
+  // A process that takes the row later knows nothing of this one.
+  if (!lives(member)) peer.backlog.clear();
+  while (!peer.backlog.is_empty()) {
+    if (!has_room(peer)) {
+      // The reader looks at this after it has taken notices: either it sees this, or the next line sees its room.
+      peer.channel->wants_room.store(1, std::memory_order_seq_cst);
+      if (!has_room(peer)) return false;
+    }
+    write(*peer.channel, member, peer.backlog.take());
+  }
   return true;
+}
+
+void SharedXrcDomain::made_room(uint32_t member, XrcChannel& channel) {
+  if (channel.wants_room.load(std::memory_order_seq_cst) == 0) return;
+  channel.wants_room.store(0, std::memory_order_seq_cst);
+  futex_wake(channel.read);
+  ring(member);
 }
 
 }  // namespace dapple::soft

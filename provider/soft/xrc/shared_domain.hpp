@@ -12,6 +12,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/xrc/domain_memory.hpp"
+#include "provider/soft/xrc/xrc_backlog.hpp"
 #include "provider/system/problem.hpp"
 
 namespace dapple::soft {
@@ -21,19 +22,25 @@ uint32_t next_question();
 
 // Another process of the domain.
 struct XrcPeer {
-  Mutex mutex{LockRank::kXrcPeer};
-  // Guarded by the mutex.
-  XrcChannel* channel = nullptr;  // from here to there
-  uint32_t reserved = 0;          // notices that have a place for certain
-  uint32_t qpn = 0;               // of the question in the channel
+  // Of the thread that asks, until it has the answer. A server never takes it: servers that waited for each other's
+  // askers would wait in a circle.
+  Mutex asking{LockRank::kXrcAsking};
+  uint32_t qpn = 0;  // of the question in the channel
   uint32_t sequence = 0;
+
+  Mutex mutex{LockRank::kXrcPeer};  // nobody waits while holding it
+  // Guarded by this mutex.
+  XrcChannel* channel = nullptr;  // from here to there; does not change once it is set
+  uint32_t reserved = 0;          // notices that have a place for certain
+  XrcBacklog backlog;
 };
 
-// Internally locked. Questions block until they are answered, and for a second at most.
+// Internally locked. Questions block until they are answered, and for a second at most. Nothing else blocks.
 class SharedXrcDomain {
  public:
   static constexpr uint32_t kNobody = kMaxXrcMembers;
-  enum class Asked : uint8_t { kAnswered, kLater, kBusy, kGone };
+  // The last two are XrcTable's.
+  enum class Asked : uint8_t { kAnswered, kLater, kBusy, kGone, kNoMemory, kNoRoom };
 
   // Takes a row. `memory` stays the caller's, who closes it after the end of this object. `slot`: this process' one.
   // `first_number`: of its shared receive queues. Null on failure, and `problem` has the reason.
@@ -61,16 +68,25 @@ class SharedXrcDomain {
 
   // Asks a member. With kAnswered the question has been executed once, also if it was asked before. kLater: the member
   // does not answer now, and may execute the question later; ask the same again. kBusy: the same, but an earlier
-  // question waits, so this one has not been asked, or not again. `data`: question.size bytes that go with the
-  // question, or null. `result`: room for as many bytes of the answer, or null.
+  // question or notice waits, so this one has not been asked, or not again. `data`: question.size bytes that go with
+  // the question, or null. `result`: room for as many bytes of the answer, or null.
   Asked ask(uint32_t member, XrcQuestion& question, const std::byte* data, XrcAnswer& answer, std::byte* result);
   // Keeps a place for one notice. False if there is none.
   bool reserve(uint32_t member);
   void give_back(uint32_t member);
   // Uses a reserved place.
   void notify_reserved(uint32_t member, XrcNotice& notice);
-  // False if there is no place: the notice is lost.
-  bool notify(uint32_t member, XrcNotice& notice);
+  // Notices without a reserved place. keep_notice() before what makes the notice necessary: afterwards the member gets
+  // it in any case, as long as it lives. False without memory. tell() uses it; drop_notice() gives it back.
+  // tell_event() does neither: a queue pair with handles in the other process keeps one notice for all its events.
+  bool keep_notice(uint32_t member);
+  void drop_notice(uint32_t member);
+  void tell(uint32_t member, const XrcNotice& notice);
+  void tell_event(uint32_t member, uint32_t qpn, uint32_t type);
+  // There may be room for the notices that wait.
+  void send_waiting(uint32_t member);
+  // For the reader of the channel from this member: it has taken notices.
+  void made_room(uint32_t member, XrcChannel& channel);
   // Rings this process' own bell.
   void wake_self();
 
@@ -81,7 +97,11 @@ class SharedXrcDomain {
   XrcChannel* channel_to(XrcPeer& peer, uint32_t member);
   void ring(uint32_t member);
   Asked await_answer(const XrcChannel& channel, uint32_t member, uint64_t patience_ms) const;
-  void write(XrcChannel& channel, uint32_t member, XrcNotice& notice);
+  // Until no notice waits that the question must follow.
+  Asked await_room(XrcPeer& peer, uint32_t member, XrcQuestion& question, uint64_t patience_ms);
+  bool send_waiting(XrcPeer& peer, uint32_t member);
+  static bool has_room(const XrcPeer& peer);
+  void write(XrcChannel& channel, uint32_t member, XrcNotice notice);
   static uint32_t free_places(const XrcChannel& channel);
 
   const int memory_;

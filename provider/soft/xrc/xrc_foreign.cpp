@@ -30,8 +30,7 @@ void XrcForeign::leave() {
   if (taken_from_ != SharedXrcDomain::kNobody) shared_->give_back(taken_from_);
   taken_from_ = SharedXrcDomain::kNobody;
   for (; asked_ != 0; asked_ &= asked_ - 1) {
-    XrcNotice notice = {.kind = XrcNoticeKind::kLeave, .qpn = qpn_};
-    shared_->notify(static_cast<uint32_t>(std::countr_zero(asked_)), notice);
+    shared_->tell(static_cast<uint32_t>(std::countr_zero(asked_)), {.kind = XrcNoticeKind::kLeave, .qpn = qpn_});
   }
 }
 
@@ -43,11 +42,14 @@ bool XrcForeign::has(uint32_t srq) const {
 
 SharedXrcDomain::Asked XrcForeign::ask(uint32_t member, XrcQuestion& question, const std::byte* data, XrcAnswer& answer,
                                        std::byte* result) {
+  const uint64_t bit = uint64_t{1} << member;
+  // The member must hear of the end of a queue pair that it knows.
+  if ((asked_ & bit) == 0 && !shared_->keep_notice(member)) return SharedXrcDomain::Asked::kBusy;
+  asked_ |= bit;
   LastQuestion& last = is_once(question.operation) ? last_once_ : last_other_;
   question.sequence = last.is_open && are_same(question, last.question) ? last.question.sequence : next_question();
   last.question = question;
   qpn_ = question.qpn;
-  asked_ |= uint64_t{1} << member;
   const SharedXrcDomain::Asked asked = shared_->ask(member, question, data, answer, result);
   // If it is busy, then perhaps with this very question.
   last.is_open = asked == SharedXrcDomain::Asked::kLater || asked == SharedXrcDomain::Asked::kBusy;
@@ -68,7 +70,7 @@ Fault XrcForeign::ask(Accessor who, XrcQuestion& question, const std::byte* data
     case SharedXrcDomain::Asked::kLater:
     case SharedXrcDomain::Asked::kBusy:
       return Fault::kLater;
-    case SharedXrcDomain::Asked::kGone:
+    default:
       break;
   }
   return Fault::kAccess;

@@ -57,15 +57,15 @@ Qp* leave(Qp& handle) {
   return without_handle(*qp);
 }
 
-// The same of a queue pair in another process. Returns that process, which is to be told; kNobody if it has ended.
-uint32_t leave_foreign(Qp& handle) {
-  take_out(handle.xrc->domain.foreign, handle);
-  return handle.xrc->member.exchange(SharedXrcDomain::kNobody);
+void tell_closed(SharedXrcDomain& shared, uint32_t member, uint32_t qpn) {
+  shared.tell(member, {.kind = XrcNoticeKind::kCloseQp, .qpn = qpn});
 }
 
-void tell_closed(SharedXrcDomain& shared, uint32_t member, uint32_t qpn) {
-  XrcNotice notice = {.kind = XrcNoticeKind::kCloseQp, .qpn = qpn};
-  if (member != SharedXrcDomain::kNobody) shared.notify(member, notice);
+// The same of a queue pair in another process, which hears of it.
+void leave_foreign(Qp& handle) {
+  take_out(handle.xrc->domain.foreign, handle);
+  const uint32_t member = handle.xrc->member.exchange(SharedXrcDomain::kNobody);
+  if (member != SharedXrcDomain::kNobody) tell_closed(*handle.xrc->domain.shared, member, handle.qpn);
 }
 
 // The members that have handles of the queue pair.
@@ -77,63 +77,49 @@ uint64_t members_with(const Qp& qp) {
   return members;
 }
 
-// The handles of a member that has ended.
+// The member's handles are gone, and with them the notice that was kept for the queue pair's events.
 void forget_member(Qp& qp, uint32_t member) {
-  qp.xrc->foreign_count -= std::exchange(qp.xrc->foreign_handles[member], uint16_t{0});
+  const uint16_t handles = std::exchange(qp.xrc->foreign_handles[member], uint16_t{0});
+  qp.xrc->foreign_count -= handles;
+  if (handles != 0) qp.xrc->domain.shared->drop_notice(member);
 }
 
-void tell_members(SharedXrcDomain& shared, uint64_t members, uint32_t qpn, uint32_t type) {
-  for (; members != 0; members &= members - 1) {
-    XrcNotice notice = {.kind = XrcNoticeKind::kQpEvent, .qpn = qpn, .value = type};
-    shared.notify(static_cast<uint32_t>(std::countr_zero(members)), notice);
-  }
+void tell_members(const Qp& qp, uint32_t type) {
+  for (uint64_t members = members_with(qp); members != 0; members &= members - 1)
+    qp.xrc->domain.shared->tell_event(static_cast<uint32_t>(std::countr_zero(members)), qp.qpn, type);
 }
 
 }  // namespace
 
 Qp* XrcTable::close(Qp& handle) {
-  uint32_t member = SharedXrcDomain::kNobody;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!handle.xrc->is_handle) {
-      handle.xrc->is_closed = true;
-      return without_handle(handle);
-    }
-    if (handle.xrc->target.load(std::memory_order_relaxed) != nullptr) return leave(handle);
-    member = leave_foreign(handle);
+  const std::lock_guard lock(mutex_);
+  if (!handle.xrc->is_handle) {
+    handle.xrc->is_closed = true;
+    return without_handle(handle);
   }
-  if (member != SharedXrcDomain::kNobody) tell_closed(*handle.xrc->domain.shared, member, handle.qpn);
+  if (handle.xrc->target.load(std::memory_order_relaxed) != nullptr) return leave(handle);
+  leave_foreign(handle);
   return nullptr;
 }
 
 void XrcTable::end(Qp& qp) {
-  uint64_t members = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (qp.xrc->has_ended) return;
-    qp.xrc->has_ended = true;
-    take_out(qp.xrc->domain.receivers, qp);
-    while (Qp* handle = qp.xrc->handles) leave(*handle);
-    members = members_with(qp);
-    qp.xrc->foreign_count = 0;
-  }
-  if (members != 0) tell_members(*qp.xrc->domain.shared, members, qp.qpn, static_cast<uint32_t>(roce::QpEvent::kFatal));
+  const std::lock_guard lock(mutex_);
+  if (qp.xrc->has_ended) return;
+  qp.xrc->has_ended = true;
+  take_out(qp.xrc->domain.receivers, qp);
+  while (Qp* handle = qp.xrc->handles) leave(*handle);
+  tell_members(qp, static_cast<uint32_t>(roce::QpEvent::kFatal));
+  for (uint32_t member = 0; qp.xrc->foreign_count != 0; ++member) forget_member(qp, member);
 }
 
 void XrcTable::forget_foreign(const Context& context) {
-  for (;;) {
-    Qp* handle = nullptr;
-    uint32_t member = SharedXrcDomain::kNobody;
-    {
-      const std::lock_guard lock(mutex_);
-      for (XrcDomain* domain = domains_; domain != nullptr && handle == nullptr; domain = domain->next) {
-        handle = domain->foreign;
-        while (handle != nullptr && handle->context != &context) handle = handle->xrc->next;
-      }
-      if (handle == nullptr) return;
-      member = leave_foreign(*handle);
+  const std::lock_guard lock(mutex_);
+  for (XrcDomain* domain = domains_; domain != nullptr; domain = domain->next) {
+    for (Qp* handle = domain->foreign; handle != nullptr;) {
+      Qp* next = handle->xrc->next;
+      if (handle->context == &context) leave_foreign(*handle);
+      handle = next;
     }
-    tell_closed(*handle->xrc->domain.shared, member, handle->qpn);
   }
 }
 
@@ -211,13 +197,18 @@ SharedXrcDomain::Asked XrcTable::open_elsewhere(uint32_t qpn, Qp& handle, uint32
   const uint32_t member = domain.shared == nullptr ? SharedXrcDomain::kNobody : domain.shared->owner_of_qp(qpn);
   if (member == SharedXrcDomain::kNobody) return Asked::kGone;
   const uint32_t generation = domain.shared->generation_of(member);
+  if (!domain.shared->keep_notice(member)) return Asked::kNoMemory;
   XrcQuestion question = {.operation = XrcOperation::kOpenQp, .sequence = next_question(), .qpn = qpn};
   XrcAnswer answer;
   const Asked asked = domain.shared->ask(member, question, nullptr, answer, nullptr);
   // That process may still open it for a handle which is never there.
   if (asked == Asked::kLater) tell_closed(*domain.shared, member, qpn);
-  if (asked != Asked::kAnswered) return asked == Asked::kBusy ? Asked::kLater : asked;
-  if (answer.found == 0) return Asked::kGone;
+  if (asked == Asked::kLater) return asked;
+  if (asked != Asked::kAnswered || answer.found != kXrcFound) {
+    domain.shared->drop_notice(member);
+    if (asked == Asked::kBusy) return Asked::kLater;
+    return asked == Asked::kAnswered && answer.found == kXrcNoRoom ? Asked::kNoRoom : Asked::kGone;
+  }
   state = answer.state;
   {
     const std::lock_guard lock(mutex_);
@@ -233,26 +224,23 @@ SharedXrcDomain::Asked XrcTable::open_elsewhere(uint32_t qpn, Qp& handle, uint32
 }
 
 void XrcTable::tell_elsewhere(Qp& qp, uint32_t type) {
-  uint64_t members = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    members = members_with(qp);
-  }
-  if (members != 0) tell_members(*qp.xrc->domain.shared, members, qp.qpn, type);
+  const std::lock_guard lock(mutex_);
+  tell_members(qp, type);
 }
 
-bool XrcTable::open_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t& state) {
+XrcFound XrcTable::open_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t& state) {
   const std::lock_guard lock(mutex_);
   Qp* qp = domain.receivers;
   while (qp != nullptr && (qp->qpn != qpn || qp->xrc->is_ending)) qp = qp->xrc->next;
-  if (qp == nullptr) return false;
+  if (qp == nullptr) return kXrcMissing;
   if (std::exchange(qp->xrc->foreign_generations[member.number], member.generation) != member.generation)
     forget_member(*qp, member.number);
-  if (qp->xrc->foreign_handles[member.number] == UINT16_MAX) return false;
-  qp->xrc->foreign_handles[member.number]++;
+  uint16_t& handles = qp->xrc->foreign_handles[member.number];
+  if (handles == UINT16_MAX || (handles == 0 && !domain.shared->keep_notice(member.number))) return kXrcNoRoom;
+  handles++;
   qp->xrc->foreign_count++;
   state = static_cast<uint32_t>(qp->state.load());
-  return true;
+  return kXrcFound;
 }
 
 void XrcTable::close_foreign(XrcDomain& domain, Member member, uint32_t qpn) {
@@ -263,8 +251,8 @@ void XrcTable::close_foreign(XrcDomain& domain, Member member, uint32_t qpn) {
     while (qp != nullptr && qp->qpn != qpn) qp = qp->xrc->next;
     if (qp == nullptr || qp->xrc->foreign_handles[member.number] == 0) return;
     if (qp->xrc->foreign_generations[member.number] != member.generation) return;
-    qp->xrc->foreign_handles[member.number]--;
     qp->xrc->foreign_count--;
+    if (--qp->xrc->foreign_handles[member.number] == 0) domain.shared->drop_notice(member.number);
     unused = without_handle(*qp);
   }
   if (unused != nullptr) listener_.unused(*unused);
@@ -301,6 +289,7 @@ void XrcTable::end_foreign(XrcDomain& domain, uint64_t alive) {
         const uint32_t member = handle->xrc->member;
         if (member == SharedXrcDomain::kNobody || is_left(member, handle->xrc->member_generation)) continue;
         handle->xrc->member = SharedXrcDomain::kNobody;
+        domain.shared->drop_notice(member);
         listener_.raised(*handle, static_cast<uint32_t>(roce::QpEvent::kFatal));
       }
       for (Qp* qp = domain.receivers; qp != nullptr && unused == nullptr; qp = qp->xrc->next) {

@@ -89,13 +89,16 @@ void XrcServer::work() {
 
 void XrcServer::serve(uint32_t member) {
   if (member == shared_.self()) return;
+  shared_.send_waiting(member);
   if (channels_[member] == nullptr) channels_[member] = shared_.map_channel(member, shared_.self());
   XrcChannel* channel = channels_[member];
   if (channel == nullptr) return;
   // Read first: a notice behind a question shows the question, too.
   const uint32_t written = channel->written.load(std::memory_order_acquire);
-  if (channel->state.load(std::memory_order_acquire) != XrcChannel::kAsked)
-    return take_notices(*channel, member, written);
+  if (channel->state.load(std::memory_order_acquire) != XrcChannel::kAsked) {
+    take_notices(*channel, member, written);
+    return shared_.made_room(member, *channel);
+  }
   const XrcQuestion question = channel->question;
   const uint32_t read = channel->read.load(std::memory_order_relaxed);
   const uint32_t all = channel->written.load(std::memory_order_acquire);
@@ -107,6 +110,7 @@ void XrcServer::serve(uint32_t member) {
   channel->answer = made;
   channel->state.store(XrcChannel::kAnswered, std::memory_order_release);
   futex_wake(channel->state);
+  shared_.made_room(member, *channel);
 }
 
 void XrcServer::take_notices(XrcChannel& channel, uint32_t member, uint32_t end) {
@@ -116,7 +120,7 @@ void XrcServer::take_notices(XrcChannel& channel, uint32_t member, uint32_t end)
     const XrcNotice notice = channel.notices[read % XrcChannel::kNotices];
     take(notice, member);
   }
-  channel.read.store(read, std::memory_order_release);
+  channel.read.store(read, std::memory_order_seq_cst);
 }
 
 void XrcServer::take(const XrcNotice& notice, uint32_t member) {
@@ -143,7 +147,7 @@ void XrcServer::take(const XrcNotice& notice, uint32_t member) {
 XrcAnswer XrcServer::answer(const XrcQuestion& question, uint32_t member, std::byte* data) {
   XrcAnswer made;
   if (question.operation == XrcOperation::kOpenQp) {
-    made.found = table_.open_foreign(domain_, {member, question.generation}, question.qpn, made.state) ? 1 : 0;
+    made.found = table_.open_foreign(domain_, {member, question.generation}, question.qpn, made.state);
     return made;
   }
   XrcGuest* once = is_once(question.operation) ? guest(question, member) : nullptr;
@@ -175,7 +179,7 @@ void XrcServer::answer_take(const XrcQuestion& question, uint32_t member, XrcAns
   if (table_.take(domain_, question.srq, taker->receive, noted) == nullptr) return;
   taker->has_receive = true;
   taker->srq = question.srq;
-  answer.found = 1;
+  answer.found = kXrcFound;
   answer.count = taker->receive.segment_count;
   for (uint32_t i = 0; i < answer.count; ++i) answer.lengths[i] = taker->receive.segments[i].length;
   if (noted) table_.tell(domain_);

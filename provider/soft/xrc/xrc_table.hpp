@@ -100,7 +100,8 @@ class XrcTable {
   void add(Qp& qp);
   // Makes `handle` another handle of the domain's queue pair with this number. False if there is none.
   bool open(uint32_t qpn, Qp& handle);
-  // The same of a queue pair in another process; `state` is its ibv_qp_state. kLater: that process does not answer.
+  // The same of a queue pair in another process; `state` is its ibv_qp_state. kLater: that process does not answer;
+  // kNoRoom: it keeps no more handles.
   SharedXrcDomain::Asked open_elsewhere(uint32_t qpn, Qp& handle, uint32_t& state);
   // The program destroys a handle, or the queue pair itself as its first handle. Returns the queue pair if no handle is
   // left, or null; the caller ends it then.
@@ -159,7 +160,7 @@ class XrcTable {
     uint32_t number = 0;
     uint32_t generation = 0;  // of its row: another process may get the row at once
   };
-  bool open_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t& state);
+  XrcFound open_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t& state);
   void close_foreign(XrcDomain& domain, Member member, uint32_t qpn);
   void raise_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t type);
   bool has_foreign(const XrcDomain& domain);

@@ -94,13 +94,16 @@ struct Member {
     shared->number = number;
     return true;
   }
-  bool make_target() {
+  bool create_target() {
     ibv_qp_init_attr_ex attr = {};
     attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
     attr.qp_type = IBV_QPT_XRC_RECV;
     attr.xrcd = domain;
     qp = ibv_create_qp_ex(context, &attr);
-    if (qp == nullptr) return false;
+    return qp != nullptr;
+  }
+  bool make_target() {
+    if (!create_target()) return false;
     shared->target = qp->qp_num;
     return await(kPatience, [] { return shared->sender != 0; }) && connect(qp, shared->sender);
   }
@@ -171,7 +174,8 @@ struct Member {
            completion.opcode == opcode && (opcode != IBV_WC_RECV || completion.byte_len == length) &&
            completion.qp_num == shared->target && completion.src_qp == shared->sender;
   }
-  bool next_event(ibv_event_type type, const ibv_qp* of) const {
+  // `of`: null for an event of any queue pair.
+  bool next_event(ibv_event_type type, const ibv_qp* of = nullptr) const {
     pollfd waiting = {context->async_fd, POLLIN, 0};
     ibv_async_event event = {};
     if (poll(&waiting, 1, static_cast<int>(kPatience * 1000)) != 1 || ibv_get_async_event(context, &event) != 0)
@@ -179,7 +183,7 @@ struct Member {
     ibv_ack_async_event(&event);
     // A connection tells that it is established, too.
     if (event.event_type == IBV_EVENT_COMM_EST) return next_event(type, of);
-    return event.event_type == type && event.element.qp == of;
+    return event.event_type == type && (of == nullptr || event.element.qp == of);
   }
 };
 
@@ -503,6 +507,83 @@ void a_stopped_target() {
   for (const pid_t process : {owner, target}) expect_end(process, "the stopped target");
 }
 
+// More than the ring of a channel holds.
+constexpr int kManyNotices = 1500;
+
+// Notices to a stopped process wait until it goes on, and then the process gets each of them.
+void many_handles_of_a_stopped_target() {
+  begin("many handles of a stopped target");
+  const pid_t target = start([](Member& member) {
+    MUST(member.open(O_CREAT));
+    next_turn(1);
+    MUST(member.make_target() && wait_for_turn(2));
+    MUST(ibv_destroy_qp(member.qp) == 0);
+    next_turn(3);
+    MUST(wait_for_turn(6));
+    return 0;
+  });
+  const pid_t owner = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open(0) && await(kPatience, [] { return shared->target != 0; }));
+    shared->sender = 1;
+    static ibv_qp* handles[kManyNotices];
+    for (ibv_qp*& handle : handles) MUST((handle = member.open_target()) != nullptr);
+    next_turn(2);
+    MUST(wait_for_turn(4));
+    for (ibv_qp* handle : handles) MUST(ibv_destroy_qp(handle) == 0);
+    next_turn(5);
+    // The queue pair has no handle left, and ends.
+    MUST(await(kPatience, [&] { return member.open_target() == nullptr && errno == EINVAL; }));
+    next_turn(6);
+    return 0;
+  });
+  wait_for_turn(3);
+  stop_process(target);
+  next_turn(4);
+  wait_for_turn(5);
+  kill(target, SIGCONT);
+  for (const pid_t process : {owner, target}) expect_end(process, "many handles");
+}
+
+void events_of_many_queue_pairs_for_a_stopped_process() {
+  begin("events of many queue pairs for a stopped process");
+  static uint32_t* numbers = static_cast<uint32_t*>(
+      mmap(nullptr, kManyNotices * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const pid_t target = start([](Member& member) {
+    // This one keeps the domain.
+    MUST(member.open(O_CREAT));
+    const auto other = std::make_unique<Member>();
+    MUST(other->open(0));
+    for (int i = 0; i < kManyNotices; ++i) {
+      MUST(other->create_target());
+      numbers[i] = other->qp->qp_num;
+    }
+    next_turn(1);
+    MUST(wait_for_turn(3));
+    // The queue pairs end with their device.
+    MUST(ibv_close_device(other->context) == 0);
+    next_turn(4);
+    MUST(wait_for_turn(5));
+    return 0;
+  });
+  const pid_t owner = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open(0));
+    for (int i = 0; i < kManyNotices; ++i) {
+      shared->target = numbers[i];
+      MUST(member.open_target() != nullptr);
+    }
+    next_turn(2);
+    for (int i = 0; i < kManyNotices; ++i) MUST(member.next_event(IBV_EVENT_QP_FATAL));
+    next_turn(5);
+    return 0;
+  });
+  wait_for_turn(2);
+  stop_process(owner);
+  next_turn(3);
+  wait_for_turn(4);
+  kill(owner, SIGCONT);
+  for (const pid_t process : {owner, target}) expect_end(process, "events of many queue pairs");
+}
+
 // Another process may have the place of a killed one at once, but has not its handles.
 void a_successor_of_a_killed_process() {
   begin("a successor of a killed process");
@@ -615,6 +696,8 @@ int main() {
   the_last_handle();
   a_queue_pair_that_ends_before_the_answer();
   a_stopped_target();
+  many_handles_of_a_stopped_target();
+  events_of_many_queue_pairs_for_a_stopped_process();
   a_successor_of_a_killed_process();
   a_domain_ends_with_its_last_process();
   an_unlinked_file_keeps_its_domain();

@@ -150,6 +150,90 @@ void question__that_has_no_answer__keeps_its_number_beside_other_questions(void*
   assert_int_not_equal(asked[3].sequence, number);
 }
 
+XrcNotice closing(uint32_t qpn) {
+  return {.kind = XrcNoticeKind::kCloseQp, .qpn = qpn};
+}
+// What the other member finds in its channel.
+std::vector<XrcNotice> take_notices(Domain& domain) {
+  XrcChannel& channel = domain.channel_to_other();
+  std::vector<XrcNotice> taken;
+  for (; channel.read != channel.written; ++channel.read)
+    taken.push_back(channel.notices[channel.read % XrcChannel::kNotices]);
+  if (channel.wants_room.exchange(0) != 0) domain.shared->send_waiting(kOther);
+  return taken;
+}
+
+// Notices behind a full ring wait, and keep their order.
+void notices__without_a_place__come_when_there_is_one(void**) {
+  constexpr uint32_t kMore = 3 * XrcChannel::kNotices;
+  constexpr uint32_t kLeaving = 1'000'000;
+  Domain domain;
+  for (uint32_t i = 0; i < kMore; ++i) assert_true(domain.shared->keep_notice(kOther));
+  // A queue pair that the member knows.
+  XrcForeign foreign(domain.shared.get());
+  std::byte bytes[8];
+  assert_int_equal(foreign.read({kWho.domain, kLeaving}, {1, 0, sizeof bytes}, bytes), Fault::kLater);
+  for (uint32_t i = 0; i < kMore; ++i) domain.shared->tell(kOther, closing(i));
+  foreign.leave();
+  std::vector<XrcNotice> all;
+  for (std::vector<XrcNotice> taken = take_notices(domain); !taken.empty(); taken = take_notices(domain))
+    all.insert(all.end(), taken.begin(), taken.end());
+  assert_int_equal(all.size(), kMore + 1);
+  for (uint32_t i = 0; i < kMore; ++i) {
+    assert_int_equal(all[i].kind, XrcNoticeKind::kCloseQp);
+    assert_int_equal(all[i].qpn, i);
+  }
+  assert_int_equal(all[kMore].kind, XrcNoticeKind::kLeave);
+  assert_int_equal(all[kMore].qpn, kLeaving);
+}
+
+// A queue pair keeps memory for one notice, and has several types of events.
+void events__without_a_place__wait_as_one_of_each_type(void**) {
+  Domain domain;
+  for (uint32_t i = 0; i < XrcChannel::kNotices; ++i) {
+    assert_true(domain.shared->keep_notice(kOther));
+    domain.shared->tell(kOther, closing(i));
+  }
+  assert_true(domain.shared->keep_notice(kOther));
+  for (const uint32_t type : {5u, 2u, 5u}) domain.shared->tell_event(kOther, 7, type);
+  domain.shared->drop_notice(kOther);
+  assert_int_equal(take_notices(domain).size(), XrcChannel::kNotices);
+  const std::vector<XrcNotice> events = take_notices(domain);
+  assert_int_equal(events.size(), 2);
+  assert_int_equal(events[0].value, 2);
+  assert_int_equal(events[1].value, 5);
+}
+
+// The member must see what came before a question, for example the end of an
+// earlier queue pair with the same number.
+void question__behind_notices_without_a_place__waits(void**) {
+  Domain domain;
+  for (uint32_t i = 0; i < XrcChannel::kNotices + 1; ++i) {
+    assert_true(domain.shared->keep_notice(kOther));
+    domain.shared->tell(kOther, closing(i));
+  }
+  XrcQuestion question = {.operation = XrcOperation::kTake, .sequence = next_question(), .qpn = 7};
+  XrcAnswer answer;
+  assert_int_equal(domain.shared->ask(kOther, question, nullptr, answer, nullptr), SharedXrcDomain::Asked::kBusy);
+  assert_int_equal(domain.channel_to_other().state.load(), XrcChannel::kIdle);
+  take_notices(domain);
+  assert_int_equal(domain.shared->ask(kOther, question, nullptr, answer, nullptr), SharedXrcDomain::Asked::kLater);
+  assert_int_equal(domain.channel_to_other().question.notices, XrcChannel::kNotices + 1);
+}
+
+// Receives take at most a part of the ring: their ends may depend on a question
+// that must follow a notice.
+void reserve__for_all_receives__leaves_places(void**) {
+  Domain domain;
+  uint32_t reserved = 0;
+  while (domain.shared->reserve(kOther)) reserved++;
+  assert_int_equal(reserved, XrcChannel::kMostReserved);
+  assert_true(domain.shared->keep_notice(kOther));
+  domain.shared->tell(kOther, closing(1));
+  assert_int_equal(take_notices(domain).size(), 1);
+  while (reserved-- > 0) domain.shared->give_back(kOther);
+}
+
 // Another member can write to the whole board.
 void numbers__after_another_member_has_changed_the_row__stay_within_it(void**) {
   Domain domain;
@@ -180,6 +264,10 @@ void join__of_a_thread_that_is_to_end__ends_before(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(question__that_has_no_answer__keeps_its_number_beside_other_questions),
+      cmocka_unit_test(notices__without_a_place__come_when_there_is_one),
+      cmocka_unit_test(events__without_a_place__wait_as_one_of_each_type),
+      cmocka_unit_test(question__behind_notices_without_a_place__waits),
+      cmocka_unit_test(reserve__for_all_receives__leaves_places),
       cmocka_unit_test(numbers__after_another_member_has_changed_the_row__stay_within_it),
       cmocka_unit_test(join__of_a_thread_that_is_to_end__ends_before),
   };

@@ -181,6 +181,13 @@ int refuse_open(const ibv_qp_open_attr& attr, SharedXrcDomain::Asked asked) {
     return refuse(ETIMEDOUT, "the process of queue pair 0x%x does not answer.\nLook whether this process is stopped.",
                   attr.qp_num);
   }
+  if (asked == SharedXrcDomain::Asked::kNoMemory) return refuse_memory("queue pairs");
+  if (asked == SharedXrcDomain::Asked::kNoRoom) {
+    return refuse(ENOMEM,
+                  "the process of queue pair 0x%x has no room for another handle of this process.\n"
+                  "Destroy handles of the queue pair that this process does not need.",
+                  attr.qp_num);
+  }
   return refuse(EINVAL,
                 "the XRC domain has no queue pair 0x%x of the type IBV_QPT_XRC_RECV.\n"
                 "Pass the qp_num of a queue pair that lives, and an xrcd of the same file.",
