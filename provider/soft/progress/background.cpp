@@ -73,6 +73,7 @@ void Background::work() {
 }
 
 Standby::Step Background::carry_out(const Standby::Step& step) {
+  if (parts_.xrc.has_unused()) parts_.xrc.end_unused();
   switch (step.act) {
     case Standby::Act::kSleep:
       return sleep();

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The background thread. It carries out the steps of Standby, and looks after all that comes by descriptors: wake-ups,
-// packets of the network, connections to processes of this host, dappled, and the ends of planned outages.
+// packets of the network, connections to processes of this host, dappled, and the ends of planned outages. It also ends
+// queue pairs of XRC whose last handle was in another process.
 #pragma once
 
 #include "provider/soft/links/links.hpp"
@@ -14,6 +15,7 @@
 #include "provider/soft/scheduling/wakeup.hpp"
 #include "provider/soft/wire/outages.hpp"
 #include "provider/soft/wire/wire.hpp"
+#include "provider/soft/xrc/xrc_table.hpp"
 #include "provider/system/problem.hpp"
 
 namespace dapple::soft {
@@ -27,6 +29,7 @@ class Background {
     DaemonWatch& watch;
     SameHostLinks& links;
     Outages* outages;  // null without a plan of them
+    XrcTable& xrc;
   };
   explicit Background(const Parts& parts)
       : parts_(parts), engines_(parts.progress.engines()), handover_(engines_.handover) {}

@@ -147,8 +147,8 @@ void free_context(Context* context) {
   if (context->generation == ForkGeneration::now()) {
     const CancelGuard whole;
     // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
-    if (context->live_queue_pairs.load() != 0) context->runtime.remove_all(*context);
     context->runtime.remove_xrc(*context);
+    if (context->live_queue_pairs.load() != 0) context->runtime.remove_all(*context);
     // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
     context->resources().remove_all(context->shown.place());
     context->shown = {};

@@ -53,9 +53,9 @@ Runtime::Runtime(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outa
       watch_(std::move(link), wakeup_),
       progress_(qps_, multicast_, *wire_, transports_, *slot.counters, wakeup_),
       frames_(*wire_, progress_.frame_taker()),
-      background_({progress_, wakeup_, watch_, transports_.links(), planned_.outages()}) {
+      background_({progress_, wakeup_, watch_, transports_.links(), planned_.outages(), xrc_}) {
   engines().plan(planned_);
-  xrc_events_.use(engines());
+  xrc_events_.use(engines(), wakeup_);
 }
 
 Runtime* Runtime::get(Problem& problem) {
@@ -159,7 +159,15 @@ void Runtime::remove_all(Context& context) {
 }
 
 void Runtime::remove_xrc(const Context& context) {
-  while (Qp* qp = xrc_.forget(context)) remove(*qp);
+  while (Qp* qp = xrc_.forget(context)) {
+    if (qp->context != &context) {
+      xrc_events_.unused(*qp);
+      continue;
+    }
+    // The program may still refer to it.
+    remove(*qp);
+    xrc_.ended(*qp->xrc);
+  }
 }
 
 void Runtime::expect_no_polls() {

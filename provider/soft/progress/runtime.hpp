@@ -59,10 +59,10 @@ class Runtime {
   // Afterwards the queue pair receives nothing, no peer copies for it, and only the caller's thread uses it. The caller
   // holds no lock.
   void remove(Qp& qp);
-  // The same for all queue pairs that the program has left in a device that it closes.
-  void remove_all(Context& context);
-  // The same for the objects of XRC.
+  // The same for the objects of XRC that the program has left in a device that it closes.
   void remove_xrc(const Context& context);
+  // The same for all other queue pairs: call it after remove_xrc(), as another thread may end a queue pair of XRC.
+  void remove_all(Context& context);
 
   // The process has a raw packet queue pair: from now on it receives Ethernet frames, too. 0, or an errno.
   int open_frames();

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "provider/soft/progress/engines.hpp"
+#include "provider/soft/scheduling/wakeup.hpp"
 #include "provider/soft/xrc/xrc_table.hpp"
 
 namespace dapple::soft {
@@ -14,17 +15,23 @@ namespace dapple::soft {
 // Any thread.
 class XrcEvents final : public XrcListener {
  public:
-  // Set it before the first domain.
-  void use(Engines& engines) { engines_ = &engines; }
+  // Set them before the first domain.
+  void use(Engines& engines, const Wakeup& wakeup) {
+    engines_ = &engines;
+    wakeup_ = &wakeup;
+  }
   // `end` frees a queue pair. Set it before the first queue pair of a domain.
   void end_by(void (*end)(Qp& qp)) { end_.store(end); }
 
   void noted(Srq& srq) override;
   void raised(Qp& handle, uint32_t type) override;
   void unused(Qp& qp) override { end_.load()(qp); }
+  // The background thread ends it.
+  void has_unused() override { wakeup_->wake(); }
 
  private:
   Engines* engines_ = nullptr;
+  const Wakeup* wakeup_ = nullptr;
   std::atomic<void (*)(Qp&)> end_{nullptr};
 };
 

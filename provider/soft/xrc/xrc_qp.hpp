@@ -21,12 +21,14 @@ struct XrcQp {
       : table(process),
         domain(of),
         xrcd(opened),
+        context(*qp.context),
         receives(process, of, own_memory, qp.events, qp.qpn),
         memory(receives) {}
 
   XrcTable& table;
   XrcDomain& domain;
   Xrcd& xrcd;
+  const Context& context;
   XrcReceives receives;
   XrcMemory memory;
 
@@ -34,8 +36,10 @@ struct XrcQp {
   Qp* handles = nullptr;   // of a queue pair: the other ones
   Qp* next = nullptr;      // in the list of queue pairs, or of handles
   bool is_closed = false;  // of a queue pair: the program has destroyed the first handle, which has its address
-  bool is_ending = false;  // of a queue pair: a thread is about to end it
+  bool is_ending = false;  // of a queue pair: a thread ends it, or is to end it
   bool has_ended = false;  // of a queue pair
+  Qp* unused = nullptr;    // the queue pair itself, while it waits in XrcTable::take_unused()
+  XrcQp* next_ending = nullptr;
   // Of another handle: the queue pair. Null: it has ended, or this is the queue pair itself.
   std::atomic<Qp*> target{nullptr};
   bool is_handle = false;

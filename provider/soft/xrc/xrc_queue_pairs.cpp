@@ -2,9 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The queue pairs of XrcTable, and their handles in this process and in others.
-#include <sched.h>
-
 #include <bit>
+#include <cassert>
 #include <utility>
 
 #include "provider/soft/xrc/xrc_qp.hpp"
@@ -38,23 +37,12 @@ void take_out(Qp*& first, const Qp& qp) {
   if (*at != nullptr) *at = qp.xrc->next;
 }
 
-// The caller is to end the queue pair, unless another thread does so.
-Qp* claim(Qp& qp) {
-  return std::exchange(qp.xrc->is_ending, true) ? nullptr : &qp;
-}
-
-// A handle is gone: the queue pair, if it has none left.
-Qp* without_handle(Qp& qp) {
-  const bool is_held = !qp.xrc->is_closed || qp.xrc->handles != nullptr || qp.xrc->foreign_count != 0;
-  return is_held ? nullptr : claim(qp);
-}
-
-// `handle` is another handle of a queue pair that has not ended. It means none any more.
-Qp* leave(Qp& handle) {
+// `handle` is another handle of a queue pair that has not ended. It means none any more. Returns the queue pair.
+Qp& leave(Qp& handle) {
   Qp* qp = handle.xrc->target.exchange(nullptr);
-  if (qp == nullptr) return nullptr;
+  assert(qp != nullptr);
   take_out(qp->xrc->handles, handle);
-  return without_handle(*qp);
+  return *qp;
 }
 
 void tell_closed(SharedXrcDomain& shared, uint32_t member, uint32_t qpn) {
@@ -95,9 +83,9 @@ Qp* XrcTable::close(Qp& handle) {
   const std::lock_guard lock(mutex_);
   if (!handle.xrc->is_handle) {
     handle.xrc->is_closed = true;
-    return without_handle(handle);
+    return claim_if_unheld(handle);
   }
-  if (handle.xrc->target.load(std::memory_order_relaxed) != nullptr) return leave(handle);
+  if (handle.xrc->target.load(std::memory_order_relaxed) != nullptr) return claim_if_unheld(leave(handle));
   leave_foreign(handle);
   return nullptr;
 }
@@ -112,53 +100,9 @@ void XrcTable::end(Qp& qp) {
   for (uint32_t member = 0; qp.xrc->foreign_count != 0; ++member) forget_member(qp, member);
 }
 
-void XrcTable::forget_foreign(const Context& context) {
-  const std::lock_guard lock(mutex_);
-  for (XrcDomain* domain = domains_; domain != nullptr; domain = domain->next) {
-    for (Qp* handle = domain->foreign; handle != nullptr;) {
-      Qp* next = handle->xrc->next;
-      if (handle->context == &context) leave_foreign(*handle);
-      handle = next;
-    }
-  }
-}
-
-Qp* XrcTable::forget(const Context& context) {
-  const std::lock_guard sharing(sharing_mutex_);
-  forget_foreign(context);
-  for (;;) {
-    XrcDomain* closed = nullptr;
-    Qp* left = nullptr;
-    bool waits = false;
-    {
-      const std::lock_guard lock(mutex_);
-      left = forget(context, closed, waits);
-    }
-    while (closed != nullptr) destroy(std::exchange(closed, closed->next));
-    if (left != nullptr || !waits) return left;
-    sched_yield();
-  }
-}
-
-// The last opening of a domain with queue pairs. They end before it: `left`, unless another thread ends them.
-bool XrcTable::is_still_used(const Xrcd& xrcd, Qp*& left) {
+// The context's handles mean nothing any more.
+void XrcTable::forget_handles(const Context& context) {
   assert_held(mutex_);
-  const XrcDomain& domain = *xrcd.domain;
-  if (domain.openings != 1 || domain.receivers == nullptr) return false;
-  for (Qp* qp = domain.receivers; qp != nullptr && left == nullptr; qp = qp->xrc->next) left = claim(*qp);
-  return true;
-}
-
-// `closed`: the domains that nobody has open any more. `waits`: another thread ends queue pairs, call again.
-Qp* XrcTable::forget(const Context& context, XrcDomain*& closed, bool& waits) {
-  assert_held(mutex_);
-  for (Srq*& chain : chains_) {
-    for (Srq* srq = chain; srq != nullptr;) {
-      Srq* next = srq->xrc.next;
-      if (srq->context == &context) unlink(*srq);
-      srq = next;
-    }
-  }
   for (XrcDomain* domain = domains_; domain != nullptr; domain = domain->next) {
     for (Qp* qp = domain->receivers; qp != nullptr; qp = qp->xrc->next) {
       if (qp->context == &context) qp->xrc->is_closed = true;
@@ -167,26 +111,13 @@ Qp* XrcTable::forget(const Context& context, XrcDomain*& closed, bool& waits) {
         if (handle->context == &context) leave(*handle);
         handle = next;
       }
-      // The queue pair ends with the device that it was made on.
-      Qp* left = qp->context == &context ? claim(*qp) : without_handle(*qp);
-      if (left != nullptr) return left;
+    }
+    for (Qp* handle = domain->foreign; handle != nullptr;) {
+      Qp* next = handle->xrc->next;
+      if (handle->context == &context) leave_foreign(*handle);
+      handle = next;
     }
   }
-  for (Xrcd* xrcd = openings_; xrcd != nullptr;) {
-    Xrcd* next = xrcd->next;
-    Qp* left = nullptr;
-    if (xrcd->context == &context && is_still_used(*xrcd, left)) {
-      waits = true;
-      if (left != nullptr) return left;
-    } else if (xrcd->context == &context) {
-      if (XrcDomain* last = remove_opening(*xrcd); last != nullptr) {
-        last->next = closed;
-        closed = last;
-      }
-    }
-    xrcd = next;
-  }
-  return nullptr;
 }
 
 // --- Queue pairs and handles in other processes
@@ -244,18 +175,14 @@ XrcFound XrcTable::open_foreign(XrcDomain& domain, Member member, uint32_t qpn, 
 }
 
 void XrcTable::close_foreign(XrcDomain& domain, Member member, uint32_t qpn) {
-  Qp* unused = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    Qp* qp = domain.receivers;
-    while (qp != nullptr && qp->qpn != qpn) qp = qp->xrc->next;
-    if (qp == nullptr || qp->xrc->foreign_handles[member.number] == 0) return;
-    if (qp->xrc->foreign_generations[member.number] != member.generation) return;
-    qp->xrc->foreign_count--;
-    if (--qp->xrc->foreign_handles[member.number] == 0) domain.shared->drop_notice(member.number);
-    unused = without_handle(*qp);
-  }
-  if (unused != nullptr) listener_.unused(*unused);
+  const std::lock_guard lock(mutex_);
+  Qp* qp = domain.receivers;
+  while (qp != nullptr && qp->qpn != qpn) qp = qp->xrc->next;
+  if (qp == nullptr || qp->xrc->foreign_handles[member.number] == 0) return;
+  if (qp->xrc->foreign_generations[member.number] != member.generation) return;
+  qp->xrc->foreign_count--;
+  if (--qp->xrc->foreign_handles[member.number] == 0) domain.shared->drop_notice(member.number);
+  leave_if_unheld(*qp);
 }
 
 void XrcTable::raise_foreign(XrcDomain& domain, Member member, uint32_t qpn, uint32_t type) {
@@ -281,30 +208,23 @@ void XrcTable::end_foreign(XrcDomain& domain, uint64_t alive) {
   const auto is_left = [&](uint32_t member, uint32_t generation) {
     return (alive >> member & 1) != 0 && domain.shared->generation_of(member) == generation;
   };
-  for (;;) {
-    Qp* unused = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      for (Qp* handle = domain.foreign; handle != nullptr; handle = handle->xrc->next) {
-        const uint32_t member = handle->xrc->member;
-        if (member == SharedXrcDomain::kNobody || is_left(member, handle->xrc->member_generation)) continue;
-        handle->xrc->member = SharedXrcDomain::kNobody;
-        domain.shared->drop_notice(member);
-        listener_.raised(*handle, static_cast<uint32_t>(roce::QpEvent::kFatal));
-      }
-      for (Qp* qp = domain.receivers; qp != nullptr && unused == nullptr; qp = qp->xrc->next) {
-        bool has_gone = false;
-        for (uint64_t members = members_with(*qp); members != 0; members &= members - 1) {
-          const auto member = static_cast<uint32_t>(std::countr_zero(members));
-          if (is_left(member, qp->xrc->foreign_generations[member])) continue;
-          forget_member(*qp, member);
-          has_gone = true;
-        }
-        if (has_gone) unused = without_handle(*qp);
-      }
+  const std::lock_guard lock(mutex_);
+  for (Qp* handle = domain.foreign; handle != nullptr; handle = handle->xrc->next) {
+    const uint32_t member = handle->xrc->member;
+    if (member == SharedXrcDomain::kNobody || is_left(member, handle->xrc->member_generation)) continue;
+    handle->xrc->member = SharedXrcDomain::kNobody;
+    domain.shared->drop_notice(member);
+    listener_.raised(*handle, static_cast<uint32_t>(roce::QpEvent::kFatal));
+  }
+  for (Qp* qp = domain.receivers; qp != nullptr; qp = qp->xrc->next) {
+    bool has_gone = false;
+    for (uint64_t members = members_with(*qp); members != 0; members &= members - 1) {
+      const auto member = static_cast<uint32_t>(std::countr_zero(members));
+      if (is_left(member, qp->xrc->foreign_generations[member])) continue;
+      forget_member(*qp, member);
+      has_gone = true;
     }
-    if (unused == nullptr) return;
-    listener_.unused(*unused);
+    if (has_gone) leave_if_unheld(*qp);
   }
 }
 

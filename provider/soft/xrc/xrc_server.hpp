@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The thread that answers the other processes of an XRC domain. It takes receives, copies bytes and completes for their
-// queue pairs. It asks no other process. It may wait for the lock of receiving when it ends a queue pair, and
-// another thread may have that lock while it asks a process: such a wait ends with the patience of the question.
+// queue pairs. It asks no other process, and takes no lock that a thread holds while it asks one: then processes that
+// ask each other would wait in a circle. So it leaves the end of a queue pair to other threads.
 #pragma once
 
 #include <stdint.h>

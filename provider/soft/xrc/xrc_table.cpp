@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -137,23 +136,6 @@ XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const Opening& opening, Daemo
   const std::lock_guard lock(mutex_);
   make(xrcd, domain);
   return Opened::kDone;
-}
-
-void XrcTable::close(Xrcd& xrcd) {
-  const std::lock_guard sharing(sharing_mutex_);
-  for (;;) {
-    XrcDomain* last = nullptr;
-    Qp* left = nullptr;
-    bool waits = false;
-    {
-      const std::lock_guard lock(mutex_);
-      waits = is_still_used(xrcd, left);
-      if (!waits) last = remove_opening(xrcd);
-    }
-    if (!waits) return destroy(last);
-    if (left != nullptr) listener_.unused(*left);
-    sched_yield();
-  }
 }
 
 // --- Shared receive queues

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <bitset>
 #include <memory>
 #include <mutex>
@@ -62,8 +63,11 @@ class XrcListener {
   virtual void noted(Srq& srq) = 0;
   // An ibv_event_type of a queue pair of another process, for a handle. Under the table's lock.
   virtual void raised(Qp& handle, uint32_t type) = 0;
-  // No process has a handle of the queue pair any more.
+  // No process has a handle of the queue pair any more. Ends it, and then calls ended(). No lock is held but that of
+  // sharing.
   virtual void unused(Qp& qp) = 0;
+  // A thread other than a domain's server is to call end_unused(). Under the table's lock.
+  virtual void has_unused() = 0;
 
  protected:
   ~XrcListener() = default;
@@ -108,9 +112,17 @@ class XrcTable {
   Qp* close(Qp& handle);
   // The queue pair ends: handles that are left mean no queue pair any more.
   void end(Qp& qp);
+  // The end of a queue pair that the caller got from close(), forget() or unused() is complete: nothing uses its
+  // context or its domain any more.
+  void ended(XrcQp& parts);
   // The program closes a device and leaves its objects: forgets them. Returns a queue pair that is left without a
-  // handle, for the caller to end, or null. Call it until it returns null.
+  // handle, for the caller to end, or null. Call it until it returns null. Waits for the ends of the context's queue
+  // pairs in other threads.
   Qp* forget(const Context& context);
+  // Queue pairs whose last handle was in another process. The server does not end them: an end takes the lock of
+  // receiving, and its owner may wait for another process' server. Any other thread without a lock ends them.
+  bool has_unused() const { return unused_.load(std::memory_order_relaxed) != 0; }
+  void end_unused();
 
   // For a receiving queue pair, under its lock. False if the domain has no such queue. `pd`: the number of its
   // protection domain; `memory`: that of its context, which may end with the queue.
@@ -179,9 +191,18 @@ class XrcTable {
   void add_opening(Xrcd& xrcd, XrcDomain& domain);
   void make(Xrcd& xrcd, XrcDomain* domain);
   XrcDomain* remove_opening(Xrcd& xrcd);
-  Qp* forget(const Context& context, XrcDomain*& closed, bool& waits);
-  void forget_foreign(const Context& context);
+  Qp* claim(Qp& qp);
+  Qp* claim_if_unheld(Qp& qp);
+  void leave_if_unheld(Qp& qp);
+  Qp* take_unused();
+  Qp* take_unused(XrcQp& ending);
+  template <typename Has>
+  bool is_ending(Has has, Qp*& left);
   bool is_still_used(const Xrcd& xrcd, Qp*& left);
+  bool is_still_used(const Context& context, Qp*& left);
+  void forget_queues(const Context& context);
+  void forget_handles(const Context& context);
+  Qp* forget(const Context& context, XrcDomain*& closed, bool& waits);
   Opened open_again(Xrcd& xrcd, const Opening& opening, bool& is_open);
   bool share(XrcDomain& domain, const Opening& opening, Problem& problem);
   void destroy(XrcDomain* domain);
@@ -191,7 +212,9 @@ class XrcTable {
   Mutex mutex_{LockRank::kXrc};
   XrcDomain* domains_ = nullptr;
   Xrcd* openings_ = nullptr;
-  Srq* chains_[kChains] = {};  // all shared receive queues of domains, by their numbers
+  XrcQp* endings_ = nullptr;         // queue pairs that a thread ends, or is to end
+  std::atomic<uint32_t> unused_{0};  // those that wait for a thread; changes under the lock
+  Srq* chains_[kChains] = {};        // all shared receive queues of domains, by their numbers
   const uint32_t slot_;
   const uint32_t first_;
   XrcListener& listener_;

@@ -137,8 +137,11 @@ void destroy(Qp& qp) {
   leave(qp.recv_cq->users);
   leave(qp.send_cq->users);
   leave(qp.pd->users);
+  const auto parts = std::move(qp.xrc);
   delete &qp;
   leave(context.live_queue_pairs);
+  // From here on another thread may end the domain and the context.
+  parts->table.ended(*parts);
 }
 
 }  // namespace
