@@ -34,6 +34,13 @@ void XrcForeign::leave() {
   }
 }
 
+// Requests of the next connection may look the same. A receive belongs to no request: the owner may have taken one by
+// now, and the next message gets it.
+void XrcForeign::reset() {
+  if (last_once_.question.operation != XrcOperation::kTake) last_once_ = {};
+  last_other_ = {};
+}
+
 bool XrcForeign::has(uint32_t srq) const {
   if (shared_ == nullptr) return false;
   const uint32_t member = shared_->owner_of(srq);

@@ -29,6 +29,8 @@ class XrcForeign final : public TargetMemory {
 
   // The queue pair has ended.
   void leave();
+  // It is in RESET, and has dropped its requests.
+  void reset();
 
   // A living process has this queue.
   bool has(uint32_t srq) const;

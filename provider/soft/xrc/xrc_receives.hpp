@@ -26,6 +26,8 @@ class XrcReceives final : public roce::ReceiveSource, public roce::CompletionSin
   void complete(const roce::Completion& completion) override;
   // The queue pair has ended, and nobody uses it.
   void leave() { foreign_.leave(); }
+  // It is in RESET.
+  void reset() { foreign_.reset(); }
   // The queue of the receive that was taken last. It may be gone. Null: there is none, or another process has it.
   const ReceiveQueue* taken_from() const { return taken_queue_; }
   // The number of the selected queue's protection domain, or kForeignQueue with the queue's number.

@@ -473,6 +473,59 @@ void a_queue_pair_that_ends_before_the_answer() {
   for (const pid_t process : {owner, sender, target}) expect_end(process, "the end before the answer");
 }
 
+bool to_reset(ibv_qp* qp) {
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_RESET;
+  return ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
+}
+
+// An atomic of the next connection looks like one of the last connection whose answer the target never got.
+void a_reset_before_the_answer() {
+  begin("a reset before the answer");
+  const pid_t target = start([](Member& member) {
+    MUST(member.open(O_CREAT));
+    next_turn(1);
+    MUST(member.make_target() && wait_for_turn(5));
+    MUST(to_reset(member.qp) && connect(member.qp, shared->sender));
+    next_turn(6);
+    MUST(wait_for_turn(8));
+    return 0;
+  });
+  const pid_t owner = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open(0) && member.make_queue());
+    next_turn(2);
+    MUST(wait_for_turn(8));
+    uint64_t sum = 0;
+    memcpy(&sum, member.buffer + kBufferSize / 2, sizeof sum);
+    MUST(sum == 6);
+    return 0;
+  });
+  const pid_t sender = start([](Member& member) {
+    MUST(wait_for_turn(1) && member.open() && member.make_sender() && wait_for_turn(3));
+    MUST(member.post(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, shared->number, 3));
+    next_turn(4);
+    MUST(wait_for_turn(7));
+    MUST(to_reset(member.qp) && connect(member.qp, shared->target));
+    MUST(member.does(2, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 3));
+    uint64_t old = 0;
+    memcpy(&old, member.buffer, sizeof old);
+    MUST(old == 3);
+    next_turn(8);
+    return 0;
+  });
+  wait_for_turn(2);
+  stop_process(owner);
+  next_turn(3);
+  wait_for_turn(4);
+  // Until the target has asked.
+  usleep(300'000);
+  next_turn(5);
+  wait_for_turn(6);
+  kill(owner, SIGCONT);
+  next_turn(7);
+  for (const pid_t process : {sender, owner, target}) expect_end(process, "the reset before the answer");
+}
+
 // A handle that cannot be had, as its process does not answer, does not keep the queue pair.
 void a_stopped_target() {
   begin("a stopped target");
@@ -695,6 +748,7 @@ int main() {
   a_killed_target();
   the_last_handle();
   a_queue_pair_that_ends_before_the_answer();
+  a_reset_before_the_answer();
   a_stopped_target();
   many_handles_of_a_stopped_target();
   events_of_many_queue_pairs_for_a_stopped_process();

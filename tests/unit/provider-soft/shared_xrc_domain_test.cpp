@@ -150,6 +150,37 @@ void question__that_has_no_answer__keeps_its_number_beside_other_questions(void*
   assert_int_not_equal(asked[3].sequence, number);
 }
 
+// The atomic of the next connection is another one, even if it looks the same.
+// A receive that the owner may have taken is not lost.
+void reset__after_questions_without_an_answer__keeps_that_of_a_receive(void**) {
+  Domain domain;
+  XrcForeign foreign(domain.shared.get());
+  dapple::roce::ReceiveRequest request;
+  uint64_t original = 0;
+  std::vector<XrcQuestion> asked;
+  assert_int_equal(foreign.compare_swap(kWho, 1, 64, 2, 3, original), Fault::kLater);
+  const uint32_t atomic = domain.channel_to_other().question.sequence;
+  foreign.reset();
+  {
+    Answers answers(domain.channel_to_other());
+    while (foreign.compare_swap(kWho, 1, 64, 2, 3, original) == Fault::kLater) usleep(1000);
+    asked = answers.asked;
+  }
+  assert_int_equal(asked.size(), 2);
+  assert_int_equal(asked[0].sequence, atomic);
+  assert_int_not_equal(asked[1].sequence, atomic);
+  assert_false(foreign.take(kOtherNumber, kWho.qpn, request));
+  const uint32_t take = domain.channel_to_other().question.sequence;
+  foreign.reset();
+  {
+    const Answers answers(domain.channel_to_other());
+    while (domain.channel_to_other().state != XrcChannel::kAnswered) usleep(1000);
+    // The answer has no receive.
+    assert_false(foreign.take(kOtherNumber, kWho.qpn, request));
+  }
+  assert_int_equal(domain.channel_to_other().question.sequence, take);
+}
+
 XrcNotice closing(uint32_t qpn) {
   return {.kind = XrcNoticeKind::kCloseQp, .qpn = qpn};
 }
@@ -264,6 +295,7 @@ void join__of_a_thread_that_is_to_end__ends_before(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(question__that_has_no_answer__keeps_its_number_beside_other_questions),
+      cmocka_unit_test(reset__after_questions_without_an_answer__keeps_that_of_a_receive),
       cmocka_unit_test(notices__without_a_place__come_when_there_is_one),
       cmocka_unit_test(events__without_a_place__wait_as_one_of_each_type),
       cmocka_unit_test(question__behind_notices_without_a_place__waits),

@@ -158,6 +158,7 @@ void start_again(Qp& qp) {
   qp.recv_cq->queue.forget(qp.qpn);
   if (qp.announced_sends != nullptr) qp.announced_sends->end();
   if (qp.announced_receives != nullptr) qp.announced_receives->end();
+  if (qp.xrc != nullptr) qp.xrc->receives.reset();
 }
 
 // The kernel leaves out what the other end of XRC has, and programs rely on it (perftest).
