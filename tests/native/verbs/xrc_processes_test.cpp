@@ -226,11 +226,22 @@ void kill_process(pid_t process) {
   waitpid(process, nullptr, 0);
 }
 
+// How the three processes begin. The target makes the domain and lets the others begin (turn 1).
+bool begin_target(Member& member) {
+  if (!member.open(O_CREAT)) return false;
+  next_turn(1);
+  return member.make_target();
+}
+bool begin_owner(Member& member) {
+  return wait_for_turn(1) && member.open(0) && member.make_queue();
+}
+bool begin_sender(Member& member) {
+  return wait_for_turn(1) && member.open() && member.make_sender();
+}
+
 // The target's process: makes the queue pair, and leaves at the last turn.
 int be_target(Member& member, int last) {
-  MUST(member.open(O_CREAT));
-  next_turn(1);
-  MUST(member.make_target());
+  MUST(begin_target(member));
   MUST(wait_for_turn(last));
   return 0;
 }
@@ -285,7 +296,7 @@ int own_all(Member& member) {
 }
 
 int send_all(Member& member) {
-  MUST(wait_for_turn(1) && member.open() && member.make_sender() && wait_for_turn(2));
+  MUST(begin_sender(member) && wait_for_turn(2));
   fill(member.buffer, kLong);
   MUST(member.does(1, IBV_WR_SEND, kLong));
   MUST(member.does(2, IBV_WR_SEND_WITH_IMM, 0));
@@ -322,7 +333,7 @@ void all_operations_reach_the_owner() {
 
 // Makes a queue with receives, and a handle of the queue pair.
 int prepare_owner(Member& member, ibv_qp*& handle) {
-  MUST(wait_for_turn(1) && member.open(0) && member.make_queue());
+  MUST(begin_owner(member));
   MUST(await(kPatience, [] { return shared->sender != 0; }));
   handle = member.open_target();
   MUST(handle != nullptr);
@@ -342,7 +353,7 @@ int own_until_killed(Member& member) {
 
 // Sends until turn 3, and once more at turn 4.
 int send_until_the_end(Member& member, ibv_wc_status status) {
-  MUST(wait_for_turn(1) && member.open() && member.make_sender() && wait_for_turn(2));
+  MUST(begin_sender(member) && wait_for_turn(2));
   MUST(member.does(1, IBV_WR_SEND, 10) && wait_for_turn(4));
   MUST(member.post(2, IBV_WR_SEND, 10, shared->number) && member.ends(2, status));
   next_turn(5);
@@ -404,9 +415,7 @@ void a_killed_target() {
 void the_last_handle() {
   begin("the last handle");
   const pid_t target = start([](Member& member) {
-    MUST(member.open(O_CREAT));
-    next_turn(1);
-    MUST(member.make_target() && wait_for_turn(3));
+    MUST(begin_target(member) && wait_for_turn(3));
     MUST(ibv_destroy_qp(member.qp) == 0);
     next_turn(4);
     MUST(wait_for_turn(7));
@@ -434,33 +443,8 @@ void the_last_handle() {
   for (const pid_t process : {sender, owner, target}) expect_end(process, "the last handle");
 }
 
-// A queue pair may end while an owner still has a question of it. The owner then gets its receive back.
-void a_queue_pair_that_ends_before_the_answer() {
-  begin("a queue pair that ends before the answer");
-  const pid_t target = start([](Member& member) {
-    MUST(member.open(O_CREAT));
-    next_turn(1);
-    MUST(member.make_target() && wait_for_turn(5));
-    MUST(ibv_destroy_qp(member.qp) == 0);
-    next_turn(6);
-    MUST(wait_for_turn(7));
-    return 0;
-  });
-  const pid_t owner = start([](Member& member) {
-    MUST(wait_for_turn(1) && member.open(0) && member.make_queue() && member.receive(1, 0, 100));
-    next_turn(2);
-    ibv_wc completion = {};
-    MUST(wait_for(member.cq, completion) && completion.status == IBV_WC_WR_FLUSH_ERR && completion.wr_id == 1);
-    next_turn(7);
-    return 0;
-  });
-  const pid_t sender = start([](Member& member) {
-    MUST(wait_for_turn(1) && member.open() && member.make_sender() && wait_for_turn(3));
-    MUST(member.post(1, IBV_WR_SEND, 10, shared->number));
-    next_turn(4);
-    MUST(wait_for_turn(7));
-    return 0;
-  });
+// The target asks the stopped owner for the sender (turns 3 and 4), and then takes turns 5 and 6.
+void stop_before_the_answer(pid_t owner) {
   wait_for_turn(2);
   stop_process(owner);
   next_turn(3);
@@ -469,6 +453,34 @@ void a_queue_pair_that_ends_before_the_answer() {
   usleep(300'000);
   next_turn(5);
   wait_for_turn(6);
+}
+
+// A queue pair may end while an owner still has a question of it. The owner then gets its receive back.
+void a_queue_pair_that_ends_before_the_answer() {
+  begin("a queue pair that ends before the answer");
+  const pid_t target = start([](Member& member) {
+    MUST(begin_target(member) && wait_for_turn(5));
+    MUST(ibv_destroy_qp(member.qp) == 0);
+    next_turn(6);
+    MUST(wait_for_turn(7));
+    return 0;
+  });
+  const pid_t owner = start([](Member& member) {
+    MUST(begin_owner(member) && member.receive(1, 0, 100));
+    next_turn(2);
+    ibv_wc completion = {};
+    MUST(wait_for(member.cq, completion) && completion.status == IBV_WC_WR_FLUSH_ERR && completion.wr_id == 1);
+    next_turn(7);
+    return 0;
+  });
+  const pid_t sender = start([](Member& member) {
+    MUST(begin_sender(member) && wait_for_turn(3));
+    MUST(member.post(1, IBV_WR_SEND, 10, shared->number));
+    next_turn(4);
+    MUST(wait_for_turn(7));
+    return 0;
+  });
+  stop_before_the_answer(owner);
   kill(owner, SIGCONT);
   for (const pid_t process : {owner, sender, target}) expect_end(process, "the end before the answer");
 }
@@ -483,16 +495,14 @@ bool to_reset(ibv_qp* qp) {
 void a_reset_before_the_answer() {
   begin("a reset before the answer");
   const pid_t target = start([](Member& member) {
-    MUST(member.open(O_CREAT));
-    next_turn(1);
-    MUST(member.make_target() && wait_for_turn(5));
+    MUST(begin_target(member) && wait_for_turn(5));
     MUST(to_reset(member.qp) && connect(member.qp, shared->sender));
     next_turn(6);
     MUST(wait_for_turn(8));
     return 0;
   });
   const pid_t owner = start([](Member& member) {
-    MUST(wait_for_turn(1) && member.open(0) && member.make_queue());
+    MUST(begin_owner(member));
     next_turn(2);
     MUST(wait_for_turn(8));
     uint64_t sum = 0;
@@ -501,7 +511,7 @@ void a_reset_before_the_answer() {
     return 0;
   });
   const pid_t sender = start([](Member& member) {
-    MUST(wait_for_turn(1) && member.open() && member.make_sender() && wait_for_turn(3));
+    MUST(begin_sender(member) && wait_for_turn(3));
     MUST(member.post(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, shared->number, 3));
     next_turn(4);
     MUST(wait_for_turn(7));
@@ -513,14 +523,7 @@ void a_reset_before_the_answer() {
     next_turn(8);
     return 0;
   });
-  wait_for_turn(2);
-  stop_process(owner);
-  next_turn(3);
-  wait_for_turn(4);
-  // Until the target has asked.
-  usleep(300'000);
-  next_turn(5);
-  wait_for_turn(6);
+  stop_before_the_answer(owner);
   kill(owner, SIGCONT);
   next_turn(7);
   for (const pid_t process : {sender, owner, target}) expect_end(process, "the reset before the answer");
@@ -530,9 +533,7 @@ void a_reset_before_the_answer() {
 void a_stopped_target() {
   begin("a stopped target");
   const pid_t target = start([](Member& member) {
-    MUST(member.open(O_CREAT));
-    next_turn(1);
-    MUST(member.make_target() && wait_for_turn(3));
+    MUST(begin_target(member) && wait_for_turn(3));
     MUST(ibv_destroy_qp(member.qp) == 0);
     next_turn(4);
     MUST(wait_for_turn(5));
@@ -567,9 +568,7 @@ constexpr int kManyNotices = 1500;
 void many_handles_of_a_stopped_target() {
   begin("many handles of a stopped target");
   const pid_t target = start([](Member& member) {
-    MUST(member.open(O_CREAT));
-    next_turn(1);
-    MUST(member.make_target() && wait_for_turn(2));
+    MUST(begin_target(member) && wait_for_turn(2));
     MUST(ibv_destroy_qp(member.qp) == 0);
     next_turn(3);
     MUST(wait_for_turn(6));
@@ -641,9 +640,7 @@ void events_of_many_queue_pairs_for_a_stopped_process() {
 void a_successor_of_a_killed_process() {
   begin("a successor of a killed process");
   const pid_t target = start([](Member& member) {
-    MUST(member.open(O_CREAT));
-    next_turn(1);
-    MUST(member.make_target() && wait_for_turn(4));
+    MUST(begin_target(member) && wait_for_turn(4));
     MUST(ibv_destroy_qp(member.qp) == 0);
     next_turn(5);
     MUST(wait_for_turn(6));
