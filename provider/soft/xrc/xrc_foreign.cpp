@@ -63,16 +63,17 @@ SharedXrcDomain::Asked XrcForeign::ask(uint32_t member, XrcQuestion& question, c
   return asked;
 }
 
-Fault XrcForeign::ask(Accessor who, XrcQuestion& question, const std::byte* data, XrcAnswer& answer,
-                      std::byte* result) {
+Fault XrcForeign::ask(Accessor who, XrcQuestion question, const Exchange& exchange) {
   assert(is_foreign(who.domain));
   question.qpn = who.qpn;
   question.srq = who.domain & ~kForeignQueue;
   if (question.size > kXrcDataRoom) return Fault::kAccess;
   const uint32_t member = shared_->owner_of(question.srq);
   if (member == SharedXrcDomain::kNobody) return Fault::kAccess;
-  switch (ask(member, question, data, answer, result)) {
+  XrcAnswer answer;
+  switch (ask(member, question, exchange.sent, answer, exchange.received)) {
     case SharedXrcDomain::Asked::kAnswered:
+      if (exchange.original != nullptr) *exchange.original = answer.original;
       return fault_of(answer);
     case SharedXrcDomain::Asked::kLater:
     case SharedXrcDomain::Asked::kBusy:
@@ -124,65 +125,56 @@ void XrcForeign::complete(const roce::Completion& completion) {
 Fault XrcForeign::scatter(Accessor who, std::span<const roce::Segment>, uint64_t offset, const std::byte* from,
                           size_t size) {
   assert(size <= kXrcDataRoom);
-  XrcQuestion question = {.operation = XrcOperation::kScatter, .size = static_cast<uint32_t>(size), .address = offset};
-  XrcAnswer answer;
-  return ask(who, question, from, answer, nullptr);
+  const auto bytes = static_cast<uint32_t>(size);
+  return ask(who, {.operation = XrcOperation::kScatter, .size = bytes, .address = offset}, {.sent = from});
 }
 
 // --- Memory by its keys
 
 Fault XrcForeign::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
-  XrcQuestion question = {.operation = XrcOperation::kCheckRemote,
-                          .rkey = range.rkey,
-                          .access = access,
-                          .address = range.address,
-                          .length = range.length};
-  XrcAnswer answer;
-  return ask(who, question, nullptr, answer, nullptr);
+  return ask(who,
+             {.operation = XrcOperation::kCheckRemote,
+              .rkey = range.rkey,
+              .access = access,
+              .address = range.address,
+              .length = range.length},
+             {});
 }
 
-Fault XrcForeign::write(Accessor who, const RemoteRange& range, const std::byte* from) {
+namespace {
+
+XrcQuestion question_about(XrcOperation operation, const RemoteRange& range) {
   assert(range.length <= kXrcDataRoom);
-  XrcQuestion question = {.operation = XrcOperation::kWrite,
-                          .rkey = range.rkey,
-                          .size = static_cast<uint32_t>(range.length),
-                          .address = range.address};
-  XrcAnswer answer;
-  return ask(who, question, from, answer, nullptr);
+  return {.operation = operation,
+          .rkey = range.rkey,
+          .size = static_cast<uint32_t>(range.length),
+          .address = range.address};
+}
+
+}  // namespace
+
+Fault XrcForeign::write(Accessor who, const RemoteRange& range, const std::byte* from) {
+  return ask(who, question_about(XrcOperation::kWrite, range), {.sent = from});
 }
 
 Fault XrcForeign::read(Accessor who, const RemoteRange& range, std::byte* to) {
-  assert(range.length <= kXrcDataRoom);
-  XrcQuestion question = {.operation = XrcOperation::kRead,
-                          .rkey = range.rkey,
-                          .size = static_cast<uint32_t>(range.length),
-                          .address = range.address};
-  XrcAnswer answer;
-  return ask(who, question, nullptr, answer, to);
+  return ask(who, question_about(XrcOperation::kRead, range), {.received = to});
 }
 
 Fault XrcForeign::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
                                uint64_t& original) {
-  XrcQuestion question = {
-      .operation = XrcOperation::kCompareSwap, .rkey = rkey, .address = address, .operands = {compare, swap}};
-  XrcAnswer answer;
-  const Fault fault = ask(who, question, nullptr, answer, nullptr);
-  original = answer.original;
-  return fault;
+  return ask(who,
+             {.operation = XrcOperation::kCompareSwap, .rkey = rkey, .address = address, .operands = {compare, swap}},
+             {.original = &original});
 }
 
 Fault XrcForeign::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
-  XrcQuestion question = {.operation = XrcOperation::kFetchAdd, .rkey = rkey, .address = address, .operands = {add, 0}};
-  XrcAnswer answer;
-  const Fault fault = ask(who, question, nullptr, answer, nullptr);
-  original = answer.original;
-  return fault;
+  return ask(who, {.operation = XrcOperation::kFetchAdd, .rkey = rkey, .address = address, .operands = {add, 0}},
+             {.original = &original});
 }
 
 Fault XrcForeign::invalidate_remote(Accessor who, uint32_t rkey) {
-  XrcQuestion question = {.operation = XrcOperation::kInvalidate, .rkey = rkey};
-  XrcAnswer answer;
-  return ask(who, question, nullptr, answer, nullptr);
+  return ask(who, {.operation = XrcOperation::kInvalidate, .rkey = rkey}, {});
 }
 
 }  // namespace dapple::soft

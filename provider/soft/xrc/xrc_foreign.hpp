@@ -52,8 +52,12 @@ class XrcForeign final : public TargetMemory {
   SharedXrcDomain::Asked ask(uint32_t member, XrcQuestion& question, const std::byte* data, XrcAnswer& answer,
                              std::byte* result);
   // The same of the member with the queue that `who` names.
-  roce::Fault ask(roce::Accessor who, XrcQuestion& question, const std::byte* data, XrcAnswer& answer,
-                  std::byte* result);
+  struct Exchange {
+    const std::byte* sent = nullptr;  // question.size bytes, or null
+    std::byte* received = nullptr;    // room for as many, or null
+    uint64_t* original = nullptr;     // of an atomic, or null
+  };
+  roce::Fault ask(roce::Accessor who, XrcQuestion question, const Exchange& exchange);
 
   SharedXrcDomain* const shared_;
   uint64_t asked_ = 0;                              // members that know this queue pair
