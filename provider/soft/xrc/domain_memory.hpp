@@ -21,6 +21,7 @@
 namespace dapple::soft {
 
 inline constexpr uint32_t kXrcNumbers = 1 << 16;  // shared receive queues of a process
+inline constexpr uint32_t kMaxXrcGuests = 4096;   // queue pairs of a process that take receives of another one
 inline constexpr uint32_t kXrcDataRoom = 4096;    // the longest payload of a packet
 
 struct XrcRow {

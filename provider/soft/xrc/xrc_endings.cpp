@@ -66,6 +66,7 @@ void XrcTable::ended(XrcQp& parts) {
   XrcQp** at = &endings_;
   while (*at != &parts) at = &(*at)->next_ending;
   *at = parts.next_ending;
+  if (std::exchange(parts.is_admitted, false)) parts.domain.admitted--;
 }
 
 // True if a queue pair that a thread ends has these; `left`: one of them that waits for a thread.

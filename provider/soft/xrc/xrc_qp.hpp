@@ -24,6 +24,11 @@ struct XrcQp {
         context(*qp.context),
         receives(process, of, own_memory, qp.events, qp.qpn),
         memory(receives) {}
+  ~XrcQp() {
+    if (is_admitted) table.dismiss(*this);
+  }
+  XrcQp(const XrcQp&) = delete;
+  XrcQp& operator=(const XrcQp&) = delete;
 
   XrcTable& table;
   XrcDomain& domain;
@@ -33,12 +38,13 @@ struct XrcQp {
   XrcMemory memory;
 
   // Guarded by the table's lock.
-  Qp* handles = nullptr;   // of a queue pair: the other ones
-  Qp* next = nullptr;      // in the list of queue pairs, or of handles
-  bool is_closed = false;  // of a queue pair: the program has destroyed the first handle, which has its address
-  bool is_ending = false;  // of a queue pair: a thread ends it, or is to end it
-  bool has_ended = false;  // of a queue pair
-  Qp* unused = nullptr;    // the queue pair itself, while it waits in XrcTable::take_unused()
+  Qp* handles = nullptr;     // of a queue pair: the other ones
+  Qp* next = nullptr;        // in the list of queue pairs, or of handles
+  bool is_admitted = false;  // of a queue pair, until ended()
+  bool is_closed = false;    // of a queue pair: the program has destroyed the first handle, which has its address
+  bool is_ending = false;    // of a queue pair: a thread ends it, or is to end it
+  bool has_ended = false;    // of a queue pair
+  Qp* unused = nullptr;      // the queue pair itself, while it waits in XrcTable::take_unused()
   XrcQp* next_ending = nullptr;
   // Of another handle: the queue pair. Null: it has ended, or this is the queue pair itself.
   std::atomic<Qp*> target{nullptr};

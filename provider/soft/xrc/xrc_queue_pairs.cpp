@@ -11,6 +11,20 @@
 
 namespace dapple::soft {
 
+bool XrcTable::admit(XrcQp& parts) {
+  const std::lock_guard lock(mutex_);
+  if (parts.domain.shared != nullptr && parts.domain.admitted == kMaxXrcGuests) return false;
+  parts.domain.admitted++;
+  parts.is_admitted = true;
+  return true;
+}
+
+void XrcTable::dismiss(XrcQp& parts) {
+  const std::lock_guard lock(mutex_);
+  parts.domain.admitted--;
+  parts.is_admitted = false;
+}
+
 void XrcTable::add(Qp& qp) {
   const std::lock_guard lock(mutex_);
   qp.xrc->next = qp.xrc->domain.receivers;

@@ -23,8 +23,6 @@ using roce::Fault;
 
 // Between two looks whether the members with something here still live.
 constexpr timespec kLook = {0, 250'000'000};
-// Of queue pairs of other processes. A number for bounds: no process has more.
-constexpr uint32_t kMaxGuests = 1 << 16;
 
 // False: no engine makes such a completion.
 bool read_completion(const XrcNotice& notice, roce::Completion& completion) {
@@ -238,7 +236,9 @@ XrcGuest* XrcServer::find(uint32_t member, uint32_t generation, uint32_t qpn) {
 
 XrcGuest* XrcServer::guest(const XrcQuestion& question, uint32_t member) {
   XrcGuest* found = find(member, question.generation, question.qpn);
-  if (found != nullptr || guest_count_ == kMaxGuests) return found;
+  if (found != nullptr) return found;
+  if (guest_counts_[member] == kMaxXrcGuests) remove_earlier(member, question.generation);
+  if (guest_counts_[member] == kMaxXrcGuests) return nullptr;
   found = new (std::nothrow) XrcGuest;
   if (found == nullptr) return nullptr;
   found->member = member;
@@ -246,14 +246,15 @@ XrcGuest* XrcServer::guest(const XrcQuestion& question, uint32_t member) {
   found->qpn = question.qpn;
   found->next = guests_;
   guests_ = found;
-  guest_count_++;
+  guest_counts_[member]++;
   return found;
 }
 
 void XrcServer::remove(XrcGuest** at) {
   XrcGuest* gone = *at;
   *at = gone->next;
-  guest_count_--;
+  assert(guest_counts_[gone->member] > 0);
+  guest_counts_[gone->member]--;
   if (gone->has_receive) {
     roce::Completion flushed;
     flushed.status = roce::CompletionStatus::kFlushed;
@@ -262,6 +263,16 @@ void XrcServer::remove(XrcGuest** at) {
     complete(*gone, flushed);
   }
   delete gone;
+}
+
+void XrcServer::remove_earlier(uint32_t member, uint32_t generation) {
+  for (XrcGuest** at = &guests_; *at != nullptr;) {
+    if ((*at)->member == member && (*at)->generation != generation) {
+      remove(at);
+    } else {
+      at = &(*at)->next;
+    }
+  }
 }
 
 void XrcServer::look_after_members() {

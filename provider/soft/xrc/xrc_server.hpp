@@ -57,10 +57,12 @@ class XrcServer {
   void complete(XrcGuest& guest, const roce::Completion& completion);
 
   XrcGuest* find(uint32_t member, uint32_t generation, uint32_t qpn);
-  // The same, and makes it. Null without memory.
+  // The same, and makes it. Null without memory, or if the member has kMaxXrcGuests.
   XrcGuest* guest(const XrcQuestion& question, uint32_t member);
   // The guest has ended. A receive that it has taken completes as flushed.
   void remove(XrcGuest** at);
+  // The guests of the processes that had the row before.
+  void remove_earlier(uint32_t member, uint32_t generation);
   // Forgets the processes that have ended.
   void look_after_members();
 
@@ -69,7 +71,7 @@ class XrcServer {
   XrcDomain& domain_;
   XrcChannel* channels_[kMaxXrcMembers] = {};  // to this process
   XrcGuest* guests_ = nullptr;
-  uint32_t guest_count_ = 0;
+  uint32_t guest_counts_[kMaxXrcMembers] = {};
   std::atomic<uint32_t> ends_{0};   // stop() wants the end
   std::atomic<uint32_t> ended_{0};  // a futex
 };

@@ -46,6 +46,7 @@ struct XrcDomain {
   int fd = -1;              // keeps the inode's number from another file
   uint32_t openings = 0;    // ibv_open_xrcd() without ibv_close_xrcd()
   Qp* receivers = nullptr;  // the receiving queue pairs
+  uint32_t admitted = 0;    // receiving queue pairs, with those that are not complete
   Srq* noted = nullptr;     // shared receive queues that have something to tell
   Qp* foreign = nullptr;    // handles of queue pairs of other processes
   XrcDomain* next = nullptr;
@@ -100,7 +101,10 @@ class XrcTable {
   bool add(Srq& srq);
   void remove(Srq& srq);
 
-  // Receiving queue pairs; qp.xrc has their domain.
+  // Receiving queue pairs; qp.xrc has their domain. admit() is false at the limit of a domain that processes share.
+  bool admit(XrcQp& parts);
+  // Of a queue pair that never became complete.
+  void dismiss(XrcQp& parts);
   void add(Qp& qp);
   // Makes `handle` another handle of the domain's queue pair with this number. False if there is none.
   bool open(uint32_t qpn, Qp& handle);

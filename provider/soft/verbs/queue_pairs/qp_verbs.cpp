@@ -98,8 +98,7 @@ ibv_qp* make_qp(const QpParts& parts, ibv_qp_init_attr& attr) {
   qp->send_cq = attr.send_cq == nullptr ? &absent_cq() : ours<Cq>(attr.send_cq);
   qp->recv_cq = attr.recv_cq == nullptr ? &absent_cq() : ours<Cq>(attr.recv_cq);
   qp->srq = attr.srq == nullptr ? nullptr : ours<Srq>(attr.srq);
-  if (attr.qp_type == IBV_QPT_XRC_RECV && !join_xrc(*qp, *ours<Xrcd>(parts.xrcd)))
-    return failed(refuse_memory("queue pairs"));
+  if (attr.qp_type == IBV_QPT_XRC_RECV) error = join_xrc(*qp, *ours<Xrcd>(parts.xrcd));
   if (attr.qp_type == IBV_QPT_RAW_PACKET) error = join_frames(*qp, parts);
   if (error == 0 && parts.is_extended) error = publish_qp_ex(*qp, parts.send_operations);
   if (error == 0) error = equip(*qp);

@@ -8,8 +8,8 @@
 
 namespace dapple::soft::verbs {
 
-// Before the queue pair has its engine. False: no memory.
-bool join_xrc(Qp& qp, Xrcd& xrcd);
+// Before the queue pair has its engine. 0, or ENOMEM.
+int join_xrc(Qp& qp, Xrcd& xrcd);
 // The new queue pair is complete: from now on ibv_open_qp() finds it.
 void show_to_domain(Qp& qp);
 // The program destroys one of the handles, with the queue pair behind it if it is the last one.

@@ -117,12 +117,26 @@ int close_xrcd(ibv_xrcd* ibv) {
 
 // --- Receiving queue pairs
 
-bool join_xrc(Qp& qp, Xrcd& xrcd) {
+namespace {
+
+bool take_part(Qp& qp, Xrcd& xrcd) {
   assert(qp.xrc == nullptr && xrcd.domain != nullptr);
   auto* made = new (std::nothrow) XrcQp(table_of(*qp.context), *xrcd.domain, xrcd, qp.context->seen_memory(), qp);
   if (made == nullptr) return false;
   qp.xrc = {made, [](XrcQp* each) { delete each; }};
   return true;
+}
+
+}  // namespace
+
+int join_xrc(Qp& qp, Xrcd& xrcd) {
+  if (!take_part(qp, xrcd)) return refuse_memory("queue pairs");
+  if (qp.xrc->table.admit(*qp.xrc)) return 0;
+  return refuse(ENOMEM,
+                "the process has %u receiving queue pairs in this XRC domain, the limit for a domain that processes "
+                "share.\nDestroy some, use the domain of another file, or pass the descriptor -1 for a domain of this "
+                "process alone.",
+                kMaxXrcGuests);
 }
 
 namespace {
@@ -226,7 +240,7 @@ ibv_qp* open_qp(ibv_context* ibv, ibv_qp_open_attr* attr) {
   handle->domain = handle->pd;
   handle->send_cq = handle->recv_cq = &absent_cq();
   Xrcd& xrcd = *ours<Xrcd>(attr->xrcd);
-  if (!join_xrc(*handle, xrcd) || !equip_handle(*handle, attr->qp_num)) return failed(refuse_memory("queue pairs"));
+  if (!take_part(*handle, xrcd) || !equip_handle(*handle, attr->qp_num)) return failed(refuse_memory("queue pairs"));
   show_to_program(*handle, nullptr);
   if (handle->xrc->table.open(attr->qp_num, *handle)) {
     handle->abi.qp.state = static_cast<ibv_qp_state>(meant_by(*handle).state.load());

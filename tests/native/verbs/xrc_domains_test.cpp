@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// XRC domains of files: their limits. Runs under dapple-run.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "provider/soft/xrc/domain_memory.hpp"
+#include "tests/native/kills/stage.hpp"
+#include "tests/native/verbs/pair.hpp"
+#include "tests/native/verbs/xrc_domain.hpp"
+
+using namespace dapple;
+using namespace dapple::tests;
+
+namespace {
+
+// The end of a process that waits without an end, in seconds.
+constexpr unsigned kPatienceS = 60;
+
+#define MUST(condition)                                                                           \
+  do {                                                                                            \
+    if (!(condition)) {                                                                           \
+      fprintf(stderr, "%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
+      return 1;                                                                                   \
+    }                                                                                             \
+  } while (false)
+
+template <typename Body>
+void check(const char* name, Body body) {
+  fprintf(stderr, "%s\n", name);
+  const pid_t process = start_process([body] {
+    alarm(kPatienceS);
+    return body();
+  });
+  if (!ends_with(process, 0)) failed(name);
+}
+
+ibv_qp* make_target(ibv_xrcd* domain) {
+  ibv_qp_init_attr_ex attr = {};
+  attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+  attr.qp_type = IBV_QPT_XRC_RECV;
+  attr.xrcd = domain;
+  errno = 0;
+  return ibv_create_qp_ex(domain->context, &attr);
+}
+
+// Each other process of the domain keeps something for each queue pair.
+int reach_the_limit() {
+  ibv_context* context = open_loopback();
+  ibv_xrcd* domain = open_domain(context, memfd_create("domain", 0), O_CREAT);
+  MUST(domain != nullptr);
+  std::vector<ibv_qp*> targets;
+  for (uint32_t i = 0; i < soft::kMaxXrcGuests; ++i) {
+    targets.push_back(make_target(domain));
+    MUST(targets.back() != nullptr);
+  }
+  MUST(make_target(domain) == nullptr && errno == ENOMEM);
+  MUST(ibv_destroy_qp(targets.back()) == 0);
+  targets.back() = make_target(domain);
+  MUST(targets.back() != nullptr);
+  MUST(make_target(domain) == nullptr && errno == ENOMEM);
+  // Another domain has room.
+  ibv_xrcd* own = open_domain(context, -1, O_CREAT);
+  MUST(own != nullptr);
+  targets.push_back(make_target(own));
+  MUST(targets.back() != nullptr);
+  for (ibv_qp* each : targets) MUST(ibv_destroy_qp(each) == 0);
+  MUST(ibv_close_xrcd(own) == 0 && ibv_close_xrcd(domain) == 0 && ibv_close_device(context) == 0);
+  return 0;
+}
+
+}  // namespace
+
+int main() {
+  prepare_stage(1);
+  check("the limit", reach_the_limit);
+  expect_nothing_left();
+  return failures() == 0 ? 0 : 1;
+}
