@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// XRC domains of files: their limits. Runs under dapple-run.
+// XRC domains of files: their limits, and the threads that open them. Runs under dapple-run.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "provider/soft/xrc/domain_memory.hpp"
@@ -75,11 +78,38 @@ int reach_the_limit() {
   return 0;
 }
 
+// Verbs are not cancellation points: a thread that ended in one would keep its locks.
+int be_cancelled() {
+  ibv_context* context = open_loopback();
+  const int files[] = {memfd_create("first", 0), memfd_create("second", 0)};
+  ibv_xrcd* opened = nullptr;
+  std::atomic<bool> has_opened{false}, has_closed{false};
+  const auto run_cancelled = [](auto call) {
+    std::thread([&] {
+      pthread_cancel(pthread_self());
+      call();
+      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+    }).join();
+  };
+  run_cancelled([&] {
+    opened = open_domain(context, files[0], O_CREAT);
+    has_opened = true;
+  });
+  MUST(has_opened && opened != nullptr);
+  ibv_xrcd* other = open_domain(context, files[1], O_CREAT);
+  MUST(other != nullptr);
+  run_cancelled([&] { has_closed = ibv_close_xrcd(opened) == 0; });
+  MUST(has_closed);
+  MUST(ibv_close_xrcd(other) == 0 && ibv_close_device(context) == 0);
+  return 0;
+}
+
 }  // namespace
 
 int main() {
   prepare_stage(1);
   check("the limit", reach_the_limit);
+  check("cancelled threads", be_cancelled);
   expect_nothing_left();
   return failures() == 0 ? 0 : 1;
 }

@@ -59,6 +59,8 @@ int refuse_opening(XrcTable::Opened opened, int fd, const Problem& problem) {
 }
 
 int open_domain(Xrcd& xrcd, const ibv_xrcd_init_attr& attr) {
+  // dappled is asked, while other threads wait for the same locks.
+  const CancelGuard whole;
   XrcTable& table = table_of(*xrcd.context);
   Problem problem;
   if (attr.fd == -1) return refuse_opening(table.open_private(xrcd), -1, problem);
@@ -109,7 +111,10 @@ int close_xrcd(ibv_xrcd* ibv) {
                   "%u shared receive queues and queue pairs of the XRC domain are left.\nDestroy these objects first.",
                   users);
   }
-  table_of(*xrcd->context).close(*xrcd);
+  {
+    const CancelGuard whole;
+    table_of(*xrcd->context).close(*xrcd);
+  }
   leave(xrcd->context->live_objects);
   delete xrcd;
   return 0;
