@@ -21,7 +21,7 @@ void Server::answer_xrc_open(Connection& connection, const soft::XrcOpenRequest&
 }
 
 void Server::answer_xrc_close(Connection& connection, const soft::XrcCloseRequest& request, soft::Descriptors&) {
-  xrc_domains_.close(number_of(connection), {request.device, request.file_device, request.file_inode});
+  xrc_domains_.close(number_of(connection), {request.device, {request.file_device, request.file_inode}});
   soft::HeaderOnly message;
   reply(connection, message);
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -37,12 +36,12 @@ XrcDomains::Domain* XrcDomains::make(const Name& name, soft::OwnedFd file, soft:
 
 int XrcDomains::open(uint32_t connection, uint32_t device, uint32_t flags, soft::OwnedFd file, soft::OwnedFd memory,
                      soft::Problem& problem) {
-  struct stat status = {};
-  if (!file || fstat(file.get(), &status) != 0 || (memory && !soft::is_xrc_domain_file(memory.get()))) {
+  soft::FileInode inode;
+  if (!file || !inode.read(file.get()) || (memory && !soft::is_xrc_domain_file(memory.get()))) {
     problem.set(EBADF, "the file of the XRC domain, or its memory, cannot be used");
     return -1;
   }
-  const Name name = {device, status.st_dev, status.st_ino};
+  const Name name = {device, inode};
   const auto found = std::ranges::find(domains_, name, &Domain::name);
   Domain* domain = found == domains_.end() ? nullptr : &*found;
   if (domain != nullptr && (flags & soft::kXrcIsNew) != 0) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "provider/protocol/xrc_messages.hpp"
+#include "provider/system/file_inode.hpp"
 #include "provider/system/owned_fd.hpp"
 #include "provider/system/problem.hpp"
 
@@ -18,8 +19,7 @@ class XrcDomains {
   // A file's inode, and an RDMA device.
   struct Name {
     uint32_t device = 0;
-    uint64_t file_device = 0;
-    uint64_t file_inode = 0;
+    soft::FileInode file;
     bool operator==(const Name&) const = default;
   };
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -494,12 +493,10 @@ void DaemonLink::close_xrc(XrcHold& hold) {
   XrcHold** at = &xrc_;
   while (*at != &hold) at = &(*at)->next;
   *at = hold.next;
-  struct stat status = {};
-  if (fstat(hold.file, &status) != 0) return;
   XrcCloseRequest request;
   request.device = hold.device;
-  request.file_device = status.st_dev;
-  request.file_inode = status.st_ino;
+  request.file_device = hold.inode.device;
+  request.file_inode = hold.inode.number;
   HeaderOnly reply;
   Problem problem;
   ask(MessageKind::kXrcClose, request, reply, nullptr, problem);

@@ -22,6 +22,7 @@
 #include "provider/protocol/tree_messages.hpp"
 #include "provider/protocol/unix_message.hpp"
 #include "provider/protocol/xrc_messages.hpp"
+#include "provider/system/file_inode.hpp"
 #include "provider/system/owned_fd.hpp"
 #include "provider/system/problem.hpp"
 
@@ -59,6 +60,7 @@ struct CmChannel {
 struct XrcHold {
   uint32_t device = 0;
   int file = -1;            // names the domain; the caller's
+  FileInode inode;          // of this file
   OwnedFd memory;           // which the domain's processes share
   XrcHold* next = nullptr;  // guarded by the link's lock
 };

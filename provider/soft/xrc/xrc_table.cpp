@@ -127,6 +127,7 @@ XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const Opening& opening, Daemo
   domain->link = &link;
   domain->hold.device = opening.inode.rdma_device;
   domain->hold.file = domain->fd;
+  domain->hold.inode = opening.inode.file;
   if (!share(*domain, opening, problem)) {
     const bool is_answered = !domain->hold.memory;
     destroy(domain);

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <atomic>
 #include <bitset>
@@ -37,8 +36,7 @@ struct XrcDomain {
   // A domain of an inode is shared by all that open the same inode on the same device.
   struct Inode {
     uint32_t rdma_device = 0;
-    dev_t device = 0;
-    ino_t number = 0;
+    FileInode file;
     bool operator==(const Inode&) const = default;
   };
   bool is_shared = false;

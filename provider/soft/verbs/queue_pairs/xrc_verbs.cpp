@@ -4,7 +4,6 @@
 // XRC domains, and the handles of their receiving queue pairs.
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <cassert>
 #include <new>
@@ -64,14 +63,14 @@ int open_domain(Xrcd& xrcd, const ibv_xrcd_init_attr& attr) {
   XrcTable& table = table_of(*xrcd.context);
   Problem problem;
   if (attr.fd == -1) return refuse_opening(table.open_private(xrcd), -1, problem);
-  struct stat file = {};
-  if (const int mode = fcntl(attr.fd, F_GETFL); mode < 0 || (mode & O_PATH) != 0 || fstat(attr.fd, &file) != 0) {
+  FileInode file;
+  if (const int mode = fcntl(attr.fd, F_GETFL); mode < 0 || (mode & O_PATH) != 0 || !file.read(attr.fd)) {
     return refuse(EBADF,
                   "fd is %d, which is no open descriptor, or has O_PATH.\n"
                   "Pass the descriptor of the file that names the XRC domain, or -1 for a domain of this call's own.",
                   attr.fd);
   }
-  const XrcTable::Opening opening = {.inode = {xrcd.context->device_index, file.st_dev, file.st_ino},
+  const XrcTable::Opening opening = {.inode = {xrcd.context->device_index, file},
                                      .fd = attr.fd,
                                      .creates = (attr.oflags & O_CREAT) != 0,
                                      .is_new = (attr.oflags & O_EXCL) != 0};
