@@ -13,11 +13,12 @@ void Server::answer_xrc_open(Connection& connection, const soft::XrcOpenRequest&
   // A member that comes back has the memory already.
   const bool returns = static_cast<bool>(descriptors.fds[1]);
   soft::Problem problem;
-  const int memory = xrc_domains_.open(number_of(connection), request.device, request.flags,
-                                       std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), problem);
-  if (memory < 0) return refuse(connection, problem);
-  soft::HeaderOnly message;
-  reply(connection, message, {&memory, returns ? 0U : 1U});
+  soft::XrcOpenReply message;
+  const int memory =
+      xrc_domains_.open(number_of(connection), request.device, request.flags, std::move(descriptors.fds[0]),
+                        std::move(descriptors.fds[1]), message.outcome, problem);
+  if (memory < 0 && message.outcome == soft::XrcOutcome::kOpen) return refuse(connection, problem);
+  reply(connection, message, {&memory, memory < 0 || returns ? 0U : 1U});
 }
 
 void Server::answer_xrc_close(Connection& connection, const soft::XrcCloseRequest& request, soft::Descriptors&) {

@@ -35,7 +35,8 @@ XrcDomains::Domain* XrcDomains::make(const Name& name, soft::OwnedFd file, soft:
 }
 
 int XrcDomains::open(uint32_t connection, uint32_t device, uint32_t flags, soft::OwnedFd file, soft::OwnedFd memory,
-                     soft::Problem& problem) {
+                     soft::XrcOutcome& outcome, soft::Problem& problem) {
+  outcome = soft::XrcOutcome::kOpen;
   soft::FileInode inode;
   if (!file || !inode.read(file.get()) || (memory && !soft::is_xrc_domain_file(memory.get()))) {
     problem.set(EBADF, "the file of the XRC domain, or its memory, cannot be used");
@@ -45,11 +46,11 @@ int XrcDomains::open(uint32_t connection, uint32_t device, uint32_t flags, soft:
   const auto found = std::ranges::find(domains_, name, &Domain::name);
   Domain* domain = found == domains_.end() ? nullptr : &*found;
   if (domain != nullptr && (flags & soft::kXrcIsNew) != 0) {
-    problem.set(EINVAL, "a process has the XRC domain of this file open");
+    outcome = soft::XrcOutcome::kExists;
     return -1;
   }
   if (domain == nullptr && (flags & soft::kXrcCreates) == 0) {
-    problem.set(EAGAIN, "no process has the XRC domain of this file open");
+    outcome = soft::XrcOutcome::kMissing;
     return -1;
   }
   if (domain == nullptr) domain = make(name, std::move(file), std::move(memory), problem);

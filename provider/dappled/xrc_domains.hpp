@@ -24,10 +24,10 @@ class XrcDomains {
   };
 
   // The connection opens the domain of a device and a file; `flags` are XrcOpenFlags. Returns the descriptor of the
-  // domain's memory, which stays the table's; -1 on failure, and `problem` has the reason. `memory`: what a member of
-  // the last dappled has, or no descriptor.
+  // domain's memory, which stays the table's; -1 if `outcome` is another one than kOpen, or on failure, and `problem`
+  // has the reason. `memory`: what a member of the last dappled has, or no descriptor.
   int open(uint32_t connection, uint32_t device, uint32_t flags, soft::OwnedFd file, soft::OwnedFd memory,
-           soft::Problem& problem);
+           soft::XrcOutcome& outcome, soft::Problem& problem);
   void close(uint32_t connection, const Name& name);
   // The connection has ended.
   void leave(uint32_t connection);

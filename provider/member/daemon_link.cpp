@@ -349,7 +349,7 @@ bool DaemonLink::announce_xrc(Problem& problem) {
     XrcOpenRequest request;
     request.device = hold->device;
     request.flags = kXrcCreates;
-    HeaderOnly reply;
+    XrcOpenReply reply;
     const int sent[] = {hold->file, hold->memory.get()};
     if (exchange(seal(request, kind), kind, sent, reply, nullptr, problem) == Answer::kGone || !socket_) return false;
   }
@@ -468,15 +468,17 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
   return true;
 }
 
-bool DaemonLink::open_xrc(XrcHold& hold, uint32_t flags, Problem& problem) {
+bool DaemonLink::open_xrc(XrcHold& hold, uint32_t flags, XrcOutcome& outcome, Problem& problem) {
   const Question question(*this);
   XrcOpenRequest request;
   request.device = hold.device;
   request.flags = flags;
-  HeaderOnly reply;
+  XrcOpenReply reply;
   Descriptors received;
   if (!ask(MessageKind::kXrcOpen, request, reply, &received, problem, {&hold.file, 1})) return false;
-  if (received.count != 1 || !is_xrc_domain_file(received.fds[0].get())) {
+  outcome = reply.outcome;
+  if (outcome == XrcOutcome::kMissing || outcome == XrcOutcome::kExists) return true;
+  if (outcome != XrcOutcome::kOpen || received.count != 1 || !is_xrc_domain_file(received.fds[0].get())) {
     disconnect();
     problem.set(EPROTO, "dappled handed over no memory of an XRC domain");
     return false;

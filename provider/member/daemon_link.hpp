@@ -115,9 +115,9 @@ class DaemonLink {
   // program's end reads an end of file. `loss` gets a line about a channel, or a part of it, that is lost.
   bool restore(const CmChannel& channel, Problem& problem, Problem& loss);
 
-  // Opens the domain of hold.device and hold.file, and sets hold.memory. EAGAIN, EINVAL: as XrcOpenFlags say. The link
-  // tells each new dappled of the domain until close_xrc().
-  bool open_xrc(XrcHold& hold, uint32_t flags, Problem& problem);
+  // Opens the domain of hold.device and hold.file, and sets hold.memory with XrcOutcome::kOpen. The link tells each new
+  // dappled of the domain then, until close_xrc(). False without an answer.
+  bool open_xrc(XrcHold& hold, uint32_t flags, XrcOutcome& outcome, Problem& problem);
   void close_xrc(XrcHold& hold);
 
   // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as

@@ -25,7 +25,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 24;
+inline constexpr uint16_t kProtocolVersion = 25;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxDevices = 64;  // that one program sees
@@ -83,7 +83,7 @@ enum class MessageKind : uint16_t {
   kCmIds = 24,           // request: CmIdsRequest; reply: CmIdsReply
   kHwCounters = 25,      // request: HwCountersRequest; reply: HwCountersReply
   // xrc_messages.hpp:
-  kXrcOpen = 26,   // request: XrcOpenRequest and one or two descriptors; reply: HeaderOnly and a descriptor
+  kXrcOpen = 26,   // request: XrcOpenRequest and one or two descriptors; reply: XrcOpenReply and a descriptor
   kXrcClose = 27,  // request: XrcCloseRequest; reply: HeaderOnly
 };
 inline constexpr uint16_t kReplyBit = 0x8000;

@@ -13,16 +13,25 @@
 namespace dapple::soft {
 
 enum XrcOpenFlags : uint32_t {
-  kXrcCreates = 1,  // a domain that nobody has opened is made; else the error is EAGAIN
-  kXrcIsNew = 2,    // a domain that somebody has opened is an error: EINVAL
+  kXrcCreates = 1,  // a domain that nobody has opened is made; else it is kMissing
+  kXrcIsNew = 2,    // a domain that somebody has opened is not opened: kExists
 };
 
-// With a descriptor of the file, whose inode names the domain. The reply brings the domain's memory. A member that
-// comes back to a new dappled passes the memory that it has as a second descriptor; the reply brings none then.
+// Not an errno: a lack of dappled's, or of the way to it, could have the same one.
+enum class XrcOutcome : uint32_t { kOpen, kMissing, kExists };
+
+// With a descriptor of the file, whose inode names the domain. The reply kOpen brings the domain's memory. A member
+// that comes back to a new dappled passes the memory that it has as a second descriptor; the reply brings none then.
 struct XrcOpenRequest {
   MessageHeader header;
   uint32_t device = 0;  // DeviceInfo::index
   uint32_t flags = 0;   // XrcOpenFlags
+};
+
+struct XrcOpenReply {
+  MessageHeader header;
+  XrcOutcome outcome = XrcOutcome::kOpen;
+  uint32_t reserved = 0;
 };
 
 // The end of the connection closes a domain, too.

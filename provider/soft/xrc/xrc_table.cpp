@@ -94,19 +94,21 @@ XrcTable::Opened XrcTable::open_again(Xrcd& xrcd, const Opening& opening, bool& 
   return Opened::kDone;
 }
 
-bool XrcTable::share(XrcDomain& domain, const Opening& opening, Problem& problem) {
+XrcTable::Opened XrcTable::share(XrcDomain& domain, const Opening& opening, Problem& problem) {
   const uint32_t flags = (opening.creates ? kXrcCreates : 0u) | (opening.is_new ? kXrcIsNew : 0u);
-  if (!domain.link->open_xrc(domain.hold, flags, problem)) return false;
+  XrcOutcome outcome = XrcOutcome::kOpen;
+  if (!domain.link->open_xrc(domain.hold, flags, outcome, problem)) return Opened::kFailed;
+  if (outcome != XrcOutcome::kOpen) return outcome == XrcOutcome::kMissing ? Opened::kMissing : Opened::kExists;
   domain.shared = SharedXrcDomain::join(domain.hold.memory.get(), slot_, first_, problem);
-  if (domain.shared == nullptr) return false;
+  if (domain.shared == nullptr) return Opened::kFailed;
   std::unique_ptr<XrcServer> server(new (std::nothrow) XrcServer(*domain.shared, *this, domain));
   const int error = server == nullptr ? ENOMEM : server->start();
   if (error != 0) {
     problem.set(error, "no thread for the XRC domain: %s%s", strerror(error), process_remedy(error));
-    return false;
+    return Opened::kFailed;
   }
   domain.server = std::move(server);
-  return true;
+  return Opened::kDone;
 }
 
 XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const Opening& opening, DaemonLink& link, Problem& problem) {
@@ -128,11 +130,9 @@ XrcTable::Opened XrcTable::open_shared(Xrcd& xrcd, const Opening& opening, Daemo
   domain->hold.device = opening.inode.rdma_device;
   domain->hold.file = domain->fd;
   domain->hold.inode = opening.inode.file;
-  if (!share(*domain, opening, problem)) {
-    const bool is_answered = !domain->hold.memory;
+  if (const Opened shared = share(*domain, opening, problem); shared != Opened::kDone) {
     destroy(domain);
-    if (is_answered && problem.error == EAGAIN) return Opened::kMissing;
-    return is_answered && problem.error == EINVAL ? Opened::kExists : Opened::kFailed;
+    return shared;
   }
   const std::lock_guard lock(mutex_);
   make(xrcd, domain);

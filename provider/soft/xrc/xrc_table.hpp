@@ -206,7 +206,7 @@ class XrcTable {
   void forget_handles(const Context& context);
   Qp* forget(const Context& context, XrcDomain*& closed, bool& waits);
   Opened open_again(Xrcd& xrcd, const Opening& opening, bool& is_open);
-  bool share(XrcDomain& domain, const Opening& opening, Problem& problem);
+  Opened share(XrcDomain& domain, const Opening& opening, Problem& problem);
   void destroy(XrcDomain* domain);
 
   // Taken before the other one: a domain of an inode is opened, or closed, by one thread at a time.

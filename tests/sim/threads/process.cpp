@@ -76,7 +76,7 @@ void DaemonLink::fork_child() {}
 bool DaemonLink::resources(uint32_t, ResourceKind, uint32_t, uint32_t, ResourcesReply&, Problem&) {
   return false;
 }
-bool DaemonLink::open_xrc(XrcHold&, uint32_t, Problem&) {
+bool DaemonLink::open_xrc(XrcHold&, uint32_t, XrcOutcome&, Problem&) {
   return false;
 }
 void DaemonLink::close_xrc(XrcHold&) {}
