@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// XRC domains of files: their limits, and the threads that open them. Runs under dapple-run.
+// XRC domains of files: their limits, the threads that open them, and files that do not answer. Runs under dapple-run.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,11 +10,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "provider/member/daemon_link.hpp"
 #include "provider/soft/xrc/domain_memory.hpp"
 #include "tests/native/kills/stage.hpp"
+#include "tests/native/verbs/hung_file.hpp"
 #include "tests/native/verbs/pair.hpp"
 #include "tests/native/verbs/xrc_domain.hpp"
 
@@ -104,12 +108,90 @@ int be_cancelled() {
   return 0;
 }
 
+// --- A hung file
+
+// A process that ends closes the file, and waits for its server then.
+struct Shared {
+  std::atomic<int> turn{0};
+  std::atomic<bool> ends{false};
+};
+Shared* shared;
+
+// Takes its turn, and returns when the file's server has ended.
+int end_turn(int turn) {
+  shared->turn = turn;
+  while (!shared->ends) usleep(10'000);
+  return 0;
+}
+
+// dappled answers without the file's server. The descriptor is one that only names the file, as the device makes it.
+struct Asker {
+  std::unique_ptr<soft::DaemonLink> link;
+  soft::XrcHold hold;
+  soft::XrcOutcome outcome = soft::XrcOutcome::kOpen;
+
+  bool begin(int hung) {
+    soft::Problem problem;
+    link = soft::DaemonLink::open(problem);
+    hold.device = 1;
+    hold.file = open(("/proc/self/fd/" + std::to_string(hung)).c_str(), O_PATH | O_CLOEXEC);
+    return link != nullptr && hold.inode.read(hold.file);
+  }
+  bool gets(uint32_t flags, soft::XrcOutcome wanted) {
+    soft::Problem problem;
+    return link->open_xrc(hold, flags, outcome, problem) && outcome == wanted;
+  }
+};
+
+int make_domain(int hung) {
+  Asker asker;
+  MUST(asker.begin(hung));
+  MUST(asker.gets(soft::kXrcCreates | soft::kXrcIsNew, soft::XrcOutcome::kOpen));
+  shared->turn = 1;
+  MUST(await(kPatienceS, [] { return shared->turn == 2; }));
+  asker.link->close_xrc(asker.hold);
+  return end_turn(3);
+}
+
+int find_domain(int hung) {
+  MUST(await(kPatienceS, [] { return shared->turn == 1; }));
+  Asker asker;
+  MUST(asker.begin(hung));
+  MUST(asker.gets(soft::kXrcCreates | soft::kXrcIsNew, soft::XrcOutcome::kExists));
+  MUST(asker.gets(0, soft::XrcOutcome::kOpen));
+  shared->turn = 2;
+  MUST(await(kPatienceS, [] { return shared->turn == 3; }));
+  asker.link->close_xrc(asker.hold);
+  MUST(asker.gets(0, soft::XrcOutcome::kMissing));
+  return end_turn(4);
+}
+
+void a_hung_file() {
+  fprintf(stderr, "a hung file\n");
+  pid_t maker = -1, finder = -1;
+  {
+    const HungFile hung;
+    const int fd = hung.fd();
+    if (fd < 0) {
+      fprintf(stderr, "SKIP a hung file: this user may mount no file system of its own\n");
+      return;
+    }
+    maker = start_process([fd] { return make_domain(fd); });
+    finder = start_process([fd] { return find_domain(fd); });
+    if (!await(kPatienceS, [] { return shared->turn == 4; })) failed("a hung file");
+    shared->ends = true;
+  }
+  if (!ends_with(maker, 0)) failed("the process that makes the domain of a hung file");
+  if (!ends_with(finder, 0)) failed("the process that finds the domain of a hung file");
+}
+
 }  // namespace
 
 int main() {
-  prepare_stage(1);
+  shared = prepare_stage<Shared>();
   check("the limit", reach_the_limit);
   check("cancelled threads", be_cancelled);
+  a_hung_file();
   expect_nothing_left();
   return failures() == 0 ? 0 : 1;
 }
