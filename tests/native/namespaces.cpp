@@ -85,8 +85,8 @@ bool enter_new_namespace() {
 }
 
 void need_new_namespace() {
-  if (getenv("OWN_NETWORK") != nullptr) return;
-  if (!enter_new_namespace()) skip_program("no network namespace can be made: ", strerror(errno));
+  if (enter_new_namespace() || getenv("OWN_NETWORK") != nullptr) return;
+  skip_program("no network namespace can be made: ", strerror(errno));
 }
 
 bool run(const char* command) {

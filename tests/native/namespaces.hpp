@@ -12,8 +12,8 @@ namespace dapple::tests {
 // Moves this process, which must have one thread, into a new network namespace, and brings its loopback device up. An
 // unprivileged user gets a user namespace too. False if the system forbids it.
 bool enter_new_namespace();
-// The same, unless the environment says that a script has done it (tests/native/own-network). If it is forbidden, the
-// test is skipped.
+// The same. If it is forbidden, the namespace that a script has made will do (tests/native/own-network); without one,
+// the test is skipped.
 void need_new_namespace();
 
 // A veth pair between a new namespace and this one: 10.77.0.1 and fd77::1 at "va" here, 10.77.0.2 and fd77::2 at "vb"
