@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cassert>
@@ -28,12 +29,17 @@ constexpr unsigned kMaxRecords = 8192;
 static_assert(kMaxRecords <= UINT16_MAX);
 constexpr uint32_t kFilling = UINT32_MAX;
 
+struct Inode {
+  dev_t device = 0;
+  ino_t number = 0;
+  bool operator==(const Inode&) const = default;
+};
+
 // One open file, which several descriptors may share.
 struct Record {
   std::atomic<uint32_t> users;  // kFilling: a thread writes the rest
   Door door;
-  dev_t device;
-  ino_t inode;
+  Inode inode;
 };
 
 // Record 0 is not used.
@@ -44,12 +50,25 @@ constinit std::atomic<pid_t> owner = 0;           // 0: nothing has been tracked
 // Points to true, in memory that the kernel clears in each child that gets a copy. Null if the kernel cannot do that.
 constinit std::atomic<std::atomic<bool>*> own_memory = nullptr;
 
-bool same_file(int fd, const Record& record) {
-  struct stat status;
-  const int saved = errno;
+// False if the descriptor is not open. A hidden one may be a file of the program's, whose server (FUSE, NFS) may never
+// answer. So the kernel alone is asked then, unless a filter of system calls forbids it.
+bool read_inode(int fd, Kind kind, Inode& inode) {
+  struct statx known;
+  if (kind == Kind::kHidden && syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &known) == 0) {
+    inode = {makedev(known.stx_dev_major, known.stx_dev_minor), known.stx_ino};
+    return true;
+  }
   // The C library's fstat() may be a look-up of an empty path, which costs the kernel a multiple.
-  const bool same =
-      syscall(SYS_fstat, fd, &status) == 0 && status.st_dev == record.device && status.st_ino == record.inode;
+  struct stat status;
+  if (syscall(SYS_fstat, fd, &status) != 0) return false;
+  inode = {status.st_dev, status.st_ino};
+  return true;
+}
+
+bool same_file(int fd, const Record& record) {
+  const int saved = errno;
+  Inode inode;
+  const bool same = read_inode(fd, record.door.kind, inode) && inode == record.inode;
   errno = saved;
   return same;
 }
@@ -177,8 +196,8 @@ bool find(int fd, Kind kind, Door& door) {
 
 bool track(int fd, const Door& door) {
   own_table();
-  struct stat status;
-  if (fd < kMaxDescriptor && real.fstat(fd, &status) == 0) {
+  Inode inode;
+  if (fd < kMaxDescriptor && read_inode(fd, door.kind, inode)) {
     for (unsigned i = 1; i < kMaxRecords; ++i) {
       uint32_t unused = 0;
       if (records[i].users.load(std::memory_order_relaxed) != 0) continue;
@@ -187,8 +206,7 @@ bool track(int fd, const Door& door) {
       assert((door.front == nullptr || door.kind == Kind::kRdmaCm) &&
              (door.kind != Kind::kHidden || door.attached[0] < 0));
       records[i].door = door;
-      records[i].device = status.st_dev;
-      records[i].inode = status.st_ino;
+      records[i].inode = inode;
       records[i].users.store(1, std::memory_order_release);
       raise(records_end, i + 1);
       assert(records_end.load() > i && records_end.load() <= kMaxRecords);

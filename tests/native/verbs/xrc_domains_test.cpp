@@ -10,12 +10,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "provider/member/daemon_link.hpp"
 #include "provider/soft/xrc/domain_memory.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/verbs/hung_file.hpp"
@@ -124,45 +121,27 @@ int end_turn(int turn) {
   return 0;
 }
 
-// dappled answers without the file's server. The descriptor is one that only names the file, as the device makes it.
-struct Asker {
-  std::unique_ptr<soft::DaemonLink> link;
-  soft::XrcHold hold;
-  soft::XrcOutcome outcome = soft::XrcOutcome::kOpen;
-
-  bool begin(int hung) {
-    soft::Problem problem;
-    link = soft::DaemonLink::open(problem);
-    hold.device = 1;
-    hold.file = open(("/proc/self/fd/" + std::to_string(hung)).c_str(), O_PATH | O_CLOEXEC);
-    return link != nullptr && hold.inode.read(hold.file);
-  }
-  bool gets(uint32_t flags, soft::XrcOutcome wanted) {
-    soft::Problem problem;
-    return link->open_xrc(hold, flags, outcome, problem) && outcome == wanted;
-  }
-};
-
+// Neither this process nor dappled asks the file's server.
 int make_domain(int hung) {
-  Asker asker;
-  MUST(asker.begin(hung));
-  MUST(asker.gets(soft::kXrcCreates | soft::kXrcIsNew, soft::XrcOutcome::kOpen));
+  ibv_context* context = open_loopback();
+  ibv_xrcd* domain = open_domain(context, hung, O_CREAT | O_EXCL);
+  MUST(domain != nullptr);
   shared->turn = 1;
   MUST(await(kPatienceS, [] { return shared->turn == 2; }));
-  asker.link->close_xrc(asker.hold);
+  MUST(ibv_close_xrcd(domain) == 0);
   return end_turn(3);
 }
 
 int find_domain(int hung) {
+  ibv_context* context = open_loopback();
   MUST(await(kPatienceS, [] { return shared->turn == 1; }));
-  Asker asker;
-  MUST(asker.begin(hung));
-  MUST(asker.gets(soft::kXrcCreates | soft::kXrcIsNew, soft::XrcOutcome::kExists));
-  MUST(asker.gets(0, soft::XrcOutcome::kOpen));
+  ibv_xrcd* domain = open_domain(context, hung, 0);
+  MUST(domain != nullptr);
+  MUST(open_domain(context, hung, O_CREAT | O_EXCL) == nullptr && errno == EINVAL);
   shared->turn = 2;
   MUST(await(kPatienceS, [] { return shared->turn == 3; }));
-  asker.link->close_xrc(asker.hold);
-  MUST(asker.gets(0, soft::XrcOutcome::kMissing));
+  MUST(ibv_close_xrcd(domain) == 0);
+  MUST(open_domain(context, hung, 0) == nullptr && errno == EAGAIN);
   return end_turn(4);
 }
 
