@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Marks of dapple-run --check=races as a network brings them. The input is a list of them, each behind its size in two
-// bytes and a PSN that is looked for in three bytes. What is read is what was written, all is bounded, and names of
-// another host never become this one's without its number.
+// Marks of dapple-run --check=races as a network brings them. The input is a list. Each entry has the mark's size (two
+// bytes), a PSN (three bytes) and the mark. The target looks for the request with this PSN afterwards. It aborts if a
+// mark changes when it is written and read again, if more is kept than the limits allow, or if a name of another host
+// becomes one of this host without this host's number.
 #include <algorithm>
 #include <cstdlib>
 

@@ -33,6 +33,13 @@ int error_of(const void* result) {
   return result == nullptr ? errno : 0;
 }
 
+// Apart from calls that succeed, which then need no room for texts. `known`: the address that Holders knows.
+template <typename Object>
+[[gnu::cold, gnu::noinline]] void report(const char* verb, Object* object, int error, const void* known) {
+  const ErrnoGuard keep;
+  report_refused_call(verb, name_of(object), error, known);
+}
+
 template <auto kMember, typename Function = FunctionOf<kMember>>
 struct Explained;
 
@@ -40,18 +47,13 @@ template <auto kMember, typename Result, typename Object, typename... Arguments>
 struct Explained<kMember, Result (*)(Object*, Arguments...)> {
   static constexpr bool kPolls = std::is_same_v<FunctionOf<kMember>, provider::PollCq>;
 
-  // Apart from calls that succeed, which then need no room for texts.
-  [[gnu::cold, gnu::noinline]] static void report(const char* verb, Object* object, int error) {
-    const ErrnoGuard keep;
-    report_refused_call(verb, name_of(object), error, object);
-  }
   template <const char* kVerb>
   static Result call(Object* object, Arguments... arguments) {
     if constexpr (!kPolls) forget_refusal();
     const Result result = (inner->*kMember)(object, arguments...);
     const int error = error_of<kPolls>(result);
     if (error != 0) [[unlikely]]
-      report(kVerb, object, error);
+      report(kVerb, object, error, object);
     if constexpr (std::is_pointer_v<Result>) {
       if (error == 0) note_made(result);
     }
@@ -65,12 +67,6 @@ struct Explained<kMember, Result (*)(Object*, Arguments...)> {
     return result;
   }
 };
-
-// Of ibv_qp_ex and ibv_cq_ex, whose functions are in the object.
-template <typename Object>
-[[gnu::cold, gnu::noinline]] void report_extended(const char* verb, Object* object, int error, const void* known) {
-  report_refused_call(verb, name_of(object), error, known);
-}
 
 bool is_failure(ibv_wc_status status) {
   return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
@@ -92,7 +88,7 @@ int polled(ibv_cq_ex* cq, const char* verb, int error) {
     report_failed_request(ibv_cq_ex_to_cq(cq), cq->read_qp_num(cq), (cq->read_opcode(cq) & IBV_WC_RECV) != 0, cq->wr_id,
                           cq->status);
   } else if (error != 0 && error != ENOENT) {
-    report_extended(verb, ibv_cq_ex_to_cq(cq), error, cq);
+    report(verb, ibv_cq_ex_to_cq(cq), error, cq);
   }
   return error;
 }
@@ -143,7 +139,7 @@ int wr_complete(ibv_qp_ex* qp) {
   explain_datagrams(*ours<Qp>(&qp->qp_base), *ours<Qp>(&qp->qp_base)->extended);
   const int error = below(qp).wr_complete(qp);
   if (error != 0) [[unlikely]]
-    report_extended("ibv_wr_complete", &qp->qp_base, error, qp);
+    report("ibv_wr_complete", &qp->qp_base, error, qp);
   return error;
 }
 

@@ -4,7 +4,9 @@
 // The frame of a test whose processes start and die: a network namespace, memory that all share, and a clean end.
 #pragma once
 
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -41,6 +43,15 @@ pid_t start_process(Body body) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   _exit(body());
 }
+
+// Ends the body of such a process with 1, and says why, if the condition does not hold.
+#define MUST(condition)                                                                           \
+  do {                                                                                            \
+    if (!(condition)) {                                                                           \
+      fprintf(stderr, "%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
+      return 1;                                                                                   \
+    }                                                                                             \
+  } while (false)
 
 // Waits for an exit with this code.
 bool ends_with(pid_t process, int code);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Opens the XRC domain of a file.
+// XRC domains of files, and their receiving queue pairs.
 #pragma once
 
 #include <errno.h>
@@ -16,6 +16,15 @@ inline ibv_xrcd* open_domain(ibv_context* context, int fd, int flags) {
   attr.oflags = flags;
   errno = 0;
   return ibv_open_xrcd(context, &attr);
+}
+
+inline ibv_qp* make_receiver(ibv_xrcd* domain) {
+  ibv_qp_init_attr_ex attr = {};
+  attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+  attr.qp_type = IBV_QPT_XRC_RECV;
+  attr.xrcd = domain;
+  errno = 0;
+  return ibv_create_qp_ex(domain->context, &attr);
 }
 
 }  // namespace dapple::tests

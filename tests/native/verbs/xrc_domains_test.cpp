@@ -27,14 +27,6 @@ namespace {
 // The end of a process that waits without an end, in seconds.
 constexpr unsigned kPatienceS = 60;
 
-#define MUST(condition)                                                                           \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      fprintf(stderr, "%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
-      return 1;                                                                                   \
-    }                                                                                             \
-  } while (false)
-
 template <typename Body>
 void check(const char* name, Body body) {
   fprintf(stderr, "%s\n", name);
@@ -45,15 +37,6 @@ void check(const char* name, Body body) {
   if (!ends_with(process, 0)) failed(name);
 }
 
-ibv_qp* make_target(ibv_xrcd* domain) {
-  ibv_qp_init_attr_ex attr = {};
-  attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-  attr.qp_type = IBV_QPT_XRC_RECV;
-  attr.xrcd = domain;
-  errno = 0;
-  return ibv_create_qp_ex(domain->context, &attr);
-}
-
 // Each other process of the domain keeps something for each queue pair.
 int reach_the_limit() {
   ibv_context* context = open_loopback();
@@ -61,18 +44,18 @@ int reach_the_limit() {
   MUST(domain != nullptr);
   std::vector<ibv_qp*> targets;
   for (uint32_t i = 0; i < soft::kMaxXrcGuests; ++i) {
-    targets.push_back(make_target(domain));
+    targets.push_back(make_receiver(domain));
     MUST(targets.back() != nullptr);
   }
-  MUST(make_target(domain) == nullptr && errno == ENOMEM);
+  MUST(make_receiver(domain) == nullptr && errno == ENOMEM);
   MUST(ibv_destroy_qp(targets.back()) == 0);
-  targets.back() = make_target(domain);
+  targets.back() = make_receiver(domain);
   MUST(targets.back() != nullptr);
-  MUST(make_target(domain) == nullptr && errno == ENOMEM);
+  MUST(make_receiver(domain) == nullptr && errno == ENOMEM);
   // Another domain has room.
   ibv_xrcd* own = open_domain(context, -1, O_CREAT);
   MUST(own != nullptr);
-  targets.push_back(make_target(own));
+  targets.push_back(make_receiver(own));
   MUST(targets.back() != nullptr);
   for (ibv_qp* each : targets) MUST(ibv_destroy_qp(each) == 0);
   MUST(ibv_close_xrcd(own) == 0 && ibv_close_xrcd(domain) == 0 && ibv_close_device(context) == 0);

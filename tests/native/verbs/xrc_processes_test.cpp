@@ -40,14 +40,6 @@ struct Shared {
 Shared* shared;
 int file;  // names the domain; from before the forks
 
-#define MUST(condition)                                                                           \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      fprintf(stderr, "%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
-      return 1;                                                                                   \
-    }                                                                                             \
-  } while (false)
-
 bool wait_for_turn(int turn) {
   return await(kPatience, [turn] { return shared->turn >= turn; });
 }
@@ -95,11 +87,7 @@ struct Member {
     return true;
   }
   bool create_target() {
-    ibv_qp_init_attr_ex attr = {};
-    attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-    attr.qp_type = IBV_QPT_XRC_RECV;
-    attr.xrcd = domain;
-    qp = ibv_create_qp_ex(context, &attr);
+    qp = make_receiver(domain);
     return qp != nullptr;
   }
   bool make_target() {

@@ -46,15 +46,6 @@ ibv_srq* make_srq(ibv_xrcd* domain, ibv_pd* pd, ibv_cq* cq, uint32_t limit = 0) 
   return ibv_create_srq_ex(pd->context, &attr);
 }
 
-ibv_qp* make_receiver(ibv_xrcd* domain) {
-  ibv_qp_init_attr_ex attr = {};
-  attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-  attr.qp_type = IBV_QPT_XRC_RECV;
-  attr.xrcd = domain;
-  errno = 0;
-  return ibv_create_qp_ex(domain->context, &attr);
-}
-
 ibv_qp* make_sender(ibv_pd* pd, ibv_cq* cq, bool extended) {
   ibv_qp_init_attr_ex attr = {};
   attr.comp_mask = IBV_QP_INIT_ATTR_PD;

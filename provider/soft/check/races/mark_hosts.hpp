@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which hosts take marks. Another device must never get one, so the peer's host is asked first
-// (provider/protocol/mark_question.hpp), a few times, once for each pair of addresses.
+// Knows the hosts that take marks. Other devices must never get one, so each peer's host is asked first, a few times
+// for each pair of addresses (provider/protocol/mark_question.hpp).
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ class PeerMarks {
 
   // A packet with a part of the result of an own request has come, which has this stamp and begins with this PSN.
   void note_result(uint64_t stamp, uint32_t first_psn, uint32_t psn, uint32_t check);
-  // What the target knew when it answered that request, which is complete. None if a mark is missing.
+  // Returns the requests that the target knew when it answered that one, which is complete. None if a mark is missing.
   std::optional<KnownRequests> take_answer(uint64_t stamp, uint32_t packets);
 
   // The races that the peer has told since the last call.

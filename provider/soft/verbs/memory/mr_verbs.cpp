@@ -166,9 +166,11 @@ ibv_mr* made(std::unique_ptr<Mr> mr, void* address) {
   return &mr.release()->abi.mr;
 }
 
+// What ibv_reg_mr_ex() needs for a dma-buf.
+constexpr uint64_t kDmabuf = provider::kRegionInitFd | provider::kRegionInitFdOffset | provider::kRegionInitIova;
+
 // Of ibv_reg_mr_ex(), by its address or as a dma-buf. `mask`: provider::kRegionInit.
 ibv_mr* reg_memory(ibv_pd* pd, const provider::RegionInitAttr& attr, uint64_t mask) {
-  constexpr uint64_t kDmabuf = provider::kRegionInitFd | provider::kRegionInitFdOffset | provider::kRegionInitIova;
   if ((mask & provider::kRegionInitFd) != 0) {
     if (mask != kDmabuf) {
       return failed(refuse(EINVAL,
@@ -257,7 +259,6 @@ ibv_mr* reg_dm_mr(ibv_pd* ibv, ibv_dm* device_memory, uint64_t offset, size_t le
 
 // With the attributes' DMA handle, or without one.
 ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
-  constexpr uint64_t kDmabuf = provider::kRegionInitFd | provider::kRegionInitFdOffset | provider::kRegionInitIova;
   constexpr uint64_t kKnown = provider::kRegionInitAddr | kDmabuf | provider::kRegionInitDmaHandle;
   if (const uint64_t unknown = attr->comp_mask & ~kKnown; unknown != 0) {
     return failed(refuse(EOPNOTSUPP,

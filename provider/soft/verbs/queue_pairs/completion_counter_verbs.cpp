@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Completion counters, which libibverbs has since 65. They count requests that end, with or without a completion. No
-// driver of a NIC serves all operations; this device does.
+// Completion counters, which libibverbs has since 65. They count requests that end, with or without a completion.
 #include <errno.h>
 #include <string.h>
 
