@@ -87,7 +87,7 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
     if (known.kind != RegionKind::kOnDemand || access.length == 0) return false;
     constexpr uint32_t kWriting = kRemoteChanges | roce::kLocalWrite;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(known.memory) + (access.address - known.start);
-    if (populate_range(reinterpret_cast<const void*>(begin), access.length, (access.rights & kWriting) != 0))
+    if (populate_range(reinterpret_cast<const void*>(begin), access.length, (access.rights & kWriting) != 0) == 0)
       return false;
     return report("unmapped-memory",
                   ", whose memory is under on-demand paging: the program has unmapped or protected it.",

@@ -43,7 +43,7 @@ MemoryTable::ApartAccess::ApartAccess(const Entry& entry, roce::Accessor who, ui
       most_ = kNullBytes;
       return;
     case RegionKind::kOnDemand:
-      if (populate_range(entry.at(address), length, is_write_)) memory_ = entry.at(address);
+      if (populate_range(entry.at(address), length, is_write_) == 0) memory_ = entry.at(address);
       if (entry.pages != nullptr && length != 0) {
         if (memory_ != nullptr) {
           entry.pages->used(memory_, length);

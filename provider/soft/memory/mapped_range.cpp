@@ -30,11 +30,15 @@ bool all_mapped(uintptr_t begin, uintptr_t end, size_t page_size) {
   return true;
 }
 
-// The kernel answers EINVAL for a page without the right and for special mappings (device memory), which a kernel's
-// device refuses, too; and, before 5.14, for everything: then the rights stay unknown.
+// 0, EINVAL or EFAULT. The kernel answers EINVAL for a page without the right and for special mappings (device memory),
+// which a kernel's device refuses, too; and, before 5.14, for everything: then the rights stay unknown.
+int populate(uintptr_t begin, size_t size, bool write) {
+  if (madvise(reinterpret_cast<void*>(begin), size, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) return 0;
+  if (errno == EINVAL) return EINVAL;
+  return errno == EFAULT || errno == ENOMEM ? EFAULT : 0;
+}
 bool populates(uintptr_t page, size_t page_size, bool write) {
-  return madvise(reinterpret_cast<void*>(page), page_size, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ||
-         (errno != EINVAL && errno != EFAULT && errno != ENOMEM);
+  return populate(page, page_size, write) == 0;
 }
 
 bool can_populate(size_t page_size) {
@@ -67,8 +71,8 @@ int probe_mapped_range(const void* address, size_t length, bool write) {
   return there ? 0 : EFAULT;
 }
 
-bool populate_range(const void* address, size_t length, bool write) {
-  if (length == 0) return true;
+int populate_range(const void* address, size_t length, bool write) {
+  if (length == 0) return 0;
   const int saved_errno = errno;
   const size_t page_size = size_of_page();
   static std::atomic<int> answer{-1};  // of can_populate(); below 0: not asked yet
@@ -76,13 +80,15 @@ bool populate_range(const void* address, size_t length, bool write) {
   const bool populates_here = answer.load(std::memory_order_relaxed) != 0;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(address) / page_size * page_size;
   const uintptr_t last = (reinterpret_cast<uintptr_t>(address) + length - 1) / page_size * page_size;
-  bool there = begin <= last && last + page_size > last;
-  if (there) {
-    there = populates_here ? populates(begin, last - begin + page_size, write)
-                           : all_mapped(begin, last + page_size, page_size);
+  if (begin > last || last + page_size < last) return EFAULT;
+  int error = 0;
+  if (populates_here) {
+    error = populate(begin, last - begin + page_size, write);
+  } else if (!all_mapped(begin, last + page_size, page_size)) {
+    error = EFAULT;
   }
   errno = saved_errno;
-  return there;
+  return error;
 }
 
 }  // namespace dapple::soft

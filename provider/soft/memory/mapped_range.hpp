@@ -13,8 +13,9 @@ namespace dapple::soft {
 // first and the last page only. A length of 0 is valid anywhere.
 int probe_mapped_range(const void* address, size_t length, bool write);
 
-// Brings in every page of the range, as an access of the device does under on-demand paging. False if the program may
-// not read one (or write it, if `write`). Before Linux 5.14: false if one is not mapped, and nothing is brought in.
-bool populate_range(const void* address, size_t length, bool write);
+// Brings in every page of the range, as an access of the device does under on-demand paging. 0, or EFAULT if one is not
+// there, or EINVAL if the program may not read one (or write it, if `write`) or the kernel cannot bring it in, as that
+// of a dma-buf. Before Linux 5.14: EFAULT if one is not mapped, and nothing is brought in.
+int populate_range(const void* address, size_t length, bool write);
 
 }  // namespace dapple::soft

@@ -3,6 +3,7 @@
 #include "provider/soft/check/lent/mapped_memory.hpp"
 
 #include <cassert>
+#include <cerrno>
 #include <memory>
 #include <new>
 
@@ -60,13 +61,28 @@ Known look(uintptr_t begin, uintptr_t end) {
   return {begin, end, false, false};
 }
 
+// Whether one mapping holds these bytes and has the right.
+bool is_mapped(uintptr_t begin, uintptr_t end, bool write) {
+  Mappings mappings;
+  for (Mapping mapping; mappings.next(mapping) && mapping.begin <= begin;)
+    if (end <= mapping.end) return mapping.rights[0] == 'r' && (!write || mapping.rights[1] == 'w');
+  return false;
+}
+
+bool is_there(const std::byte* memory, size_t size, bool write) {
+  const int error = populate_range(memory, size, write);
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  // A dma-buf: the kernel cannot bring in its pages by madvise(), and they stay.
+  return error == 0 || (error == EINVAL && is_mapped(begin, begin + size, write));
+}
+
 }  // namespace
 
 bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
-  if (!remembers_.load(std::memory_order_relaxed)) return populate_range(memory, size, write);
+  if (!remembers_.load(std::memory_order_relaxed)) return is_there(memory, size, write);
   const uint64_t changes = changes_.load();
   if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
-  if (cache == nullptr) return populate_range(memory, size, write);
+  if (cache == nullptr) return is_there(memory, size, write);
   if (cache->of != this || cache->changes != changes) {
     cache->of = this;
     cache->changes = changes;
@@ -75,7 +91,7 @@ bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const Known* known = cache->find(begin, begin + size);
   if (known != nullptr && known->stays && (known->writable || !write)) return true;
-  if (!populate_range(memory, size, write)) return false;
+  if (!is_there(memory, size, write)) return false;
   if (known == nullptr) cache->add(look(begin, begin + size));
   return true;
 }

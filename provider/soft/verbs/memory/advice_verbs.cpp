@@ -55,7 +55,7 @@ int prefetch(MemoryTable& memory, const Pd& pd, const ibv_sge& segment, bool wri
   if (!brings_in) return 0;
   const uintptr_t at = reinterpret_cast<uintptr_t>(config.memory) + (segment.addr - config.iova);
   const auto* memory_there = reinterpret_cast<const void*>(at);
-  if (!populate_range(memory_there, segment.length, write))
+  if (populate_range(memory_there, segment.length, write) != 0)
     return refuse_range(memory_there, segment.length, write, EFAULT);
   memory.note_prefetch(segment.lkey, segment.addr, segment.length);
   return 0;
