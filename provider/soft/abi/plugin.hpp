@@ -116,6 +116,7 @@ struct Operations {
   int (*destroy_srq)(ibv_srq* srq) = nullptr;
   int (*destroy_wq)(ibv_wq* wq) = nullptr;
   int (*detach_mcast)(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) = nullptr;
+  int (*dm_export_dmabuf_fd)(ibv_dm* dm) = nullptr;
   int (*free_dm)(ibv_dm* dm) = nullptr;
   int (*get_srq_num)(ibv_srq* srq, uint32_t* number) = nullptr;
   ibv_dm* (*import_dm)(ibv_context* context, uint32_t handle) = nullptr;

@@ -23,12 +23,12 @@ namespace {
 
 constinit const Operations* inner = nullptr;
 
-// The error of a call; 0 if it has succeeded. ibv_poll_cq() returns a number of completions, or an error below 0.
-template <bool kPolls>
+// The error of a call; 0 if it has succeeded.
+template <auto kMember>
 int error_of(int result) {
-  return kPolls ? (result < 0 ? -result : 0) : result;
+  return kReturnsNumber<kMember> ? (result < 0 ? -result : 0) : result;
 }
-template <bool>
+template <auto>
 int error_of(const void* result) {
   return result == nullptr ? errno : 0;
 }
@@ -51,7 +51,7 @@ struct Explained<kMember, Result (*)(Object*, Arguments...)> {
   static Result call(Object* object, Arguments... arguments) {
     if constexpr (!kPolls) forget_refusal();
     const Result result = (inner->*kMember)(object, arguments...);
-    const int error = error_of<kPolls>(result);
+    const int error = error_of<kMember>(result);
     if (error != 0) [[unlikely]]
       report(kVerb, object, error, object);
     if constexpr (std::is_pointer_v<Result>) {

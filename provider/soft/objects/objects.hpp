@@ -23,6 +23,7 @@
 #include "provider/soft/memory/on_demand_pages.hpp"
 #include "provider/soft/objects/completion_counter.hpp"
 #include "provider/soft/objects/completion_queue.hpp"
+#include "provider/soft/objects/device_memory.hpp"
 #include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/gid_uses.hpp"
 #include "provider/soft/objects/kept_memory.hpp"
@@ -88,14 +89,10 @@ struct Pd : KeptMemory {
 
 // Device memory.
 struct Dm : KeptMemory {
-  Dm() = default;
-  Dm(const Dm&) = delete;
-  Dm& operator=(const Dm&) = delete;
-  ~Dm();
-
   ibv_dm ibv = {};
   Context* context = nullptr;
-  std::byte* memory = nullptr;  // its own; null in an import
+  // None in an import, which may copy from memory that has ended: so the memory stays as long as the structure.
+  DeviceMemory memory;
   size_t length = 0;
   Users users{0};
   Importing<Dm> importing;

@@ -28,6 +28,14 @@ const Operations& checked_operations();
 template <auto kMember>
 using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*kMember)>;
 
+// Whether the operation returns a number, or an error below 0. Others return an error, or null with the error in errno.
+template <auto kMember>
+inline constexpr bool kReturnsNumber = false;
+template <>
+inline constexpr bool kReturnsNumber<&Operations::dm_export_dmabuf_fd> = true;
+template <>
+inline constexpr bool kReturnsNumber<&Operations::poll_cq> = true;
+
 }  // namespace dapple::soft
 
 // Operations of the data path exist twice: for programs with a sanitizer, and for others.
@@ -42,6 +50,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 
 // memory/device_memory_verbs.cpp
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr);
+int dm_export_dmabuf_fd(ibv_dm* dm);
 int free_dm(ibv_dm* dm);
 
 // memory/dma_handle_verbs.cpp

@@ -44,7 +44,7 @@ struct Planned<kVerb, kMember, Result (*)(Arguments...)> {
       return nullptr;
     } else {
       blame_first(arguments...);
-      return kVerb == provider::Operation::poll_cq ? -error : error;
+      return kReturnsNumber<kMember> ? -error : error;
     }
   }
 };

@@ -132,6 +132,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(destroy_srq);
   DAPPLE_SET(destroy_wq);
   DAPPLE_SET(detach_mcast);
+  DAPPLE_SET(dm_export_dmabuf_fd);
   DAPPLE_SET(free_dm);
   DAPPLE_SET(get_srq_num);
   DAPPLE_SET(import_dm);

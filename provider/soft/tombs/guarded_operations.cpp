@@ -96,12 +96,12 @@ void tell_bad(Object*, Request* requests, Request** bad) {
 }
 
 template <typename Result>
-Result refused(bool polls) {
+Result refused(bool returns_number) {
   errno = EINVAL;
   if constexpr (std::is_pointer_v<Result>) {
     return nullptr;
   } else {
-    return polls ? -EINVAL : EINVAL;
+    return returns_number ? -EINVAL : EINVAL;
   }
 }
 
@@ -172,7 +172,7 @@ struct Guarded<kMember, Result (*)(Object*, Arguments...)> {
   static Result call(Object* object, Arguments... arguments) {
     if (any_ended(kVerb, object, arguments...)) [[unlikely]] {
       tell_bad(object, arguments...);
-      return refused<Result>(std::is_same_v<FunctionOf<kMember>, provider::PollCq>);
+      return refused<Result>(kReturnsNumber<kMember>);
     }
     return (inner->*kMember)(object, arguments...);
   }

@@ -5,6 +5,7 @@
 // it there from the system call, and programs print it.
 #include <errno.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "provider/soft/faults/fault_plan.hpp"
@@ -22,9 +23,8 @@ template <auto kMember, typename Result, typename... Arguments>
 struct WithErrno<kMember, Result (*)(Arguments...)> {
   static Result call(Arguments... arguments) {
     const Result result = (inner->*kMember)(arguments...);
-    // An operation that makes an object leaves the reason of a failure in errno itself. ibv_poll_cq() returns a number
-    // of completions, or an error below 0.
-    if constexpr (std::is_same_v<FunctionOf<kMember>, provider::PollCq>) {
+    // An operation that makes an object leaves the reason of a failure in errno itself.
+    if constexpr (kReturnsNumber<kMember>) {
       if (result < 0) errno = -result;
     } else if constexpr (std::is_same_v<Result, int>) {
       if (result != 0) errno = result;
@@ -32,6 +32,11 @@ struct WithErrno<kMember, Result (*)(Arguments...)> {
     return result;
   }
 };
+
+// As libibverbs documents it, the result of a failure is -1.
+int dm_export_dmabuf_fd(ibv_dm* dm) {
+  return std::max(WithErrno<&Operations::dm_export_dmabuf_fd>::call(dm), -1);
+}
 
 }  // namespace
 
@@ -44,6 +49,7 @@ const Operations& errno_operations(const Operations& operations, bool data_path_
     DAPPLE_WITH_ERRNO(get_srq_num)
     DAPPLE_WITH_ERRNO(query_rt_values)
 #undef DAPPLE_WITH_ERRNO
+    made.dm_export_dmabuf_fd = dm_export_dmabuf_fd;
     if (!data_path_sets_errno) return made;
     made.poll_cq = operations.poll_cq;
     made.post_recv = operations.post_recv;

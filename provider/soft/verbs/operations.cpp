@@ -60,6 +60,7 @@ const Operations& made_operations() {
       .destroy_srq = verbs::destroy_srq,
       .destroy_wq = verbs::destroy_wq,
       .detach_mcast = verbs::detach_mcast,
+      .dm_export_dmabuf_fd = verbs::dm_export_dmabuf_fd,
       .free_dm = verbs::free_dm,
       .get_srq_num = verbs::get_srq_num,
       .import_dm = verbs::import_dm,

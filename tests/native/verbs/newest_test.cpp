@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Verbs of newer releases than the header that this is built with: DMA handles (59) and completion counters (65). Runs
-// under dapple-run, and is skipped with an older libibverbs.
+// Verbs of newer releases than the header that this is built with: DMA handles (59), device memory as a dma-buf (62) and
+// completion counters (65). Runs under dapple-run, and is skipped with an older libibverbs.
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <initializer_list>
 
@@ -37,6 +40,7 @@ struct Newer {
 NEWER(DmaHandle*, alloc_dmah, ibv_context*, DmaHandleInitAttr*)
 NEWER(int, dealloc_dmah, DmaHandle*)
 NEWER(ibv_mr*, reg_mr_ex, ibv_pd*, RegionInitAttr*)
+NEWER(int, dm_export_dmabuf_fd, ibv_dm*)
 NEWER(CompletionCounter*, create_comp_cntr, ibv_context*, CompletionCounterInitAttr*)
 NEWER(int, destroy_comp_cntr, CompletionCounter*)
 NEWER(int, qp_attach_comp_cntr, ibv_qp*, CompletionCounter*, CompletionCounterAttachAttr*)
@@ -55,6 +59,59 @@ int query_caps(ibv_context* context, CompletionCounterCaps* caps, size_t size) {
 
 // The program runs under --check, and a refused call would be a finding.
 bool without_mistakes = false;
+
+// Writes the first bytes of the first end's buffer.
+void write_from(uint32_t lkey, uint32_t length, uint64_t to, uint32_t rkey) {
+  ibv_sge bytes = {reinterpret_cast<uintptr_t>(pair->a.buffer), length, lkey};
+  ibv_send_wr request = {};
+  request.wr_id = 1;
+  request.sg_list = &bytes;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma.remote_addr = to;
+  request.wr.rdma.rkey = rkey;
+  ibv_send_wr* bad = nullptr;
+  assert_int_equal(ibv_post_send(pair->a.qp, &request, &bad), 0);
+  expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+}
+
+// --- Device memory
+
+void device_memory__as_a_dmabuf__has_the_same_bytes(void**) {
+  assert_true(begin({}));
+  ibv_alloc_dm_attr attr = {};
+  attr.length = 6000;
+  ibv_dm* dm = ibv_alloc_dm(pair->context, &attr);
+  assert_non_null(dm);
+  const bool is_possible = access("/dev/udmabuf", R_OK | W_OK) == 0;
+  if (!is_possible && without_mistakes) skip();
+  const int dmabuf = dm_export_dmabuf_fd(dm);
+  if (!is_possible) {
+    assert_int_equal(dmabuf, -1);
+    assert_int_equal(errno, EOPNOTSUPP);
+    assert_int_equal(ibv_free_dm(dm), 0);
+    return;
+  }
+  assert_true(dmabuf >= 0);
+  assert_int_equal(fcntl(dmabuf, F_GETFD), FD_CLOEXEC);
+  // Through a region of the dma-buf a peer changes the device memory, which has whole pages.
+  ibv_mr* mr = ibv_reg_dmabuf_mr(pair->pd, 0, 8192, 0, dmabuf, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  assert_non_null(mr);
+  memset(pair->a.buffer, 'd', 64);
+  write_from(pair->a.mr->lkey, 64, 4096, mr->rkey);
+  char seen[64];
+  assert_int_equal(ibv_memcpy_from_dm(seen, dm, 4096, sizeof seen), 0);
+  assert_memory_equal(seen, pair->a.buffer, sizeof seen);
+  assert_int_equal(ibv_dereg_mr(mr), 0);
+  assert_int_equal(ibv_free_dm(dm), 0);
+  // The pages stay with the dma-buf.
+  void* pages = mmap(nullptr, 8192, PROT_READ, MAP_SHARED, dmabuf, 0);
+  assert_ptr_not_equal(pages, MAP_FAILED);
+  assert_memory_equal(static_cast<char*>(pages) + 4096, pair->a.buffer, 64);
+  munmap(pages, 8192);
+  close(dmabuf);
+}
 
 // --- DMA handles
 
@@ -109,18 +166,7 @@ void dma_handle__of_a_region__is_used(void**) {
   }
   // The bytes go through the new region.
   memset(pair->a.buffer, 'h', 100);
-  ibv_sge bytes = {reinterpret_cast<uintptr_t>(pair->a.buffer), 100, mr->lkey};
-  ibv_send_wr request = {};
-  request.wr_id = 1;
-  request.sg_list = &bytes;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_RDMA_WRITE;
-  request.send_flags = IBV_SEND_SIGNALED;
-  request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(pair->b.buffer);
-  request.wr.rdma.rkey = pair->b.mr->rkey;
-  ibv_send_wr* bad = nullptr;
-  assert_int_equal(ibv_post_send(pair->a.qp, &request, &bad), 0);
-  expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+  write_from(mr->lkey, 100, reinterpret_cast<uintptr_t>(pair->b.buffer), pair->b.mr->rkey);
   assert_memory_equal(pair->b.buffer, pair->a.buffer, 100);
   assert_int_equal(ibv_dereg_mr(mr), 0);
   assert_int_equal(dealloc_dmah(handle), 0);
@@ -381,6 +427,7 @@ int main(int argc, char** argv) {
   }
   without_mistakes = argc > 1 && strcmp(argv[1], "without-mistakes") == 0;
   const CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(device_memory__as_a_dmabuf__has_the_same_bytes, finish),
       cmocka_unit_test_teardown(dma_handle__values__are_those_of_the_kernel, finish),
       cmocka_unit_test_teardown(dma_handle__of_a_region__is_used, finish),
       cmocka_unit_test_teardown(counter_caps__all_operations, finish),

@@ -4,9 +4,9 @@
 // Device memory: here it is this process' own, at addresses that the program does not know.
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <atomic>
+#include <memory>
 #include <new>
 
 #include "provider/soft/memory/ordered_copy.hpp"
@@ -40,7 +40,7 @@ int memcpy_to_dm(ibv_dm* ibv, uint64_t offset, const void* from, size_t length) 
   Dm* dm = original_of<Dm>(ibv);
   if (const int error = check_copy(*dm, offset, length); error != 0) return error;
   const TsanIgnore ignore;
-  copy_last_word_last(dm->memory + offset, static_cast<const std::byte*>(from), length);
+  copy_last_word_last(dm->memory.bytes() + offset, static_cast<const std::byte*>(from), length);
   return 0;
 }
 
@@ -48,7 +48,7 @@ int memcpy_from_dm(void* to, ibv_dm* ibv, uint64_t offset, size_t length) {
   Dm* dm = original_of<Dm>(ibv);
   if (const int error = check_copy(*dm, offset, length); error != 0) return error;
   const TsanIgnore ignore;
-  memcpy(to, dm->memory + offset, length);
+  memcpy(to, dm->memory.bytes() + offset, length);
   if (Sanitizer* sanitizer = Sanitizer::of_program(); sanitizer != nullptr) sanitizer->stored(to, length);
   return 0;
 }
@@ -88,14 +88,11 @@ ibv_dm* alloc_dm(ibv_context* ibv, ibv_alloc_dm_attr* attr) {
                          static_cast<unsigned long long>(context.device_memory.load()),
                          static_cast<unsigned long long>(kMaxDeviceMemory), attr->length));
   }
-  void* memory = mmap(nullptr, attr->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  Dm* dm = memory == MAP_FAILED ? nullptr : new (std::nothrow) Dm;
-  if (dm == nullptr) {
-    if (memory != MAP_FAILED) munmap(memory, attr->length);
+  std::unique_ptr<Dm> dm(new (std::nothrow) Dm);
+  if (dm == nullptr || !dm->memory.take(attr->length)) {
     context.device_memory.fetch_sub(attr->length);
     return failed(refuse_memory("device memory"));
   }
-  dm->memory = static_cast<std::byte*>(memory);
   dm->length = attr->length;
   dm->context = &context;
   dm->ibv.context = ibv;
@@ -103,7 +100,7 @@ ibv_dm* alloc_dm(ibv_context* ibv, ibv_alloc_dm_attr* attr) {
   dm->ibv.handle = next_handle.fetch_add(1);
   context.live_objects.fetch_add(1);
   context.file.add(*dm);
-  return &dm->ibv;
+  return &dm.release()->ibv;
 }
 
 void set_copies(ibv_dm& dm) {
@@ -123,13 +120,25 @@ int free_dm(ibv_dm* ibv) {
   return 0;
 }
 
-}  // namespace dapple::soft::verbs
-
-namespace dapple::soft {
-
-// An import may copy from memory that has ended, so the memory stays as long as the structure.
-Dm::~Dm() {
-  if (memory != nullptr) munmap(memory, length);
+int dm_export_dmabuf_fd(ibv_dm* ibv) {
+  if (!usable(ibv->context)) return -refuse_child();
+  const Dm& dm = *original_of<Dm>(ibv);
+  if (has_ended(dm)) return -refuse_ended("device memory", "ibv_dm_export_dmabuf_fd()");
+  const int dmabuf = dm.memory.export_dmabuf();
+  if (dmabuf == -EOPNOTSUPP) {
+    return -refuse(
+        EOPNOTSUPP,
+        "a dma-buf needs /dev/udmabuf and a file for the memory, and the program cannot open the one now, or "
+        "could not open both when it allocated the memory.\n"
+        "Use a kernel with CONFIG_UDMABUF, let the program read and write /dev/udmabuf, and leave it "
+        "descriptors.");
+  }
+  if (dmabuf < 0) {
+    return -refuse(-dmabuf,
+                   "the kernel's udmabuf makes no dma-buf of the memory.\n"
+                   "Look at the limits in /sys/module/udmabuf/parameters, and at the number of open files.");
+  }
+  return dmabuf;
 }
 
-}  // namespace dapple::soft
+}  // namespace dapple::soft::verbs

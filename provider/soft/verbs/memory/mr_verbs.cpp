@@ -249,7 +249,7 @@ ibv_mr* reg_dm_mr(ibv_pd* ibv, ibv_dm* device_memory, uint64_t offset, size_t le
                          length, static_cast<unsigned long long>(offset), static_cast<unsigned long long>(dm->length)));
   }
   if (const int error = check_remote_changes(access); error != 0) return failed(error);
-  const RegionConfig config = config_of(*ours<Pd>(ibv), dm->memory + offset, length, 0, access);
+  const RegionConfig config = config_of(*ours<Pd>(ibv), dm->memory.bytes() + offset, length, 0, access);
   std::unique_ptr<Mr> mr = add_mr(ibv, config, static_cast<int>(access));
   if (mr == nullptr) return nullptr;
   mr->dm = dm;
