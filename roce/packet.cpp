@@ -26,6 +26,7 @@ void read_bth(const std::byte* from, Headers& headers) {
   headers.becn = qpn & kBecnBit;
   headers.destination_qpn = qpn & kMask24;
   headers.ack_request = psn & kAckRequestBit;
+  headers.continues = psn & kContinuesBit;
   headers.psn = psn & kMask24;
 }
 

@@ -62,6 +62,9 @@ struct Bth {
   bool fecn = false;
   uint32_t destination_qpn = 0;
   bool ack_request = false;
+  // Of a Read request: the next request is for the rest of the same Read. A reserved bit, which others send as zero and
+  // ignore.
+  bool continues = false;
   uint32_t psn = 0;
 };
 
@@ -152,6 +155,7 @@ inline constexpr unsigned kVersionMask = 0x0F;
 inline constexpr uint32_t kFecnBit = 0x80000000;
 inline constexpr uint32_t kBecnBit = 0x40000000;
 inline constexpr uint32_t kAckRequestBit = 0x80000000;
+inline constexpr uint32_t kContinuesBit = 0x40000000;
 inline constexpr uint32_t kMask24 = 0xFFFFFF;
 
 // False if it is another packet. The parameters are those of parse().
@@ -178,7 +182,8 @@ inline void write_bth(const Bth& bth, std::byte* to) {
       (bth.solicited ? kSolicitedBit : 0) | (bth.migrated ? kMigratedBit : 0) | (bth.pad & 3U) << kPadShift;
   store_be32(to, static_cast<uint32_t>(bth.opcode) << 24 | flags << 16 | bth.pkey);
   store_be32(to + 4, (bth.destination_qpn & kMask24) | (bth.fecn ? kFecnBit : 0) | (bth.becn ? kBecnBit : 0));
-  store_be32(to + 8, (bth.psn & kMask24) | (bth.ack_request ? kAckRequestBit : 0));
+  store_be32(to + 8,
+             (bth.psn & kMask24) | (bth.ack_request ? kAckRequestBit : 0) | (bth.continues ? kContinuesBit : 0));
 }
 
 // Writes the pad at `at`. It stores a whole word, so the last bytes of the payload before it are cleared, too.

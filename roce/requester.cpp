@@ -350,6 +350,7 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
       headers.reth.address += offset;
       headers.reth.length =
           static_cast<uint32_t>(std::min<uint64_t>(entry.length, uint64_t{end} * core_.mtu()) - offset);
+      headers.continues = end < entry.packets;
       break;
     }
   }

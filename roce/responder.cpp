@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "roce/psn.hpp"
 
@@ -69,6 +70,7 @@ void Responder::stop() {
   established_ = false;
   answers_in_error_ = false;
   oldest_ = newest_ = 0;
+  read_bytes_ = 0;
   was_acknowledged();
 }
 
@@ -234,8 +236,6 @@ void Responder::end_silently() {
   fresh = Resource{};
   const InboundError error = execute_with_response(packet, fresh);
   if (error != InboundError::kNone) return refuse(packet, error);
-  if (core_.observer != nullptr && fresh.operation == Operation::kReadRequest)
-    core_.observer->executed(true, fresh.length, false);
   newest_++;
   expected_psn_ = psn_add(expected_psn_, fresh.packets);
   msn_ = psn_add(msn_, 1);
@@ -256,6 +256,7 @@ InboundError Responder::execute_with_response(const Packet& packet, Resource& ma
       made.rkey = headers.reth.rkey;
       made.address = headers.reth.address;
       made.length = headers.reth.length;
+      made.continues = headers.continues;
       // IBTA 9.3.2.3.
       if (made.length > uint64_t{1} << 31) return InboundError::kInvalidRequest;
       made.packets = made.end = packets_of(made.length, core_.mtu());
@@ -386,6 +387,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
       return true;
     }
     core_.raise(QpEvent::kAccessError);
+    if (core_.observer != nullptr) core_.observer->executed(true, 0, true);
     fatal_nak(NakCode::kRemoteAccess);
     reply_psn_ = headers.psn;
     answers_in_error_ = false;
@@ -393,8 +395,19 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
   }
   sink.commit(nullptr);
   answer.next++;
-  answer.answered = std::max(answer.answered, answer.next);
+  if (answer.next > answer.answered) {
+    answer.answered = answer.next;
+    if (core_.observer != nullptr && answer.answered == answer.packets) [[unlikely]]
+      tell_observer_of_read(answer);
+  }
   return true;
+}
+
+// The peer's Read ends when all bytes have left: the program may change them then.
+void Responder::tell_observer_of_read(const Resource& answered) {
+  if (answered.operation != Operation::kReadRequest) return;
+  read_bytes_ += answered.length;
+  if (!answered.continues) core_.observer->executed(true, std::exchange(read_bytes_, 0), false);
 }
 
 bool Responder::send_acknowledgement(PacketSink& sink) {

@@ -52,7 +52,8 @@ class Responder {
     uint32_t rkey = 0;
     uint64_t address = 0;
     uint64_t length = 0;
-    uint64_t original = 0;  // an atomic's result
+    uint64_t original = 0;   // an atomic's result
+    bool continues = false;  // a Read, of which the next request asks for more
     uint32_t msn = 0;
     uint32_t answered = 0;  // packets of the response that have been sent, in any pass
     // The rest of the present response: packets next to end, of which the first has the number `begin`.
@@ -83,6 +84,7 @@ class Responder {
   Resource* find(uint32_t psn);
   bool duplicate_read(const Packet& packet, Resource& old);
   bool send_response(Resource& resource, PacketSink& sink);
+  void tell_observer_of_read(const Resource& answered);
   bool send_acknowledgement(PacketSink& sink);
   bool answers() const { return core_.state() != QpState::kError || answers_in_error_; }
 
@@ -100,6 +102,7 @@ class Responder {
   uint32_t msn_ = 0;
   uint32_t srq_ = 0;             // XRC: the selected shared receive queue
   uint32_t unacknowledged_ = 0;  // messages since the last acknowledgement
+  uint64_t read_bytes_ = 0;      // with an observer: those answered of a Read that continues
   bool gap_ = false;             // a NAK was sent for expected_psn_; no further one until that packet comes
   bool established_ = false;
   bool answers_in_error_ = false;  // a refused request brought the error state: the requests before it are answered

@@ -82,6 +82,38 @@ void duplicate__is_seen_once(void**) {
   assert_string_equal(pair.of_a.lines.c_str(), "sent 0 8 0\n");
 }
 
+// One of several requests on the wire is one Read, which ends when all of its bytes have left.
+void long_read__is_seen_once__at_its_end(void**) {
+  constexpr uint32_t kLength = 100'000;
+  Observed pair;
+  assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kRead, kLength)), PostError::kNone);
+  pair.a.qp->transmit(pair.now, pair.a);
+  while (!pair.a.link.empty()) pair.deliver(pair.a, pair.b);
+  assert_string_equal(pair.of_b.lines.c_str(), "");
+  pair.run();
+  assert_string_equal(pair.of_b.lines.c_str(), "executed 1 100000 0\n");
+  assert_string_equal(pair.of_a.lines.c_str(), "sent 4 100000 0\n");
+}
+
+void read__repeated__is_seen_once(void**) {
+  Observed pair;
+  assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kRead, 1000)), PostError::kNone);
+  pair.a.qp->transmit(pair.now, pair.a);
+  pair.a.link.push_back(pair.a.link.front());
+  pair.run();
+  assert_string_equal(pair.of_b.lines.c_str(), "executed 1 1000 0\n");
+}
+
+void read__memory_goes_before_the_answer__is_an_error(void**) {
+  Observed pair;
+  assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kRead, 1000)), PostError::kNone);
+  pair.a.qp->transmit(pair.now, pair.a);
+  while (!pair.a.link.empty()) pair.deliver(pair.a, pair.b);
+  pair.b.revoked = true;
+  pair.run();
+  assert_string_equal(pair.of_b.lines.c_str(), "executed 1 0 1\n");
+}
+
 void refused_write__is_an_error_at_both_ends(void**) {
   Observed pair;
   pair.send(SendOpcode::kWrite, 8, 0, kBadKey);
@@ -115,6 +147,9 @@ int main() {
       cmocka_unit_test(requests__without_completions__are_seen),
       cmocka_unit_test(send__at_once_and_not_signalled__is_seen),
       cmocka_unit_test(duplicate__is_seen_once),
+      cmocka_unit_test(long_read__is_seen_once__at_its_end),
+      cmocka_unit_test(read__repeated__is_seen_once),
+      cmocka_unit_test(read__memory_goes_before_the_answer__is_an_error),
       cmocka_unit_test(refused_write__is_an_error_at_both_ends),
       cmocka_unit_test(error__flushes__are_seen),
       cmocka_unit_test(unreliable__messages__are_seen),

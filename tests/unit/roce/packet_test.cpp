@@ -156,14 +156,14 @@ void write_headers__fields_wider_than_their_place__masked(void**) {
   headers.psn = 0xFF000002;
   headers.deth.source_qpn = 0xFF000003;
   headers.pad = 0xFC;
-  headers.fecn = headers.becn = headers.ack_request = false;
+  headers.fecn = headers.becn = headers.ack_request = headers.continues = false;
   std::byte out[kMaxHeaderSize];
   Packet packet;
   assert_int_equal(parse({out, write_headers(headers, out)}, packet), ParseError::kNone);
   assert_int_equal(packet.headers.destination_qpn, 1);
   assert_int_equal(packet.headers.psn, 2);
   assert_int_equal(packet.headers.deth.source_qpn, 3);
-  assert_false(packet.headers.fecn || packet.headers.becn || packet.headers.ack_request);
+  assert_false(packet.headers.fecn || packet.headers.becn || packet.headers.ack_request || packet.headers.continues);
 }
 
 // Packets that crashed other implementations.
