@@ -152,13 +152,13 @@ bool SharedXrcDomain::lives(uint32_t member) const {
 
 // --- Questions and notices
 
-// The notices that a process left at its end are dropped when its successor in the row takes the channel over.
+// The notices that a process left at its end carry its generation, so the reader takes them for none of its successor's
+// in the row.
 XrcChannel* SharedXrcDomain::channel_to(XrcPeer& peer, uint32_t member) {
   assert_held(peer.mutex);
   if (peer.channel != nullptr) return peer.channel;
   XrcChannel* channel = map_channel(self_, member);
   if (channel == nullptr) return nullptr;
-  channel->written.store(channel->read.load(std::memory_order_acquire), std::memory_order_release);
   channel->wants_room.store(0, std::memory_order_relaxed);
   peer.channel = channel;
   return channel;

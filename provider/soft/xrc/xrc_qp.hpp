@@ -41,10 +41,11 @@ struct XrcQp {
   Qp* handles = nullptr;     // of a queue pair: the other ones
   Qp* next = nullptr;        // in the list of queue pairs, or of handles
   bool is_admitted = false;  // of a queue pair, until ended()
-  bool is_closed = false;    // of a queue pair: the program has destroyed the first handle, which has its address
-  bool is_ending = false;    // of a queue pair: a thread ends it, or is to end it
-  bool has_ended = false;    // of a queue pair
-  Qp* unused = nullptr;      // the queue pair itself, while it waits in XrcTable::take_unused()
+  bool is_silent = false;  // of a queue pair: the program is destroying the first handle, which hears of no more events
+  bool is_closed = false;  // of a queue pair: the program has destroyed the first handle, which has its address
+  bool is_ending = false;  // of a queue pair: a thread ends it, or is to end it
+  bool has_ended = false;  // of a queue pair
+  Qp* unused = nullptr;    // the queue pair itself, while it waits in XrcTable::take_unused()
   XrcQp* next_ending = nullptr;
   // Of another handle: the queue pair. Null: it has ended, or this is the queue pair itself.
   std::atomic<Qp*> target{nullptr};
@@ -83,7 +84,7 @@ inline uint32_t peers_domain_of(const Qp& qp) {
 template <typename Tell>
 void XrcTable::tell_handles(Qp& qp, Tell tell_of) {
   const std::lock_guard lock(mutex_);
-  if (!qp.xrc->is_closed) tell_of(qp);
+  if (!qp.xrc->is_closed && !qp.xrc->is_silent) tell_of(qp);
   for (Qp* handle = qp.xrc->handles; handle != nullptr; handle = handle->xrc->next) tell_of(*handle);
 }
 

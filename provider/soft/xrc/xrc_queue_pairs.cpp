@@ -93,6 +93,11 @@ void tell_members(const Qp& qp, uint32_t type) {
 
 }  // namespace
 
+void XrcTable::silence(Qp& qp) {
+  const std::lock_guard lock(mutex_);
+  qp.xrc->is_silent = true;
+}
+
 Qp* XrcTable::close(Qp& handle) {
   const std::lock_guard lock(mutex_);
   if (!handle.xrc->is_handle) {

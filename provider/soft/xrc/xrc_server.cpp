@@ -81,8 +81,10 @@ void XrcServer::work() {
     }
     for (; asked != 0; asked &= asked - 1) serve(static_cast<uint32_t>(std::countr_zero(asked)));
   }
-  // stop() may end this object at once.
+  // stop() may end this object at once. The wake then finds nobody.
+  const std::atomic<uint32_t>& ended = ended_;
   ended_.store(1, std::memory_order_release);
+  futex_wake(ended);
 }
 
 void XrcServer::serve(uint32_t member) {

@@ -109,6 +109,8 @@ class XrcTable {
   // The same of a queue pair in another process; `state` is its ibv_qp_state. kLater: that process does not answer;
   // kNoRoom: it keeps no more handles.
   SharedXrcDomain::Asked open_elsewhere(uint32_t qpn, Qp& handle, uint32_t& state);
+  // The program begins to destroy the queue pair's first handle, and hears of no more of its events.
+  void silence(Qp& qp);
   // The program destroys a handle, or the queue pair itself as its first handle. Returns the queue pair if no handle is
   // left, or null; the caller ends it then.
   Qp* close(Qp& handle);

@@ -4,18 +4,23 @@
 // XRC: domains, shared receive queues with numbers, and queue pairs with several handles. Runs under dapple-run.
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <initializer_list>
+#include <thread>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/leaves_objects.hpp"  // close__ends_what_is_left() does
 #include "tests/native/verbs/rig.hpp"
 #include "tests/native/verbs/xrc_domain.hpp"
+#include "tests/task_state.h"
 
 using namespace dapple::tests;
 
@@ -431,6 +436,42 @@ void open_qp__the_queue_pair_lives_as_long_as_a_handle(void**) {
   end_xrc();
 }
 
+// The thread that destroys the first handle waits for an acknowledgement, and the other handle goes meanwhile. The
+// queue pair lives until the first handle is gone, too.
+void destroy__of_two_handles_at_once(void**) {
+  assert_true(begin_xrc());
+  const uint32_t number = xrc.receiver->qp_num;
+  ibv_qp* handle = open_receiver(xrc.domain, number);
+  assert_non_null(handle);
+  assert_int_equal(send_to(number_of(xrc.srq[0]) ^ 0x800000, 1, 50), 0);
+  expect(pair->a.cq, 1, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SEND);
+  ibv_async_event first = {};
+  for (int i = 0; i < 2; ++i) {
+    ibv_async_event event = {};
+    assert_true(becomes_readable(pair->context->async_fd));
+    assert_int_equal(ibv_get_async_event(pair->context, &event), 0);
+    if (event.element.qp == xrc.receiver) first = event;
+    if (event.element.qp == handle) ibv_ack_async_event(&event);
+  }
+  assert_ptr_equal(first.element.qp, xrc.receiver);
+  std::atomic<pid_t> thread_id{0};
+  std::thread first_handle([&] {
+    thread_id = static_cast<pid_t>(syscall(SYS_gettid));
+    if (ibv_destroy_qp(xrc.receiver) != 0) abort();
+  });
+  while (thread_id == 0 || task_state(thread_id) != 'S') sched_yield();
+  ibv_qp* second = open_receiver(xrc.domain, number);
+  assert_non_null(second);
+  assert_int_equal(ibv_destroy_qp(handle), 0);
+  assert_int_equal(ibv_destroy_qp(second), 0);
+  ibv_qp* third = open_receiver(xrc.domain, number);
+  assert_non_null(third);
+  ibv_ack_async_event(&first);
+  first_handle.join();
+  xrc.receiver = third;
+  end_xrc();
+}
+
 void ends__refuse_the_other_half(void**) {
   assert_true(begin_xrc());
   ibv_sge segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), 8, pair->a.mr->lkey};
@@ -514,6 +555,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(operations__with_a_queue_of_another_domain__fail, finish),
       cmocka_unit_test_teardown(send__to_a_number_without_a_queue__is_an_invalid_request, finish),
       cmocka_unit_test_teardown(open_qp__the_queue_pair_lives_as_long_as_a_handle, finish),
+      cmocka_unit_test_teardown(destroy__of_two_handles_at_once, finish),
       cmocka_unit_test_teardown(ends__refuse_the_other_half, finish),
       cmocka_unit_test_teardown(close__ends_what_is_left, finish),
   };

@@ -265,12 +265,20 @@ void close_xrc_qp(Qp& handle) {
   const bool is_handle = handle.xrc->is_handle;
   Context& context = *handle.context;
   Xrcd& xrcd = handle.xrc->xrcd;
-  Qp* last = handle.xrc->table.close(handle);
+  XrcTable& table = handle.xrc->table;
+  Qp* last = nullptr;
+  if (is_handle) {
+    last = table.close(handle);
+  } else {
+    table.silence(handle);
+  }
   context.withdraw(&handle.abi, handle.event_count);
   ibv_qp& shown = handle.abi.qp;
   wait_for_acknowledgements(shown.mutex, shown.cond, shown.events_completed, handle.event_count);
   pthread_cond_destroy(&shown.cond);
   pthread_mutex_destroy(&shown.mutex);
+  // From here on another thread may end the queue pair, and with it the first handle.
+  if (!is_handle) last = table.close(handle);
   if (last != nullptr) destroy(*last);
   if (is_handle) {
     delete &handle;
