@@ -86,8 +86,10 @@ roce::PostError WeakQueuePair::post_send(const roce::SendRequest& request) {
 
 void WeakQueuePair::receive(roce::Now now, const roce::Packet& packet) {
   const roce::OpcodeInfo& info = *packet.info;
-  if (comes_after_kept_bytes(info)) place_held();
-  memory_->holds(may_keep_bytes(info));
+  // A program that has read a count of the peer's Writes sees their bytes.
+  const bool is_counted = is_observed_ && info.has(roce::kIsWrite) && info.has(roce::kEnds);
+  if (comes_after_kept_bytes(info) || is_counted) place_held();
+  memory_->holds(may_keep_bytes(info) && !is_counted);
   roce::QueuePairLayer::receive(now, packet);
   memory_->holds(false);
   if (state() == roce::QpState::kError) {

@@ -31,6 +31,10 @@ class WeakQueuePair final : public roce::QueuePairLayer {
   bool transmit(roce::Now now, roce::PacketSink& sink) override;
   roce::Time deadline() const override;
   void expire(roce::Now now) override;
+  void observed_by(roce::RequestObserver& observer) override {
+    is_observed_ = true;
+    roce::QueuePairLayer::observed_by(observer);
+  }
 
  private:
   void assert_consistent() const;
@@ -42,6 +46,7 @@ class WeakQueuePair final : public roce::QueuePairLayer {
 
   const std::unique_ptr<WeakMemory> memory_;
   RandomSequence random_;
+  bool is_observed_ = false;
   roce::Time wait_ = 0;                 // one that is to begin
   roce::Time until_ = roce::kNever;     // the end of one that has begun
   roce::Time place_at_ = roce::kNever;  // the time at which kept bytes are placed
