@@ -30,6 +30,11 @@ struct CountedCompletions : KeptMemory {
 // The counters of a queue pair. Under its lock.
 class AttachedCounters final : public roce::RequestObserver {
  public:
+  AttachedCounters() = default;
+  ~AttachedCounters() { leave_all(); }
+  AttachedCounters(const AttachedCounters&) = delete;
+  AttachedCounters& operator=(const AttachedCounters&) = delete;
+
   // Those of provider::CountedOperation that have a counter.
   uint32_t operations() const { return operations_; }
   bool counts_peer() const { return (operations_ & (provider::kCountPeersReads | provider::kCountPeersWrites)) != 0; }

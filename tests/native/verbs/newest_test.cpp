@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Verbs of newer releases than the header that this is built with: DMA handles (59), device memory as a dma-buf (62) and
-// completion counters (65). Runs under dapple-run, and is skipped with an older libibverbs.
+// Verbs of newer releases than the header that this is built with: DMA handles (59), device memory as a dma-buf (62)
+// and completion counters (65). Runs under dapple-run, and is skipped with an older libibverbs.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include "provider/private_api/newer_types.hpp"
 #include "tests/native/clock.hpp"
 #include "tests/native/verbs/rig.hpp"
+#include "tests/native/verbs/xrc_domain.hpp"
 
 using namespace dapple::tests;
 using namespace dapple::provider;
@@ -137,7 +138,7 @@ void dma_handle__values__are_those_of_the_kernel(void**) {
   assert_int_equal(error_of_handle({kDmaHandleHint | kDmaHandleMemoryType, 0, 0, 0}), EINVAL);
   assert_int_equal(error_of_handle({kDmaHandleHint | kTag, 0xFFFF, 0, kTphVolatile}), EINVAL);
   assert_int_equal(error_of_handle({kDmaHandleHint | kTag, cpu, 0, 0xFE}), EOPNOTSUPP);
-  assert_int_equal(error_of_handle({kDmaHandleHint | 1u << 7, 0, 0, 0}), EINVAL);
+  assert_int_equal(error_of_handle({kDmaHandleHint | 1u << 7, 0, 0, 0}), EOPNOTSUPP);
 }
 
 void dma_handle__of_a_region__is_used(void**) {
@@ -334,6 +335,10 @@ void counters__requests__are_counted_without_completions(void**) {
   wait_for_count(counters.reads, 1);
   wait_for_count(counters.peers_reads, 1);
   assert_memory_equal(pair->a.buffer + 30000, pair->b.buffer + 20000, 5000);
+  // On the wire these are several requests.
+  assert_int_equal(post_send(pair->a, 6, IBV_WR_RDMA_READ, 0, kBufferSize, &pair->b, 0, 0), 0);
+  wait_for_count(counters.reads, 2);
+  wait_for_count(counters.peers_reads, 2);
   // No completion of the requests, and those of the receives as ever.
   ibv_wc completion = {};
   assert_int_equal(ibv_poll_cq(pair->a.cq, 1, &completion), 0);
@@ -418,6 +423,21 @@ void counters__of_datagrams_and_unreliable_connections(void**) {
   assert_int_equal(destroy_comp_cntr(written), 0);
 }
 
+void counter__of_an_xrc_queue_pair__is_left_with_it(void**) {
+  assert_true(begin({}));
+  ibv_xrcd* domain = open_domain(pair->context, -1, O_CREAT);
+  assert_non_null(domain);
+  ibv_qp* receiver = make_receiver(domain);
+  assert_non_null(receiver);
+  CompletionCounter* counter = make_counter();
+  CompletionCounterAttachAttr attr = {0, kCountReceives};
+  assert_int_equal(qp_attach_comp_cntr(receiver, counter, &attr), 0);
+  if (!without_mistakes) assert_int_equal(destroy_comp_cntr(counter), EBUSY);
+  assert_int_equal(ibv_destroy_qp(receiver), 0);
+  assert_int_equal(destroy_comp_cntr(counter), 0);
+  assert_int_equal(ibv_close_xrcd(domain), 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -437,6 +457,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test_teardown(counters__bytes__are_counted, finish),
       cmocka_unit_test_teardown(counter__shared__counts_all_queue_pairs, finish),
       cmocka_unit_test_teardown(counters__failed_requests__are_errors, finish),
+      cmocka_unit_test_teardown(counter__of_an_xrc_queue_pair__is_left_with_it, finish),
       cmocka_unit_test_teardown(counters__of_datagrams_and_unreliable_connections, finish),
   };
   const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // DMA handles, which libibverbs has since 59: hints for the bus between a NIC and memory (PCIe's TLP processing hints).
-// The checks are the kernel's and mlx5's.
+// The checks are mlx5's and the kernel's, in their order.
 #include <errno.h>
 #include <sched.h>
 #include <unistd.h>
@@ -36,7 +36,14 @@ int check_handle(const provider::DmaHandleInitAttr& attr) {
   constexpr uint32_t kKnown = provider::kDmaHandleCpu | provider::kDmaHandleHint | provider::kDmaHandleMemoryType;
   constexpr uint32_t kTag = provider::kDmaHandleCpu | provider::kDmaHandleMemoryType;
   if (const uint32_t unknown = attr.comp_mask & ~kKnown; unknown != 0)
-    return refuse(EINVAL, "comp_mask has 0x%x, which the device does not know.\nLeave these bits out.", unknown);
+    return refuse(EOPNOTSUPP, "comp_mask has 0x%x, which the device does not know.\nLeave these bits out.", unknown);
+  if ((attr.comp_mask & provider::kDmaHandleHint) == 0)
+    return refuse(EINVAL, "comp_mask lacks IBV_DMAH_INIT_ATTR_MASK_PH.\nSet ph, and this bit.");
+  if ((attr.comp_mask & kTag) != 0 && (attr.comp_mask & kTag) != kTag) {
+    return refuse(EINVAL,
+                  "comp_mask has one of the bits of cpu_id and tph_mem_type.\n"
+                  "Set IBV_DMAH_INIT_ATTR_MASK_CPU_ID and IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE, or none of them.");
+  }
   if ((attr.comp_mask & provider::kDmaHandleCpu) != 0) {
     if (const int error = check_cpu(attr.cpu_id); error != 0) return error;
   }
@@ -44,14 +51,7 @@ int check_handle(const provider::DmaHandleInitAttr& attr) {
     return refuse(EOPNOTSUPP, "tph_mem_type is %u.\nUse IBV_TPH_MEM_TYPE_VM or IBV_TPH_MEM_TYPE_PM.",
                   unsigned{attr.tph_mem_type});
   }
-  if ((attr.comp_mask & provider::kDmaHandleHint) == 0)
-    return refuse(EINVAL, "comp_mask lacks IBV_DMAH_INIT_ATTR_MASK_PH.\nSet ph, and this bit.");
   if (attr.ph > kMaxHint) return refuse(EINVAL, "ph is %u.\nUse a hint of at most %u.", unsigned{attr.ph}, kMaxHint);
-  if ((attr.comp_mask & kTag) != 0 && (attr.comp_mask & kTag) != kTag) {
-    return refuse(EINVAL,
-                  "comp_mask has one of the bits of cpu_id and tph_mem_type.\n"
-                  "Set IBV_DMAH_INIT_ATTR_MASK_CPU_ID and IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE, or none of them.");
-  }
   return 0;
 }
 
