@@ -72,14 +72,18 @@ bool is_failure(ibv_wc_status status) {
   return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
 }
 
-template <const char* kVerb>
-int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
-  const int polled = Explained<&Operations::poll_cq>::call<kVerb>(cq, count, completions);
+void report_failures(ibv_cq* cq, int polled, const ibv_wc* completions) {
   for (int i = 0; i < polled; i++) {
     const ibv_wc& each = completions[i];
     if (is_failure(each.status)) [[unlikely]]
       report_failed_request(cq, each.qp_num, (each.opcode & IBV_WC_RECV) != 0, each.wr_id, each.status);
   }
+}
+
+template <const char* kVerb>
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
+  const int polled = Explained<&Operations::poll_cq>::call<kVerb>(cq, count, completions);
+  report_failures(cq, polled, completions);
   return polled;
 }
 
@@ -116,13 +120,17 @@ PostsBelow& below(ibv_qp_ex* qp) {
   return ours<Qp>(&qp->qp_base)->extended->below_explain;
 }
 
+// `bad`: the first request that was not posted; null if all were.
+void explain_datagrams(ibv_qp* qp, const ibv_send_wr* requests, const ibv_send_wr* bad) {
+  if (qp->qp_type != IBV_QPT_UD) return;
+  for (const ibv_send_wr* wr = requests; wr != bad; wr = wr->next)
+    explain_datagram(*ours<Qp>(qp), ours<Ah>(wr->wr.ud.ah)->address, wr->wr.ud.remote_qpn);
+}
+
 template <const char* kVerb>
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
   const int error = Explained<&Operations::post_send>::call<kVerb>(qp, requests, bad);
-  if (qp->qp_type == IBV_QPT_UD) {
-    for (const ibv_send_wr* wr = requests; wr != nullptr && !(error != 0 && wr == *bad); wr = wr->next)
-      explain_datagram(*ours<Qp>(qp), ours<Ah>(wr->wr.ud.ah)->address, wr->wr.ud.remote_qpn);
-  }
+  explain_datagrams(qp, requests, error == 0 ? nullptr : *bad);
   return error;
 }
 
@@ -222,7 +230,25 @@ DAPPLE_VERB_NAME(query_rt_values)
 
 }  // namespace
 
-const Operations& explained_operations(const Operations& operations) {
+void explain_poll(ibv_cq* cq, int polled, const ibv_wc* completions) {
+  if (polled < 0) report(k_poll_cq, cq, -polled, cq);
+  report_failures(cq, polled, completions);
+}
+
+void explain_receives(ibv_qp* qp, int error) {
+  report(k_post_recv, qp, error, qp);
+}
+
+void explain_receives(ibv_srq* srq, int error) {
+  report(k_post_srq_recv, srq, error, srq);
+}
+
+void explain_sends(ibv_qp* qp, const ibv_send_wr* requests, const ibv_send_wr* bad, int error) {
+  if (error != 0) report(k_post_send, qp, error, qp);
+  explain_datagrams(qp, requests, bad);
+}
+
+const Operations& explained_operations(const Operations& operations, bool data_path_explains) {
   static const Operations table = [&] {
     inner = &operations;
     Operations made = operations;
@@ -259,6 +285,12 @@ const Operations& explained_operations(const Operations& operations) {
     made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
     made.poll_cq = poll_cq<k_poll_cq>;
     made.post_send = post_send<k_post_send>;
+    if (data_path_explains) {
+      made.poll_cq = operations.poll_cq;
+      made.post_recv = operations.post_recv;
+      made.post_send = operations.post_send;
+      made.post_srq_recv = operations.post_srq_recv;
+    }
     made.qp_attach_comp_cntr = attach_counter<k_qp_attach_comp_cntr>;
     return made;
   }();

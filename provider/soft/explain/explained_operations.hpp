@@ -7,7 +7,15 @@
 namespace dapple::soft::explain {
 
 // The same operations for a program under dapple-run --explain or --check: each call that fails is reported. Only the
-// first call's argument counts.
-const Operations& explained_operations(const Operations& operations);
+// first call's arguments count. `data_path_explains`: posts and polls (Program::kExplained) do so themselves, so that a
+// call without a failure costs next to nothing more.
+const Operations& explained_operations(const Operations& operations, bool data_path_explains);
+
+// For these: a call has failed, or a completion, or a datagram may come nowhere. The reason of a call is its own.
+[[gnu::cold]] void explain_poll(ibv_cq* cq, int polled, const ibv_wc* completions);
+[[gnu::cold]] void explain_receives(ibv_qp* qp, int error);
+[[gnu::cold]] void explain_receives(ibv_srq* srq, int error);
+// `bad`: the first request that was not posted; null if all were.
+[[gnu::cold]] void explain_sends(ibv_qp* qp, const ibv_send_wr* requests, const ibv_send_wr* bad, int error);
 
 }  // namespace dapple::soft::explain

@@ -38,8 +38,11 @@ inline constexpr bool kReturnsNumber<&Operations::poll_cq> = true;
 
 }  // namespace dapple::soft
 
-// Operations of the data path exist twice: for programs with a sanitizer, and for others.
 namespace dapple::soft::verbs {
+
+// Operations of the data path exist for each of these, so that a plain program pays for nothing else: one with a
+// sanitizer, and one under dapple-run --explain alone, whose operations report their failures themselves.
+enum class Program : uint8_t { kPlain, kSanitized, kExplained };
 
 // memory/domain_verbs.cpp
 ibv_pd* alloc_pd(ibv_context* context);
@@ -91,7 +94,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
 int destroy_cq(ibv_cq* cq);
 int resize_cq(ibv_cq* cq, int cqe);
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr);
-template <bool kSanitized>
+template <Program kProgram>
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
@@ -100,7 +103,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr);
 int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask);
 int query_srq(ibv_srq* srq, ibv_srq_attr* attr);
 int destroy_srq(ibv_srq* srq);
-template <bool kSanitized>
+template <Program kProgram>
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
 int get_srq_num(ibv_srq* srq, uint32_t* number);
@@ -153,9 +156,9 @@ int query_ece(ibv_qp* qp, ibv_ece* ece);
 int set_ece(ibv_qp* qp, ibv_ece* ece);
 
 // queue_pairs/post_verbs.cpp
-template <bool kSanitized>
+template <Program kProgram>
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
-template <bool kSanitized>
+template <Program kProgram>
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);
 
 // address_verbs.cpp

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/soft/explain/explained_operations.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
@@ -199,24 +200,34 @@ int modify_cq(ibv_cq* ibv, ibv_modify_cq_attr* attr) {
   return 0;
 }
 
-template <bool kSanitized>
+template <Program kProgram>
 int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
+  const auto ends_with = [ibv](int error) {
+    if constexpr (kProgram == Program::kExplained) explain::explain_poll(ibv, -error, nullptr);
+    return -refused(error);
+  };
   Cq* cq = ours<Cq>(ibv);
-  if (count <= 0) return count < 0 ? -refused(refuse_count(count)) : 0;
+  if (count <= 0) return count < 0 ? ends_with(refuse_count(count)) : 0;
   // In a child of fork() the completions are the parent's.
-  if (!usable(ibv->context)) return -refused(refuse_child());
+  if (!usable(ibv->context)) return ends_with(refuse_child());
   if (cq->queue.empty()) {
     cq->context->runtime.poll();
     if (cq->queue.empty()) return 0;
   }
+  bool has_failed = false;
   const auto show_one = [&](const roce::Completion& taken, uint32_t i) {
-    if (kSanitized && taken.mark != 0) AnnouncedQueue::polled(taken);
+    if (kProgram == Program::kSanitized && taken.mark != 0) AnnouncedQueue::polled(taken);
+    if (kProgram == Program::kExplained && taken.status != roce::CompletionStatus::kSuccess) has_failed = true;
     show(taken, completions[i]);
   };
-  return static_cast<int>(cq->queue.take(static_cast<uint32_t>(count), show_one));
+  const auto polled = static_cast<int>(cq->queue.take(static_cast<uint32_t>(count), show_one));
+  if (kProgram == Program::kExplained && has_failed) [[unlikely]]
+    explain::explain_poll(ibv, polled, completions);
+  return polled;
 }
-template int poll_cq<false>(ibv_cq*, int, ibv_wc*);
-template int poll_cq<true>(ibv_cq*, int, ibv_wc*);
+template int poll_cq<Program::kPlain>(ibv_cq*, int, ibv_wc*);
+template int poll_cq<Program::kSanitized>(ibv_cq*, int, ibv_wc*);
+template int poll_cq<Program::kExplained>(ibv_cq*, int, ibv_wc*);
 
 int req_notify_cq(ibv_cq* ibv, int solicited_only) {
   if (!usable(ibv->context)) return refused(refuse_child());

@@ -17,8 +17,9 @@
 namespace dapple::soft {
 namespace {
 
-// The data path exists twice, so that programs without a sanitizer pay nothing.
-template <bool kSanitized>
+using verbs::Program;
+
+template <Program kProgram>
 const Operations& made_operations() {
   static constexpr Operations table = {
       .advise_mr = verbs::advise_mr,
@@ -75,10 +76,10 @@ const Operations& made_operations() {
       .modify_wq = verbs::modify_wq,
       .open_qp = verbs::open_qp,
       .open_xrcd = verbs::open_xrcd,
-      .poll_cq = verbs::poll_cq<kSanitized>,
-      .post_recv = verbs::post_recv<kSanitized>,
-      .post_send = verbs::post_send<kSanitized>,
-      .post_srq_recv = verbs::post_srq_recv<kSanitized>,
+      .poll_cq = verbs::poll_cq<kProgram>,
+      .post_recv = verbs::post_recv<kProgram>,
+      .post_send = verbs::post_send<kProgram>,
+      .post_srq_recv = verbs::post_srq_recv<kProgram>,
       .qp_attach_comp_cntr = verbs::qp_attach_comp_cntr,
       .query_comp_cntr_caps = verbs::query_comp_cntr_caps,
       .query_device_ex = verbs::query_device_ex,
@@ -112,7 +113,8 @@ const Operations& made_operations() {
 }  // namespace
 
 const Operations& plain_operations() {
-  return Sanitizer::of_program() != nullptr ? made_operations<true>() : made_operations<false>();
+  return Sanitizer::of_program() != nullptr ? made_operations<Program::kSanitized>()
+                                            : made_operations<Program::kPlain>();
 }
 
 const Operations& unchecked_operations() {
@@ -128,9 +130,12 @@ const Operations& unchecked_operations() {
 
 const Operations& operations() {
   const Operations& table = check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
-  const Operations& explained = explain::process_reporter() == nullptr ? table : explain::explained_operations(table);
-  const Operations* made = &explained;
   const bool is_plain = &table == &plain_operations() && hang::Notes::get() == nullptr;
+  const Operations* made = &table;
+  if (explain::process_reporter() != nullptr) {
+    const bool explains = is_plain && Sanitizer::of_program() == nullptr;
+    made = &explain::explained_operations(explains ? made_operations<Program::kExplained>() : table, explains);
+  }
   if (hang::Notes::get() != nullptr) {
     hang::Watcher::start();
     made = &hang::noted_operations(*made);

@@ -232,7 +232,7 @@ void Endpoint::post_receive(uint32_t slot) {
   ibv_sge sge = piece(room(slot, true), size_);
   ibv_recv_wr request = {slot | 1u << 31, nullptr, &sge, 1};
   ibv_recv_wr* bad = nullptr;
-  if (verbs::post_recv<false>(qp_, &request, &bad) != 0) sim_host()->fail("a receive is refused");
+  if (verbs::post_recv<verbs::Program::kPlain>(qp_, &request, &bad) != 0) sim_host()->fail("a receive is refused");
 }
 
 void Endpoint::post_send(uint32_t slot, uint64_t number) {
@@ -259,12 +259,12 @@ void Endpoint::post(ibv_send_wr& request, ibv_sge& piece) {
   request.sg_list = &piece;
   request.num_sge = 1;
   ibv_send_wr* bad = nullptr;
-  if (verbs::post_send<false>(qp_, &request, &bad) != 0) sim_host()->fail("a request is refused");
+  if (verbs::post_send<verbs::Program::kPlain>(qp_, &request, &bad) != 0) sim_host()->fail("a request is refused");
 }
 
 Endpoint::Completion Endpoint::poll() {
   ibv_wc found = {};
-  const int count = verbs::poll_cq<false>(cq_, 1, &found);
+  const int count = verbs::poll_cq<verbs::Program::kPlain>(cq_, 1, &found);
   if (count == 0) return {};
   if (found.status != IBV_WC_SUCCESS) sim_host()->fail("a request ends with status %d", found.status);
   sim_host()->progress();

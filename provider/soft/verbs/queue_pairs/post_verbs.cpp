@@ -10,6 +10,7 @@
 #include <new>
 
 #include "provider/common/segment_at.hpp"
+#include "provider/soft/explain/explained_operations.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
@@ -232,42 +233,57 @@ template <bool kSanitized>
 
 namespace verbs {
 
-template <bool kSanitized>
-int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
+// No part of the others' instructions is in that of programs under --explain: with more callers the compiler would
+// inline less.
+template <Program kProgram>
+[[gnu::noinline]] int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
+  if constexpr (kProgram == Program::kExplained) {
+    const int error = post_send<Program::kPlain>(ibv, requests, bad);
+    if (error != 0 || ibv->qp_type == IBV_QPT_UD) [[unlikely]]
+      explain::explain_sends(ibv, requests, error == 0 ? nullptr : *bad, error);
+    return error;
+  }
   if (!usable(ibv->context)) {
     *bad = requests;
     return refused(refuse_child());
   }
   Qp& qp = *ours<Qp>(ibv);
   if (requests == nullptr) return 0;
-  const int error = post_list<kSanitized>(qp, requests, bad);
+  const int error = post_list<kProgram == Program::kSanitized>(qp, requests, bad);
   return error == 0 ? 0 : refused(error);
 }
 
-template int post_send<false>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
-template int post_send<true>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
+template int post_send<Program::kPlain>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
+template int post_send<Program::kSanitized>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
+template int post_send<Program::kExplained>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
 
-template <bool kSanitized>
+template <Program kProgram>
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  const auto ends_with = [ibv](int error) {
+    if constexpr (kProgram == Program::kExplained) explain::explain_receives(ibv, error);
+    return refused(error);
+  };
   Qp& qp = *ours<Qp>(ibv);
   if (!usable(ibv->context)) {
     *bad = requests;
-    return refused(refuse_child());
+    return ends_with(refuse_child());
   }
   if (qp.srq != nullptr || qp.state.load() == roce::QpState::kReset) {
     *bad = requests;
-    return refused(refuse_receives(qp));
+    return ends_with(refuse_receives(qp));
   }
+  constexpr bool kSanitized = kProgram == Program::kSanitized;
   const int error = post_receives<kSanitized>(qp.own_receives, qp.announced_receives.get(), requests, bad);
   if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {
     const EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kTell);
     qp.engine->receives_posted();
   }
   if (error == 0) return 0;
-  return refused(takes_receives(qp) ? error : refuse_receives(qp));
+  return ends_with(takes_receives(qp) ? error : refuse_receives(qp));
 }
-template int post_recv<false>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
-template int post_recv<true>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_recv<Program::kPlain>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_recv<Program::kSanitized>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_recv<Program::kExplained>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
 
 }  // namespace verbs
 }  // namespace dapple::soft

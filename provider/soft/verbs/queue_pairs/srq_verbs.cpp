@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "provider/soft/explain/explained_operations.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
@@ -139,18 +140,23 @@ int destroy_srq(ibv_srq* ibv) {
   return 0;
 }
 
-template <bool kSanitized>
+template <Program kProgram>
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  const auto ends_with = [ibv](int error) {
+    if constexpr (kProgram == Program::kExplained) explain::explain_receives(ibv, error);
+    return refused(error);
+  };
   if (!usable(ibv->context)) {
     *bad = requests;
-    return refused(refuse_child());
+    return ends_with(refuse_child());
   }
   Srq& srq = *ours<Srq>(ibv);
-  const int error = post_receives<kSanitized>(srq.queue, srq.announced.get(), requests, bad);
-  return error == 0 ? 0 : refused(error);
+  const int error = post_receives<kProgram == Program::kSanitized>(srq.queue, srq.announced.get(), requests, bad);
+  return error == 0 ? 0 : ends_with(error);
 }
-template int post_srq_recv<false>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
-template int post_srq_recv<true>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_srq_recv<Program::kPlain>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_srq_recv<Program::kSanitized>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_srq_recv<Program::kExplained>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
 
 namespace {
 
