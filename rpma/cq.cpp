@@ -21,7 +21,7 @@ constexpr unsigned kAcknowledgedTogether = 64;
 
 constexpr const char* kGetWc = "rpma_cq_get_wc";
 
-[[gnu::cold, gnu::noinline]] int refuse_get_wc(const rpma_cq* cq, const ibv_wc* wc, int num_entries) {
+[[gnu::cold, gnu::noinline]] int refuse_get_wc(const rpma_cq* cq, int num_entries, const ibv_wc* wc) {
   if (!cq || !wc) return refuse_null(kGetWc, {NAMED(cq), NAMED(wc)});
   if (num_entries < 1) return refuse(kGetWc, RPMA_E_INVAL, "num_entries is %d.\nPass 1 or more.", num_entries);
   return refuse(kGetWc, RPMA_E_INVAL,
@@ -30,9 +30,7 @@ constexpr const char* kGetWc = "rpma_cq_get_wc";
                 num_entries);
 }
 
-// The error when a poll for this many completions returned none, or an impossible number.
-int without_completions(int got, int wanted) {
-  if (got == 0) return RPMA_E_NO_COMPLETION;
+[[gnu::cold, gnu::noinline]] int refuse_poll(int got, int wanted) {
   if (got < 0) {
     LOG(ERROR, "ibv_poll_cq() failed");
     return refuse(in_a_line(kGetWc), RPMA_E_PROVIDER, "ibv_poll_cq() has failed.\nDelete the connection.");
@@ -42,9 +40,14 @@ int without_completions(int got, int wanted) {
                 got, wanted);
 }
 
+// The error when a poll for this many completions returned none, or an impossible number.
+int without_completions(int got, int wanted) {
+  return got == 0 ? RPMA_E_NO_COMPLETION : refuse_poll(got, wanted);
+}
+
 // rpma_cq_get_wc() except for its fast path, which is a separate function because it keeps nothing over the call.
 [[gnu::noinline]] int take(rpma_cq& cq, int wanted, ibv_wc* completions, int* taken) {
-  if (wanted < 1 || (wanted > 1 && !taken)) return refuse_get_wc(&cq, completions, wanted);
+  if (wanted < 1 || (wanted > 1 && !taken)) return refuse_get_wc(&cq, wanted, completions);
   std::unique_lock lock(cq.slots_mutex, std::defer_lock);
   if (cq.has_slots) [[unlikely]]
     lock.lock();
@@ -145,7 +148,7 @@ RPMA_EXPORT int rpma_cq_wait(rpma_cq* cq) {
 
 RPMA_EXPORT int rpma_cq_get_wc(rpma_cq* cq, int num_entries, ibv_wc* wc, int* num_entries_got) {
   if (!cq || !wc) [[unlikely]]
-    return refuse_get_wc(cq, wc, num_entries);
+    return refuse_get_wc(cq, num_entries, wc);
   if (num_entries != 1 || num_entries_got || cq->has_slots) return take(*cq, num_entries, wc, num_entries_got);
   const int got = dapple::verbs::poll(cq->cq.get(), wc, 1);
   return got == 1 ? 0 : without_completions(got, 1);

@@ -23,6 +23,8 @@ class UnflushedWrites {
   // Watches from now on if the program runs under --check, and if there is memory.
   void start() noexcept;
 
+  bool watches() const noexcept { return first_ != nullptr; }
+
   void add(const Descriptor& region, size_t size) noexcept {
     if (first_ && region.usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT) [[unlikely]]
       note(size);
