@@ -12,7 +12,7 @@
 
 #define WAIT_US 60000000U
 
-void must(DAT_RETURN status, const char* what);
+__attribute__((cold)) void must(DAT_RETURN status, const char* what);
 
 struct ia {
   DAT_IA_HANDLE handle;
