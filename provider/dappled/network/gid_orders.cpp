@@ -13,8 +13,9 @@ namespace dapple::dappled {
 
 std::span<const gids::PlanRow> GidOrders::Planned::rows_of(const soft::DeviceInfo& device) const {
   const std::span<const gids::PlanRow> rows(plan.rows, plan.row_count);
-  const auto [first, last] = std::ranges::equal_range(rows, soft::number_of(device), {}, &gids::PlanRow::device);
-  return {first, last};
+  const uint32_t number = soft::number_of(device);
+  return {std::ranges::lower_bound(rows, number, {}, &gids::PlanRow::device),
+          std::ranges::upper_bound(rows, number, {}, &gids::PlanRow::device)};
 }
 
 gids::GidLayout& GidOrders::Planned::layout_of(const soft::DeviceInfo& device) {

@@ -196,8 +196,8 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, const Progr
   opened->taken = static_cast<uint32_t>(last);
   opened->last_ticket = opened->taken + kNewTickets;
   opened->hands_events = front.takes_events.load() != 0;
-  OpenChannel& added = *opened;
   if (const int error = add(std::move(opened), program); error != 0) return error;
+  OpenChannel& added = *find(name);
   const Restoration outcome = read_journal(added);
   if (outcome.error != 0) {
     // Half a channel would let the program wait for what cannot come.

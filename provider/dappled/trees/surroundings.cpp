@@ -47,8 +47,9 @@ std::vector<face::KernelEntry> kernel_entries() {
     const std::string folder = std::string("/sys/class/") + name;
     for (const std::string& entry : names_in(folder)) {
       // The attributes of a class, such as abi_version, are the tree's own.
-      const std::string target = real_path(folder + '/' + entry);
-      if (is_folder(target)) entries.push_back({folder.substr(1) + '/' + entry, target});
+      const std::string path = folder + '/' + entry;
+      const std::string target = real_path(path);
+      if (is_folder(target)) entries.push_back({path.substr(1), target});
     }
   }
   for (const std::string& entry : names_in("/dev/infiniband")) {

@@ -12,6 +12,7 @@ namespace dapple::dappled::rdma_cm {
 template <class Item>
 class List {
  public:
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): the analyzer loses track of remove().
   Item* first() const { return first_; }
   Item* last() const { return last_; }
   uint32_t size() const { return size_; }
