@@ -4,7 +4,9 @@
 
 #include <linux/dma-buf.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 
@@ -21,6 +23,18 @@ constexpr uint32_t kWrites = kRemoteChanges | roce::kLocalWrite;
 constexpr size_t kNullBytes = 64 * 1024;
 std::byte zeros[kNullBytes];
 std::byte sink[kNullBytes];
+
+// The pages of the range that are not there, or lack the right.
+template <typename Entry>
+[[gnu::cold]] void count_missing(const Entry& entry, uint64_t address, uint64_t length, bool write) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  for (uint64_t at = 0; at < length;) {
+    std::byte* memory = entry.at(address + at);
+    const uint64_t part = std::min(length - at, page - reinterpret_cast<uintptr_t>(memory) % page);
+    if (populate_range(memory, part, write) != 0) entry.pages->missing(memory, part);
+    at += part;
+  }
+}
 
 }  // namespace
 
@@ -48,7 +62,7 @@ MemoryTable::ApartAccess::ApartAccess(const Entry& entry, roce::Accessor who, ui
         if (memory_ != nullptr) {
           entry.pages->used(memory_, length);
         } else {
-          entry.pages->missing(entry.at(address), length);
+          count_missing(entry, address, length, is_write_);
         }
       }
       return;

@@ -88,6 +88,7 @@ template <typename Copy>
   const ApartAccess apart(entry, who, segment.address + offset, size, access, ApartAccess::By::kOwner);
   if (!apart) return Fault::kAccess;
   const TsanIgnore ignore;
+  const FaultTolerantStores::Pause own_mapping(entry.region_kind == RegionKind::kDmabuf);
   const size_t most = apart.most_at_once();
   for (size_t at = 0; at < size; at += most) {
     copy(apart.memory(), done + at, std::min(most, size - at), 0);

@@ -91,9 +91,9 @@ int refuse_dmabuf(int descriptor, uint64_t offset, size_t length, int error) {
     case EOPNOTSUPP:
       return refuse(
           error,
-          "the exporter of the dma-buf %d lets nobody map it, and CUDA does not know its memory by the IOVA.\n"
+          "the process cannot map the dma-buf %d, and CUDA does not know its memory by the IOVA.\n"
           "For memory of CUDA pass its device address as the IOVA. Other exporters need mmap(), as udmabuf "
-          "and dma-heaps have it.",
+          "and dma-heaps have it, and a descriptor for writing if the region has IBV_ACCESS_LOCAL_WRITE (DRM_RDWR).",
           descriptor);
     case ENOMEM:
       return refuse_memory("a dma-buf's mapping");
