@@ -93,6 +93,8 @@ Standby::Step Background::carry_out(const Standby::Step& step) {
     case Standby::Act::kLook:
       break;
   }
+  // A thread that always finds work never sleeps.
+  if (engines_.held_events.earliest() != roce::kNever) engines_.raise_held_events(now_ns());
   return standby_.looked(parts_.progress.look());
 }
 

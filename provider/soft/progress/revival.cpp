@@ -149,6 +149,7 @@ void free_context(Context* context) {
     // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
     context->runtime.remove_xrc(*context);
     if (context->live_queue_pairs.load() != 0) context->runtime.remove_all(*context);
+    context->runtime.engines().held_events.forget(*context);
     // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
     context->resources().remove_all(context->shown.place());
     context->shown = {};

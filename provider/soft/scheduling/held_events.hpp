@@ -41,6 +41,18 @@ class HeldEvents {
     publish();
     assert(!cq.holds_event);
   }
+  // The same for all queues that the program has left in a device that it closes.
+  void forget(const Context& context) {
+    const std::lock_guard lock(mutex_);
+    for (Cq** at = &first_; *at != nullptr;) {
+      if ((*at)->context == &context) {
+        take_out(at);
+      } else {
+        at = &(*at)->next_held;
+      }
+    }
+    publish();
+  }
 
   // Calls raise() under the lock for each queue whose period is over.
   template <typename Raise>
