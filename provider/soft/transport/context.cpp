@@ -37,6 +37,23 @@ int refused(int error) {
   return error;
 }
 
+namespace {
+
+int refuse_use(const char* object) {
+  return refuse(EINVAL, "the %s has ended, and this is an import of it.\nEnd it when no import is in use any more.",
+                object);
+}
+
+}  // namespace
+
+int check_lives(ibv_pd* pd) {
+  return original_of<Pd>(pd)->importing.end != ObjectEnd::kNone ? refuse_use("protection domain") : 0;
+}
+
+int check_lives(const Dm& original) {
+  return original.importing.end != ObjectEnd::kNone ? refuse_use("device memory") : 0;
+}
+
 int refuse_limit(Context& context, ObjectKind kind) {
   static constexpr struct {
     const char* name;

@@ -182,6 +182,10 @@ class Context {
   uint32_t known_removals_ = 0;  // of addresses, before dappled was asked for info_
 };
 
+// 0, or EINVAL as the kernel: somebody has ended the object, and the program makes another one by an import of it.
+int check_lives(ibv_pd* pd);
+int check_lives(const Dm& original);
+
 // For a verb that returns a pointer: sets errno and returns null. `error` is a refusal's (refuse()).
 std::nullptr_t failed(int error);
 // ENOMEM and its reason, for an object that the device has no room or the process no memory for.

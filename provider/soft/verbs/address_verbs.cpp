@@ -68,8 +68,9 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   if (is_of_rsocket(*attr) && address_own_port(*context_of(ibv->context), own_port)) attr = &own_port;
   roce::AddressVector address;
   GidHold hold;
-  const int error = context_of(ibv->context)->check_address(*attr, Context::Peer::kAny, address, hold);
+  int error = context_of(ibv->context)->check_address(*attr, Context::Peer::kAny, address, hold);
   if (error != 0) return failed(error);
+  if (error = check_lives(ibv); error != 0) return failed(error);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kAddressHandle);
   Ah* ah = place ? new (std::nothrow) Ah : nullptr;
   if (ah == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kAddressHandle));

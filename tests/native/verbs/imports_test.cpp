@@ -167,8 +167,41 @@ void import__of_device_memory(void**) {
   // The memory ends, and the import's copies do no harm.
   assert_int_equal(ibv_free_dm(dm), 0);
   assert_int_equal(ibv_memcpy_from_dm(copy, import, 0, sizeof copy), 0);
+  errno = 0;
+  assert_null(ibv_reg_dm_mr(importer.pd, import, 0, 64, kPeerRights | IBV_ACCESS_ZERO_BASED));
+  assert_int_equal(errno, EINVAL);
   ibv_unimport_dm(import);
   end_import();
+}
+
+// Of an import of a domain that has ended.
+void makes_nothing(ibv_pd* pd) {
+  static char bytes[64];
+  ibv_srq_init_attr srq = {nullptr, {1, 1, 0}};
+  ibv_ah_attr address = {};
+  address.is_global = 1;
+  address.port_num = 1;
+  address.grh.sgid_index = index_of_loopback(pd->context);
+  assert_int_equal(ibv_query_gid(pd->context, 1, address.grh.sgid_index, &address.grh.dgid), 0);
+  ibv_parent_domain_init_attr parent = {};
+  parent.pd = pd;
+  ibv_qp_init_attr qp = {};
+  qp.qp_type = IBV_QPT_RC;
+  qp.send_cq = qp.recv_cq = importer.cq;
+  qp.cap = {1, 1, 1, 1, 0};
+  const auto is_refused = [](const void* made) { return made == nullptr && errno == EINVAL; };
+  errno = 0;
+  assert_true(is_refused(ibv_reg_mr(pd, bytes, sizeof bytes, kPeerRights)));
+  errno = 0;
+  assert_true(is_refused(ibv_alloc_mw(pd, IBV_MW_TYPE_2)));
+  errno = 0;
+  assert_true(is_refused(ibv_create_srq(pd, &srq)));
+  errno = 0;
+  assert_true(is_refused(ibv_create_ah(pd, &address)));
+  errno = 0;
+  assert_true(is_refused(ibv_alloc_parent_domain(pd->context, &parent)));
+  errno = 0;
+  assert_true(is_refused(ibv_create_qp(pd, &qp)));
 }
 
 // The first dealloc ends the object, for all its structures.
@@ -199,6 +232,7 @@ void import__ends_with_the_object(void**) {
   assert_int_equal(ibv_dereg_mr(imported_mr), ENOENT);
   assert_int_equal(ibv_dealloc_pd(pd), 0);
   assert_int_equal(ibv_dealloc_pd(imported_pd), ENOENT);
+  makes_nothing(imported_pd);
   ibv_unimport_mr(imported_mr);
   ibv_unimport_pd(imported_pd);
   // The context that made an object closes first.

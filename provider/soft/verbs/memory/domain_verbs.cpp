@@ -95,6 +95,7 @@ ibv_pd* alloc_parent_domain(ibv_context* ibv, ibv_parent_domain_init_attr* attr)
                          "comp_mask has IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS, and alloc or free is null.\n"
                          "Set both functions, or leave the bit out."));
   }
+  if (const int error = check_lives(attr->pd); error != 0) return failed(error);
   Pd* pd = new (std::nothrow) Pd;
   if (pd == nullptr) return failed(refuse_memory("parent domains"));
   Pd* given = original_of<Pd>(attr->pd);

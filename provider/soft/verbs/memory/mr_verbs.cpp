@@ -95,9 +95,16 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
                   "the region's memory is the device's (ibv_reg_dm_mr()).\n"
                   "Deregister the region, and register the other memory.");
   }
+  if ((flags & IBV_REREG_MR_CHANGE_PD) != 0) {
+    if (error = check_lives(new_pd); error != 0) return error;
+  }
   Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? original_of<Pd>(new_pd) : mr->pd;
   const uint32_t rights =
       (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? static_cast<uint32_t>(access) : static_cast<uint32_t>(mr->abi.access);
+  if (mr->dma_handle != nullptr && (rights & IBV_ACCESS_ON_DEMAND) != 0) {
+    return refuse_access(IBV_ACCESS_ON_DEMAND, "memory with a DMA handle cannot have it",
+                         "Register the memory without a DMA handle.", EOPNOTSUPP);
+  }
   uint64_t iova = config.iova;
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
     iova = reinterpret_cast<uintptr_t>(address);
@@ -131,6 +138,7 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
 
 // Enters a region into the table. Null with errno on failure.
 std::unique_ptr<Mr> add_mr(ibv_pd* ibv, RegionConfig config, int access, std::unique_ptr<GpuMemory> gpu = nullptr) {
+  if (const int error = check_lives(ibv); error != 0) return failed(error);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
   std::unique_ptr<Mr> mr(place ? new (std::nothrow) Mr : nullptr);
   if (mr == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kRegion));
@@ -249,6 +257,7 @@ ibv_mr* reg_dm_mr(ibv_pd* ibv, ibv_dm* device_memory, uint64_t offset, size_t le
                          length, static_cast<unsigned long long>(offset), static_cast<unsigned long long>(dm->length)));
   }
   if (const int error = check_remote_changes(access); error != 0) return failed(error);
+  if (const int error = check_lives(*dm); error != 0) return failed(error);
   const RegionConfig config = config_of(*ours<Pd>(ibv), dm->memory.bytes() + offset, length, 0, access);
   std::unique_ptr<Mr> mr = add_mr(ibv, config, static_cast<int>(access));
   if (mr == nullptr) return nullptr;

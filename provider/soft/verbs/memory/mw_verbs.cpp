@@ -27,6 +27,7 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
     return failed(refuse(EINVAL, "the type is %d.\nPass IBV_MW_TYPE_1 or IBV_MW_TYPE_2.", type));
   }
+  if (const int error = check_lives(ibv); error != 0) return failed(error);
   Pd* pd = original_of<Pd>(ibv);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kWindow);
   Mw* mw = place ? new (std::nothrow) Mw : nullptr;

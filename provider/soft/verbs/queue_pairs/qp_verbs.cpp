@@ -74,6 +74,7 @@ ibv_qp* make_qp(const QpParts& parts, ibv_qp_init_attr& attr) {
   if (!usable(parts.context)) return failed(refuse_child());
   leave_out_what_is_lacking(attr);
   int error = check_qp(parts, attr);
+  if (error == 0 && parts.pd != nullptr) error = check_lives(parts.pd);
   if (error != 0) return failed(error);
   Context& context = *context_of(parts.context);
   CountedObject place = context.objects.take(ObjectKind::kQp);

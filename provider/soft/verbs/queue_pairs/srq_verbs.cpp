@@ -51,12 +51,13 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
                          "Ask for at most max_srq_sge.",
                          attr->attr.max_sge, limits.max_srq_sge));
   }
+  if (const int error = check_lives(ibv); error != 0) return failed(error);
   CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kSrq);
   Srq* srq = place ? new (std::nothrow) Srq : nullptr;
   if (srq == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kSrq));
   srq->place_in_limit = std::move(place);
   const uint32_t depth = granted_depth(attr->attr.max_wr, limits.max_srq_wr);
-  const int error = srq->queue.initialize(depth, attr->attr.max_sge, &ours<Pd>(ibv)->allocator);
+  const int error = srq->queue.initialize(depth, attr->attr.max_sge, &original_of<Pd>(ibv)->allocator);
   if (error != 0) {
     delete srq;
     return failed(error == ENOMEM ? refuse_memory("receives") : refuse_depth(depth, limits.max_srq_wr));

@@ -126,6 +126,7 @@ int refuse_wq_state(const char* what, int state) {
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr) {
   if (!usable(context)) return failed(refuse_child());
   if (const int error = check_wq(context, *attr); error != 0) return failed(error);
+  if (const int error = check_lives(attr->pd); error != 0) return failed(error);
   Context& device = *context_of(context);
   CountedObject place = device.objects.take(ObjectKind::kQp);
   std::unique_ptr<Wq> wq(place ? new (std::nothrow) Wq : nullptr);
