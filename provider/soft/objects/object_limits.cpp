@@ -53,22 +53,24 @@ CountedObject ContextObjects::take(ObjectKind kind) {
 }
 
 void ContextObjects::give(ObjectKind kind) {
-  // The program destroys an object of a device that it has closed.
-  if (device_ == nullptr) return;
-  [[maybe_unused]] const uint32_t before = counts_[static_cast<size_t>(kind)].fetch_sub(1, std::memory_order_relaxed);
-  assert(before > 0);
+  std::atomic<uint32_t>& count = counts_[static_cast<size_t>(kind)];
+  uint32_t now = count.load(std::memory_order_relaxed);
+  do {
+    // The program destroys an object of a device that it has closed, or another thread closes it: leave() has given
+    // the object back.
+    if (now == 0) return;
+  } while (!count.compare_exchange_weak(now, now - 1, std::memory_order_relaxed));
   device_->give(kind, 1);
 }
 
 void ContextObjects::join(DeviceObjects& device) {
-  assert(device_ == nullptr);
   device_ = &device;
   device.set_contexts(device.contexts() + 1);
 }
 
 DeviceObjects& ContextObjects::leave() {
   assert(device_ != nullptr && device_->contexts() > 0);
-  DeviceObjects& device = *std::exchange(device_, nullptr);
+  DeviceObjects& device = *device_;
   device.set_contexts(device.contexts() - 1);
   for (size_t i = 0; i < kObjectKinds; ++i) {
     device.give(static_cast<ObjectKind>(i), counts_[i].exchange(0, std::memory_order_relaxed));

@@ -17,6 +17,7 @@
 #include "provider/protocol/device_attributes.hpp"
 #include "provider/protocol/resource_rows.hpp"
 #include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/objects/fork_generation.hpp"
 
 namespace dapple::soft {
 
@@ -84,14 +85,17 @@ class DeviceObjects {
   void set_contexts(uint32_t count);
 
  private:
+  // A child of fork() leaves the parent's counts alone.
   void show(ResourceKind kind, uint32_t difference) {
-    if (shown_ != nullptr) shown_->counts[static_cast<size_t>(kind)].fetch_add(difference, std::memory_order_relaxed);
+    if (shown_ != nullptr && generation_ == ForkGeneration::now())
+      shown_->counts[static_cast<size_t>(kind)].fetch_add(difference, std::memory_order_relaxed);
   }
   void show(ObjectKind kind, uint32_t difference) {
     if (static_cast<size_t>(kind) < kShownObjectKinds) show(resource_kind(kind), difference);
   }
 
   ResourceCounts* const shown_;
+  const uint32_t generation_ = ForkGeneration::now();
   const uint32_t most_[kObjectKinds];
   uint32_t contexts_ = 0;
   std::atomic<uint32_t> counts_[kObjectKinds] = {};

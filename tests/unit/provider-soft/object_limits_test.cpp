@@ -40,6 +40,21 @@ void take__at_the_limit__empty_until_an_object_goes(void**) {
   context.leave();
 }
 
+// Another thread destroys an object while its context leaves.
+void give__after_the_context_has_left__counts_once(void**) {
+  DeviceObjects device;
+  ContextObjects closed, open;
+  closed.join(device);
+  open.join(device);
+  CountedObject object = closed.take(kKind);
+  closed.leave();
+  assert_int_equal(device.count(kKind), 0);
+  object = CountedObject();
+  assert_int_equal(device.count(kKind), 0);
+  assert_true(static_cast<bool>(open.take(kKind)));
+  open.leave();
+}
+
 void take__limits_of_an_identity__are_lower(void**) {
   DeviceAttributes limits;
   limits.max_cq = 2;
@@ -132,6 +147,7 @@ void threads__with_room_for_two__never_have_more(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(take__at_the_limit__empty_until_an_object_goes),
+      cmocka_unit_test(give__after_the_context_has_left__counts_once),
       cmocka_unit_test(take__limits_of_an_identity__are_lower),
       cmocka_unit_test(contexts__of_one_device__share_the_limit),
       cmocka_unit_test(threads__with_room_for_all__none_is_refused),
