@@ -8,6 +8,8 @@
 #include <cassert>
 #include <utility>
 
+#include "provider/common/clock.hpp"
+
 namespace dapple::soft {
 
 int CompletionQueue::initialize(uint32_t size, const QueueAllocator* allocator) {
@@ -52,11 +54,16 @@ void CompletionQueue::complete(const roce::Completion& completion) {
   append(completion);
 }
 
-void CompletionQueue::complete_stamped(const roce::Completion& completion, const CompletionStamp& stamp) {
+CompletionStamp StampClocks::now() const {
+  return {.raw = raw ? now_ns(kDeviceClock) : 0, .wall = wall ? now_ns(CLOCK_REALTIME) : 0};
+}
+
+void CompletionQueue::complete_stamped(const roce::Completion& completion, StampClocks clocks) {
   assert(stamps_ != nullptr);
   const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
-  if (count < size_.load(std::memory_order_relaxed)) stamps_[(head_ + count) & (capacity_ - 1)] = stamp;
+  // Under the lock: no completion is older than the one before it.
+  if (count < size_.load(std::memory_order_relaxed)) stamps_[(head_ + count) & (capacity_ - 1)] = clocks.now();
   append(completion);
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 #include <atomic>
 #include <cassert>
@@ -28,6 +29,18 @@ struct CompletionStamp {
   uint64_t wall = 0;
 };
 
+// The device's clock, which the program reads by ibv_query_rt_values_ex(). It counts nanoseconds.
+inline constexpr clockid_t kDeviceClock = CLOCK_MONOTONIC_RAW;
+inline constexpr uint64_t kDeviceClockKhz = 1'000'000;
+
+// Which clocks the program reads; the others' stamps are 0.
+struct StampClocks {
+  bool raw = false;
+  bool wall = false;
+
+  CompletionStamp now() const;
+};
+
 class CompletionQueue final : public roce::CompletionSink {
  public:
   // 0, EINVAL for a size of 0 or beyond kMaxCompletions, or ENOMEM. The queue may be larger than requested. `allocator`
@@ -41,7 +54,7 @@ class CompletionQueue final : public roce::CompletionSink {
   // Drops the completion if there is no room, and notes an overrun once.
   void complete(const roce::Completion& completion) override;
   // The same for a queue that keeps stamps.
-  void complete_stamped(const roce::Completion& completion, const CompletionStamp& stamp);
+  void complete_stamped(const roce::Completion& completion, StampClocks clocks);
 
   // Takes up to `count` of the oldest completions: calls use(completion, number) for each, under the lock.
   template <typename Use>

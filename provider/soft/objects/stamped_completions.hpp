@@ -5,34 +5,19 @@
 // the queue itself, so they pay nothing.
 #pragma once
 
-#include <time.h>
-
-#include "provider/common/clock.hpp"
 #include "provider/soft/objects/completion_queue.hpp"
 
 namespace dapple::soft {
 
-// The device's clock, which the program reads by ibv_query_rt_values_ex(). It counts nanoseconds.
-inline constexpr clockid_t kDeviceClock = CLOCK_MONOTONIC_RAW;
-inline constexpr uint64_t kDeviceClockKhz = 1'000'000;
-
 class StampedCompletions final : public roce::CompletionSink {
  public:
-  // Which clocks the program reads.
-  struct Clocks {
-    bool raw = false;
-    bool wall = false;
-  };
-  StampedCompletions(CompletionQueue& queue, Clocks clocks) : queue_(queue), clocks_(clocks) {}
+  StampedCompletions(CompletionQueue& queue, StampClocks clocks) : queue_(queue), clocks_(clocks) {}
 
-  void complete(const roce::Completion& completion) override {
-    queue_.complete_stamped(
-        completion, {.raw = clocks_.raw ? now_ns(kDeviceClock) : 0, .wall = clocks_.wall ? now_ns(CLOCK_REALTIME) : 0});
-  }
+  void complete(const roce::Completion& completion) override { queue_.complete_stamped(completion, clocks_); }
 
  private:
   CompletionQueue& queue_;
-  const Clocks clocks_;
+  const StampClocks clocks_;
 };
 
 }  // namespace dapple::soft

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/scheduling/turn_clock.hpp"
 #include "provider/system/doors.hpp"

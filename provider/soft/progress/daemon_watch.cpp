@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/scheduling/turn_clock.hpp"
 #include "provider/system/doors.hpp"
 #include "provider/system/own_thread.hpp"

@@ -94,7 +94,8 @@ void tell_of_event(Cq& cq) {
 
 void Engines::tell_of_completions(Cq& cq) {
   const uint32_t notice = cq.queue.take_notice();
-  if ((notice & CompletionQueue::kOverrun) != 0) cq.context->raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
+  if ((notice & CompletionQueue::kOverrun) != 0 && !cq.ignores_overrun)
+    cq.context->raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
   if ((notice & CompletionQueue::kEventDue) != 0) tell_of_event(cq);
   if ((notice & CompletionQueue::kEventHeld) == 0) return;
   held_events.add(cq, now_ns() + cq.moderation_us.load(std::memory_order_relaxed) * kMicrosecond);

@@ -6,6 +6,7 @@
 
 #include <new>
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/wire/outage_wire.hpp"

@@ -6,6 +6,7 @@
 
 #include <cassert>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/locks/spin_pause.hpp"
 #include "provider/soft/progress/engine_turn.hpp"

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"

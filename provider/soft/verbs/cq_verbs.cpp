@@ -74,7 +74,7 @@ int refuse_count(int count) {
 }
 
 bool keep_stamps(Cq& cq, uint64_t flags) {
-  const StampedCompletions::Clocks clocks = {
+  const StampClocks clocks = {
       .raw = (flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0,
       .wall = (flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0,
   };

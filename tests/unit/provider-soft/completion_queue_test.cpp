@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "provider/common/clock.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
@@ -179,37 +180,48 @@ void moderate__counts_only_what_the_request_is_for(void**) {
   assert_int_equal(queue.take_notice(), CompletionQueue::kEventDue);
 }
 
+// The clock before and after a completion came.
+struct Came {
+  uint64_t after = 0;
+  uint64_t before = 0;
+};
+
+Came complete_stamped(CompletionQueue& queue, const Completion& completion) {
+  Came came = {.after = dapple::now_ns(kDeviceClock)};
+  queue.complete_stamped(completion, {.raw = true, .wall = false});
+  came.before = dapple::now_ns(kDeviceClock);
+  return came;
+}
+
 void stamps__stay_with_their_completions(void**) {
   CompletionQueue queue;
   assert_int_equal(queue.initialize(4), 0);
   assert_int_equal(queue.keep_stamps(), 0);
   Completion got;
   CompletionStamp stamp;
+  Came came[32];
   uint64_t in = 0;
   uint64_t out = 0;
+  const auto take_next = [&] {
+    if (!queue.take_stamped(got, stamp)) return false;
+    assert_int_equal(got.request_id, out);
+    assert_in_range(stamp.raw, came[out].after, came[out].before);
+    assert_int_equal(stamp.wall, 0);
+    ++out;
+    return true;
+  };
   for (int round = 0; round < 5; ++round) {
-    while (queue.count() < 3) {
-      queue.complete_stamped(numbered(in), {in + 100, in + 200});
-      ++in;
-    }
+    for (; queue.count() < 3; ++in) came[in] = complete_stamped(queue, numbered(in));
     if (round == 2) assert_int_equal(queue.resize(9), 0);
-    for (int i = 0; i < 2; ++i, ++out) {
-      assert_true(queue.take_stamped(got, stamp));
-      assert_int_equal(got.request_id, out);
-      assert_int_equal(stamp.raw, out + 100);
-      assert_int_equal(stamp.wall, out + 200);
-    }
+    for (int i = 0; i < 2; ++i) assert_true(take_next());
   }
   // One of another queue pair goes, and those behind it move up.
   Completion of_other = numbered(77);
   of_other.qpn = 5;
-  queue.complete_stamped(of_other, {1, 1});
-  queue.complete_stamped(numbered(in), {in + 100, in + 200});
+  complete_stamped(queue, of_other);
+  came[in] = complete_stamped(queue, numbered(in));
   queue.forget(5);
-  while (queue.take_stamped(got, stamp)) {
-    assert_int_equal(got.request_id, out);
-    assert_int_equal(stamp.raw, out++ + 100);
-  }
+  while (take_next()) continue;
   assert_int_equal(out, in + 1);
 }
 

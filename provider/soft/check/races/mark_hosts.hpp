@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "provider/common/clock.hpp"
 #include "provider/protocol/mark_question.hpp"
 #include "provider/soft/check/races/queue_pair_name.hpp"
 #include "provider/system/addresses.hpp"

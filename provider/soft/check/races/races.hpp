@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/cm_event_notes.hpp"
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/races/access_history.hpp"
