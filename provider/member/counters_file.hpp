@@ -40,7 +40,7 @@ inline constexpr size_t kSlotResourceRows = offsetof(SlotPages, resources) + off
 static_assert(kSlotResourceRows < kSlotFirstSize);
 inline constexpr size_t kAllSlotPagesSize = (kMaxSlots + 1) * kSlotPagesSize;  // of whole blocks
 // Behind the pages of all slots each slot has room for dapple-run --check=races, which has memory only then.
-inline constexpr size_t kSlotRacesSize = 458752;
+inline constexpr size_t kSlotRacesSize = 524288;
 inline constexpr size_t kCountersFileSize = kAllSlotPagesSize + kMaxSlots * kSlotRacesSize;
 
 // Empty on failure. The size of the file cannot change afterwards.

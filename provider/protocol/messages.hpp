@@ -25,7 +25,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 25;
+inline constexpr uint16_t kProtocolVersion = 26;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxDevices = 64;  // that one program sees

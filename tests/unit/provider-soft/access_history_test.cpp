@@ -64,9 +64,9 @@ void add__known_request__does_not_race(void**) {
   AccessHistory history;
   races(history, 0, 8, by(1, Kind::kWrite, 10));
   KnownRequests known;
-  known.add(1, 9);
+  known.add(1, 9, 9);
   assert_true(races(history, 0, 8, by(2, Kind::kRead), known));
-  known.add(1, 10);
+  known.add(1, 10, 10);
   assert_false(races(history, 0, 8, by(3, Kind::kRead), known));
 }
 
@@ -75,10 +75,10 @@ void add__after_known_ones__later_ones_need_only_the_last(void**) {
   AccessHistory history;
   KnownRequests known;
   races(history, 0, 8, by(1, Kind::kWrite, 10));
-  known.add(1, 10);
+  known.add(1, 10, 10);
   assert_false(races(history, 0, 8, by(2, Kind::kWrite, 20), known));
   KnownRequests last;
-  last.add(2, 20);
+  last.add(2, 20, 20);
   assert_false(races(history, 0, 8, by(3, Kind::kWrite, 30), last));
 }
 
@@ -87,7 +87,7 @@ void add__reads_before_a_write__all_count(void**) {
   KnownRequests known;
   races(history, 0, 8, by(1, Kind::kRead, 10));
   races(history, 0, 8, by(2, Kind::kRead, 10));
-  known.add(2, 10);
+  known.add(2, 10, 10);
   assert_true(races(history, 0, 8, by(3, Kind::kWrite), known));
 }
 
@@ -98,7 +98,7 @@ void add__own_requests__race_with_later_ones_of_peers(void**) {
   own.is_own = true;
   assert_false(races(history, 0, 8, own));
   KnownRequests known;
-  known.add(1, 10);
+  known.add(1, 10, 10);
   assert_true(races(history, 0, 8, by(3, Kind::kWrite), known));
 }
 
@@ -159,7 +159,7 @@ void add__too_many_accesses__forgets_the_oldest(void**) {
   AccessHistory history;
   for (uint32_t i = 1; i <= 2 * AccessHistory::kMostAccesses; i++) races(history, 0, 8, by(i, Kind::kRead));
   KnownRequests known;
-  for (uint32_t i = 1; i < 2 * AccessHistory::kMostAccesses; i++) known.add(i, 10);
+  for (uint32_t i = 1; i < 2 * AccessHistory::kMostAccesses; i++) known.add(i, 10, 10);
   const auto race = history.add(0, 8, by(100, Kind::kWrite), known);
   assert_true(race.has_value());
   assert_int_equal(race->earlier.name, 2 * AccessHistory::kMostAccesses);

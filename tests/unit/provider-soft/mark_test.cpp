@@ -22,9 +22,9 @@ Mark sample() {
   mark.extent = 3;
   mark.other_process = -1;
   mark.known.floor = 1'000'000'000;
-  mark.known.add(name_of(kThisHost, 7), 4'000'000'000);
-  mark.known.add(name_of(kOwn, 8), 80);
-  mark.known.add(name_of(kThird, 9), 90);
+  mark.known.add(name_of(kThisHost, 7), 4'000'000'000, 4'500'000'000);
+  mark.known.add(name_of(kOwn, 8), 80, 4'500'000'000);
+  mark.known.add(name_of(kThird, 9), 90, 4'500'000'000);
   return mark;
 }
 
@@ -48,7 +48,7 @@ void read_mark__written_one__is_the_same_and_names_its_host(void**) {
 void read_mark__most_entries__fits(void**) {
   Mark mark = sample();
   mark.known = {};
-  for (uint32_t i = 0; i < KnownRequests::kMost; i++) mark.known.add(name_of(kThird, i + 2), i + 1);
+  for (uint32_t i = 0; i < KnownRequests::kMost; i++) mark.known.add(name_of(kThird, i + 2), i + 1, 1);
   MarkBytes bytes;
   assert_int_equal(write_mark(mark, bytes), kMostMarkBytes);
   assert_true(read_mark(bytes).has_value());
@@ -117,7 +117,8 @@ void take_over__names_of_this_host__are_short(void**) {
   Mark mark = sample();
   MarkBytes bytes;
   mark = read_mark(written(mark, bytes)).value();
-  take_over(mark, kOwn, 1, 0);
+  take_over(mark, kOwn, 77, 0);
+  for (uint32_t i = 0; i < mark.known.count; i++) assert_int_equal(mark.known.entries[i].learned, 77);
   assert_true(mark.known.entries[0].name == name_of(kSender, 7));
   assert_true(mark.known.entries[1].name == name_of(kThisHost, 8));
   assert_true(mark.known.entries[2].name == name_of(kThird, 9));

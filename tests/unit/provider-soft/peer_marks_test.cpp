@@ -24,7 +24,7 @@ Mark request(uint64_t stamp, uint32_t psn, uint32_t packets = 1) {
 Mark answer(uint64_t stamp, uint32_t psn, uint32_t check, uint64_t known) {
   Mark mark = request(stamp, psn, check);
   mark.kind = Mark::Kind::kAnswer;
-  mark.known.add(9, known);
+  mark.known.add(9, known, known);
   return mark;
 }
 
@@ -101,7 +101,7 @@ void take_answer__each_packet_has_a_mark__knows_all_of_them(void**) {
   marks.note_result(10, 6, 6, 111);
   marks.note_result(10, 6, 7, 222);
   const auto known = marks.take_answer(10, 2);
-  assert_true(known && known->has(9, 4) && !known->has(9, 5));
+  assert_true(known && known->has(9, 4, 4) && !known->has(9, 5, 5));
   assert_false(marks.take_answer(10, 2).has_value());
 }
 
@@ -127,7 +127,7 @@ void take_answer__two_answers__knows_both(void**) {
   marks.add(answer(10, 6, 222, 8), 1);
   marks.note_result(10, 6, 6, 222);
   marks.note_result(10, 6, 6, 111);
-  assert_true(marks.take_answer(10, 1)->has(9, 8));
+  assert_true(marks.take_answer(10, 1)->has(9, 8, 8));
 }
 
 }  // namespace

@@ -74,26 +74,34 @@ struct World {
     if (mark.known.floor != 0) mark.known.floor += step;
     if (mark.kind == Mark::Kind::kRequest) mark.stamp += step;
     for (uint32_t i = 0; i < mark.known.count; i++) {
-      auto& [name, stamp] = mark.known.entries[i];
+      auto& [name, stamp, learned] = mark.known.entries[i];
       if (check::host_of(name) == check::host_number(identity_of(program))) stamp += step;
       if (check::host_of(name) == check::host_number(identity_of(peer)))
         stamp -= kClockStep * static_cast<uint64_t>(peer);
     }
     return mark;
   }
-  uint32_t post(int program, int peer, SendOpcode opcode) {
+  // A request that does not go out yet.
+  uint32_t post_late(int program, int peer, SendOpcode opcode) {
     const uint32_t psn = next_psn[program][peer]++;
     programs[program].post(
         qpn_of(peer),
         {.id = psn, .opcode = opcode, .is_signaled = true, .is_told = true, .first_psn = psn, .packets = 1}, {});
+    return psn;
+  }
+  void send(int program, int peer, uint32_t psn) {
     pass(program, peer, programs[program].mark_of_request(qpn_of(peer), psn));
+  }
+  uint32_t post(int program, int peer, SendOpcode opcode) {
+    const uint32_t psn = post_late(program, peer, opcode);
+    send(program, peer, psn);
     return psn;
   }
   static Races::Arrival packet(int program, int peer, uint32_t psn) { return {qpn_of(program), qpn_of(peer), psn}; }
   // Tells whether the access of the target's memory races.
-  bool write(int program) {
-    const Races::Arrival arrival = packet(program, kTarget, post(program, kTarget, SendOpcode::kWrite));
-    return programs[kTarget].access(arrival, kWord, {.kind = Kind::kWrite}).has_value();
+  bool write(int program) { return arrives(program, post(program, kTarget, SendOpcode::kWrite)); }
+  bool arrives(int program, uint32_t psn) {
+    return programs[kTarget].access(packet(program, kTarget, psn), kWord, {.kind = Kind::kWrite}).has_value();
   }
   void poll_last(int program, int peer) {
     const uint32_t psn = next_psn[program][peer] - 1;
@@ -192,6 +200,39 @@ void access__mark_of_a_message_is_lost__is_in_order(void**) {
   assert_false(world->write(kTwo));
 }
 
+// All requests until an event are known, but this one comes to the target after it. Only its completion tells of it.
+template <typename Event>
+void write_around(Event event) {
+  const uint32_t psn = world->post_late(kOne, kTarget, SendOpcode::kWrite);
+  event(world->programs[kOne]);
+  world->send(kOne, kTarget, psn);
+  assert_false(world->arrives(kOne, psn));
+  world->poll_last(kOne, kTarget);
+  world->tell(kOne, kTwo);
+}
+
+void access__completion_after_a_connection__is_in_order(void**) {
+  write_around([](Races& one) { one.connect(qpn_of(kPrograms), qpn_of(kPrograms)); });
+  assert_false(world->write(kTwo));
+}
+
+void access__completion_after_an_unmarked_message__is_in_order(void**) {
+  write_around([](Races& one) {
+    one.received({qpn_of(kTwo), 0, 0}, 9);
+    one.polled(qpn_of(kTwo), true, 9);
+  });
+  assert_false(world->write(kTwo));
+}
+
+void access__no_completion_after_a_connection__races(void**) {
+  const uint32_t psn = world->post_late(kOne, kTarget, SendOpcode::kWrite);
+  world->programs[kOne].connect(qpn_of(kPrograms), qpn_of(kPrograms));
+  world->send(kOne, kTarget, psn);
+  assert_false(world->arrives(kOne, psn));
+  world->tell(kOne, kTwo);
+  assert_true(world->write(kTwo));
+}
+
 // The programs agree by other means, whatever their clocks say.
 void connect__earlier_requests__are_known(void**) {
   world->older = 0;
@@ -284,6 +325,9 @@ int main() {
       cmocka_unit_test_setup_teardown(access__target_tells__is_in_order, begin, finish),
       cmocka_unit_test_setup_teardown(access__mark_is_lost__is_unknown, begin, finish),
       cmocka_unit_test_setup_teardown(access__mark_of_a_message_is_lost__is_in_order, begin, finish),
+      cmocka_unit_test_setup_teardown(access__completion_after_a_connection__is_in_order, begin, finish),
+      cmocka_unit_test_setup_teardown(access__completion_after_an_unmarked_message__is_in_order, begin, finish),
+      cmocka_unit_test_setup_teardown(access__no_completion_after_a_connection__races, begin, finish),
       cmocka_unit_test_setup_teardown(connect__earlier_requests__are_known, begin, finish),
       cmocka_unit_test_setup_teardown(sent__answer_with_a_mark__knows_no_more_than_the_target, begin, finish),
       cmocka_unit_test_setup_teardown(sent__answer_of_a_target_that_knows__is_in_order, begin, finish),

@@ -21,10 +21,10 @@ class ChangedWords {
     const auto found = words_.find(word);
     return found == words_.end() ? nullptr : &found->second;
   }
-  // The request that changes these bytes, and what its program knew. If they are in one word, a new word is noted, to
-  // which all of `before` may have come.
+  // The request that changes these bytes at the time `now`, and what its program knew. If they are in one word, a new
+  // word is noted, to which all of `before` may have come.
   void change(uintptr_t begin, uintptr_t end, const KnownRequests& known, QueuePairName name, uint64_t stamp,
-              const KnownRequests& before) {
+              const KnownRequests& before, uint64_t now) {
     const uintptr_t first = begin / kWord * kWord;
     if (first + kWord >= end && !words_.contains(first)) {
       if (words_.size() == kMost) {
@@ -35,7 +35,7 @@ class ChangedWords {
     }
     for (auto word = words_.lower_bound(first); word != words_.end() && word->first < end; ++word) {
       word->second.add(known);
-      word->second.add(name, stamp);
+      word->second.add(name, stamp, now);
     }
   }
   bool has_forgotten() const { return has_forgotten_; }

@@ -83,7 +83,7 @@ std::optional<Mark> read_mark(std::span<const std::byte> bytes) {
   mark.known.floor = load_be64(from + kFloorAt);
   const std::byte* entry = from + kMarkHeaderSize;
   for (uint32_t i = 0; i < mark.known.count; i++, entry += kMarkEntrySize) {
-    mark.known.entries[i] = {load_be64(entry), load_be64(entry + 8)};
+    mark.known.entries[i] = {.name = load_be64(entry), .stamp = load_be64(entry + 8)};
     if (mark.known.entries[i].is_of_this_host()) return std::nullopt;
   }
   return is_possible(mark) ? std::optional(mark) : std::nullopt;
@@ -93,8 +93,9 @@ std::optional<Mark> read_mark(std::span<const std::byte> bytes) {
 void take_over(Mark& mark, uint64_t own, uint64_t now, uint64_t slept) {
   KnownRequests& known = mark.known;
   for (uint32_t i = 0; i < known.count; i++) {
-    QueuePairName& name = known.entries[i].name;
+    auto& [name, stamp, learned] = known.entries[i];
     if (host_of(name) == own) name = name_of(kThisHost, qpn_of(name));
+    learned = now;
   }
   if (known.floor == 0) return;
   const uint64_t sent_age = mark.sent > known.floor ? mark.sent - known.floor : 0;

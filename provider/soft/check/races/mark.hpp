@@ -47,8 +47,8 @@ size_t write_mark(const Mark& mark, MarkBytes& bytes);
 std::optional<Mark> read_mark(std::span<const std::byte> bytes);
 
 // From the view of its sender to that of a receiver with the number `own`, which has got it at the time `now`: names of
-// the receiver's own host have kThisHost, and the floor is a time of the receiver that is not too early. `slept`: as
-// long the receiver's clock may have stood still since then.
+// the receiver's own host have kThisHost, and the times are those of the receiver and not too early. `slept`: as long
+// the receiver's clock may have stood still since the floor.
 void take_over(Mark& mark, uint64_t own, uint64_t now, uint64_t slept);
 
 }  // namespace dapple::soft::check

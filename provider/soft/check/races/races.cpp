@@ -45,19 +45,19 @@ void Races::meet(uint32_t peer) {
 
 void Races::see(QueuePairName name, uint64_t stamp, const KnownRequests& known) {
   const bool is_new = seen_.add(known);
-  if (seen_.add(name, stamp) || is_new) version_++;
+  if (seen_.add(name, stamp, now_ns()) || is_new) version_++;
 }
 
 void Races::learn(const Lesson& lesson) {
   polled_.add(lesson.known);
-  if (lesson.name != 0) polled_.add(lesson.name, lesson.stamp);
+  if (lesson.name != 0) polled_.add(lesson.name, lesson.stamp, now_ns());
   if (seen_.add(polled_)) version_++;
 }
 
 void Races::assume_all() {
   const uint64_t now = now_ns();
-  polled_.add_all(now);
-  if (seen_.add_all(now)) version_++;
+  polled_.add_all_until(now);
+  if (seen_.add_all_until(now)) version_++;
 }
 
 void Races::connect(uint32_t qpn, uint32_t peer, PollOrder polls) {
@@ -239,7 +239,8 @@ std::optional<Races::Found> Races::access(const Arrival& arrival, const Range& r
   // The program may look there now.
   if (const ToldRequest* request = told(arrival); request != nullptr) {
     const QueuePairName peer = name_of_peer(queue_pairs_[arrival.qpn]);
-    words_.change(range.begin, range.end, request->known, peer, request->stamp, was_written ? seen_ : KnownRequests{});
+    words_.change(range.begin, range.end, request->known, peer, request->stamp, was_written ? seen_ : KnownRequests{},
+                  now_ns());
     // A request of its own is complete when the program polls the completion.
     if (host_of(peer) != kThisHost || !is_own(arrival.peer, arrival.qpn)) see(peer, request->stamp, request->known);
   } else {
