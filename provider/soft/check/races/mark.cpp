@@ -23,7 +23,7 @@ static_assert(kFloorAt + 8 == kMarkHeaderSize);
 // A request has fewer packets than half of the circle of PSNs.
 constexpr uint32_t kMostPsns = 1 << 23;
 constexpr uint32_t kMaskPsn = (1 << 24) - 1;
-// Two clocks differ by less than this part of a time.
+// Two clocks differ by less than this part of a time: NTP sets a clock by 1/2000 at most.
 constexpr uint64_t kDrift = 512;
 
 bool is_possible(const Mark& mark) {
