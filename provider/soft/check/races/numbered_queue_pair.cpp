@@ -121,6 +121,11 @@ bool NumberedQueuePair::knows_peer() const {
 
 void NumberedQueuePair::receive(roce::Now now, const roce::Packet& packet) {
   locate();
+  if (packet.info == nullptr) {
+    // A frame of a raw packet queue pair.
+    arrival_ = {qp_.qpn, 0, 0};
+    return roce::QueuePairLayer::receive(now, packet);
+  }
   if (takes_answer(packet)) return;
   arrival_ = {qp_.qpn, knows_peer() ? engine().attributes().destination_qpn : 0, packet.headers.psn};
   opcode_ = opcode_of(packet.info->operation);
