@@ -32,6 +32,13 @@ uint64_t identity_of(int program) {
   return static_cast<uint64_t>(program) + 0x51;
 }
 
+check::Route route(int program, int peer) {
+  check::Route route;
+  route.source[15] = static_cast<uint8_t>(program + 1);
+  route.destination[15] = static_cast<uint8_t>(peer + 1);
+  return route;
+}
+
 struct World {
   OwnedFd files[kPrograms] = {make_counters_file(), make_counters_file(), make_counters_file()};
   Races programs[kPrograms];
@@ -50,10 +57,7 @@ struct World {
   }
   void connect(int program, int peer) {
     programs[program].connect(qpn_of(peer), qpn_of(program));
-    Addresses path;
-    path.source[15] = static_cast<uint8_t>(program + 1);
-    path.destination[15] = static_cast<uint8_t>(peer + 1);
-    programs[program].locate(qpn_of(peer), path);
+    programs[program].locate(qpn_of(peer), route(program, peer));
     const auto question = programs[program].question(qpn_of(peer), 1);
     if (!question) return;
     programs[program].answered(qpn_of(peer), {.transaction = question->transaction, .host = identity_of(peer)});
@@ -241,10 +245,7 @@ void connect__earlier_requests__are_known(void**) {
     world->connect(late, kTarget);
     world->next_psn[late][kTarget] = 0;
     world->programs[kTarget].connect(qpn_of(late), qpn_of(kTarget));
-    Addresses path;
-    path.source[15] = kTarget + 1;
-    path.destination[15] = static_cast<uint8_t>(late + 1);
-    world->programs[kTarget].locate(qpn_of(late), path);
+    world->programs[kTarget].locate(qpn_of(late), route(kTarget, late));
     assert_false(world->write(late));
     world->tell(late, late == kTwo ? kOne : kTwo);
     world->poll_last(late, kTarget);
@@ -297,10 +298,50 @@ void take__other_hosts__are_ignored(void**) {
   assert_false(world->write(kTwo));
 }
 
+// The host of the address may be another one after all connections have ended, or another device.
+void gives_marks__after_the_end_of_all_connections__not_without_an_answer(void**) {
+  Races& one = world->programs[kOne];
+  const uint32_t first = qpn_of(kTarget), second = qpn_of(kPrograms);
+  one.connect(second, 5);
+  one.locate(second, route(kOne, kTarget));
+  assert_true(one.gives_marks(second));
+  one.end(first);
+  assert_true(one.gives_marks(second));
+  assert_false(one.question(second, UINT64_MAX).has_value());
+  one.end(second);
+  one.connect(second, 5);
+  one.locate(second, route(kOne, kTarget));
+  assert_false(one.gives_marks(second));
+  assert_true(one.question(second, 1).has_value());
+}
+
+// The target has a connection to a program that is gone, and the address is another host's.
+void take__another_host_than_the_answer__is_asked_once(void**) {
+  Races& target = world->programs[kTarget];
+  const uint32_t qpn = qpn_of(kPrograms);
+  target.connect(qpn, 5);
+  target.locate(qpn, route(kTarget, kOne));
+  Mark mark;
+  mark.host = check::host_number(identity_of(kPrograms));
+  mark.stamp = mark.sent = 9;
+  mark.extent = 1;
+  target.take(qpn, mark);
+  const auto question = target.question(qpn, 1);
+  assert_true(question.has_value());
+  target.answered(qpn, {.transaction = question->transaction, .host = identity_of(kTwo)});
+  target.take(qpn, mark);
+  assert_false(target.question(qpn, 1).has_value());
+  mark.host = check::host_number(identity_of(kTwo));
+  target.take(qpn, mark);
+  assert_false(target.access({qpn, 5, 0}, kWord, {.kind = Kind::kWrite}).has_value());
+  // The request is known.
+  assert_true(world->write(kTwo));
+}
+
 void gives_marks__only_to_a_host_that_has_answered(void**) {
   Races& one = world->programs[kOne];
   assert_true(one.gives_marks(qpn_of(kTarget)));
-  Addresses other;
+  check::Route other;
   other.destination[0] = 9;
   one.locate(qpn_of(kTarget), other);
   assert_false(one.gives_marks(qpn_of(kTarget)));
@@ -320,6 +361,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(access__nothing_told__races, begin, finish),
       cmocka_unit_test_setup_teardown(access__either_order__names_the_programs, begin, finish),
+                                      finish),
       cmocka_unit_test_setup_teardown(access__completion_and_message__is_in_order, begin, finish),
       cmocka_unit_test_setup_teardown(access__message_before_completion__races, begin, finish),
       cmocka_unit_test_setup_teardown(access__target_tells__is_in_order, begin, finish),
@@ -334,6 +376,9 @@ int main() {
       cmocka_unit_test_setup_teardown(sent__answer_without_a_mark__knows_all, begin, finish),
       cmocka_unit_test_setup_teardown(sent__race__is_told_by_a_mark, begin, finish),
       cmocka_unit_test_setup_teardown(take__other_hosts__are_ignored, begin, finish),
+      cmocka_unit_test_setup_teardown(take__another_host_than_the_answer__is_asked_once, begin, finish),
+      cmocka_unit_test_setup_teardown(gives_marks__after_the_end_of_all_connections__not_without_an_answer, begin,
+                                      finish),
       cmocka_unit_test_setup_teardown(gives_marks__only_to_a_host_that_has_answered, begin, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -219,7 +219,7 @@ void sent__race__is_told_with_the_line_of_the_post(void**) {
 
 // Queue pairs of two hosts may have the same numbers.
 void access__peer_at_another_address__is_unknown(void**) {
-  Addresses far;
+  check::Route far;
   far.destination[15] = 9;
   world->programs[kTarget].locate(qpn_of(kTarget, kOne), far);
   assert_false(world->write(kOne));
@@ -227,7 +227,7 @@ void access__peer_at_another_address__is_unknown(void**) {
 }
 
 void access__addresses_of_both_ends__races(void**) {
-  Addresses here, there;
+  check::Route here, there;
   here.destination[15] = there.source[15] = 9;
   world->programs[kTarget].locate(qpn_of(kTarget, kOne), here);
   world->programs[kOne].locate(qpn_of(kOne, kTarget), there);

@@ -20,17 +20,17 @@ uint64_t make_transaction() {
 
 }  // namespace
 
-const MarkHosts::Host* MarkHosts::find(const Addresses& path) const {
+const MarkHosts::Host* MarkHosts::find(const Route& route) const {
   const auto found =
-      std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return same(host.path, path); });
+      std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return same(host.route, route); });
   return found == hosts_.end() ? nullptr : &*found;
 }
 
-std::optional<MarkQuestion> MarkHosts::due(const Addresses& path, uint64_t now) {
-  auto* host = const_cast<Host*>(find(path));
+std::optional<MarkQuestion> MarkHosts::due(const Route& route, uint64_t now) {
+  auto* host = const_cast<Host*>(find(route));
   if (host == nullptr) {
     if (hosts_.size() == kMost) return std::nullopt;
-    hosts_.push_back({.path = path, .transaction = make_transaction(), .next = now});
+    hosts_.push_back({.route = route, .transaction = make_transaction(), .next = now});
     host = &hosts_.back();
   }
   if (host->has_answered || host->tries == kTries || now < host->next) return std::nullopt;
@@ -39,21 +39,25 @@ std::optional<MarkQuestion> MarkHosts::due(const Addresses& path, uint64_t now) 
   return MarkQuestion{.transaction = host->transaction};
 }
 
-uint64_t MarkHosts::deadline(const Addresses& path) const {
-  const Host* host = find(path);
+uint64_t MarkHosts::deadline(const Route& route) const {
+  const Host* host = find(route);
   return host == nullptr || host->has_answered || host->tries == kTries ? roce::kNever : host->next;
 }
 
-void MarkHosts::answered(const Addresses& path, const MarkAnswer& answer) {
-  auto* host = const_cast<Host*>(find(path));
+void MarkHosts::answered(const Route& route, const MarkAnswer& answer) {
+  auto* host = const_cast<Host*>(find(route));
   if (host == nullptr || host->has_answered || answer.transaction != host->transaction) return;
   host->has_answered = true;
   if (answer.version == kMarkVersion) host->number = host_number(answer.host);
 }
 
-uint64_t MarkHosts::host(const Addresses& path) const {
-  const Host* host = find(path);
+uint64_t MarkHosts::host(const Route& route) const {
+  const Host* host = find(route);
   return host == nullptr ? kThisHost : host->number;
+}
+
+void MarkHosts::forget(const Route& route) {
+  std::erase_if(hosts_, [&](const Host& host) { return same(host.route, route); });
 }
 
 }  // namespace dapple::soft::check

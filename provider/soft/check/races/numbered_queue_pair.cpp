@@ -110,7 +110,7 @@ roce::PostError NumberedQueuePair::post_send(const roce::SendRequest& request) {
 // The queue pair gets its addresses after its state.
 void NumberedQueuePair::locate() {
   if (std::exchange(is_located_, true)) return;
-  races_.locate(qp_.qpn, qp_.transport.path);
+  races_.locate(qp_.qpn, {qp_.transport.path, qp_.transport.path.netdev_index});
 }
 
 // A request of UC counts as complete when it has been sent, which is wrong if a fault delivers it late.

@@ -63,21 +63,28 @@ void Races::assume_all() {
 void Races::connect(uint32_t qpn, uint32_t peer, PollOrder polls) {
   const std::lock_guard lock(mutex_);
   QueuePair& queue_pair = queue_pairs_[qpn];
+  const Route before = queue_pair.route();
   queue_pair.connection = {qpn, peer, {}};
+  queue_pair.netdev_index = 0;
   queue_pair.polls = polls;
   queue_pair.last_told = {};
   queue_pair.told_races = 0;
   queue_pair.marks = {};
+  queue_pair.has_asked_again = false;
   queue_pair.races_to_tell.clear();
+  leave(before);
   told_.connect(queue_pair.connection);
   assume_all();
 }
 
-void Races::locate(uint32_t qpn, const Addresses& addresses) {
+void Races::locate(uint32_t qpn, const Route& route) {
   const std::lock_guard lock(mutex_);
-  Connection& connection = queue_pairs_[qpn].connection;
-  connection.addresses = addresses;
-  told_.locate(connection);
+  QueuePair& queue_pair = queue_pairs_[qpn];
+  const Route before = queue_pair.route();
+  queue_pair.connection.addresses = route;
+  queue_pair.netdev_index = route.netdev_index;
+  told_.locate(queue_pair.connection);
+  leave(before);
 }
 
 void Races::end(uint32_t qpn) {
@@ -93,7 +100,9 @@ void Races::end(uint32_t qpn) {
     learn({0, peer, ended.marks.last_stamp(), {}});
   }
   told_.disconnect(qpn);
+  const Route route = ended.route();
   queue_pairs_.erase(known);
+  leave(route);
 }
 
 void Races::post(uint32_t qpn, const Post& post, std::span<const Range> memory) {

@@ -97,7 +97,7 @@ class Races {
   // requests until now count as known.
   void connect(uint32_t qpn, uint32_t peer, PollOrder polls = PollOrder::kOfMessages);
   // The packets of the queue pair go there.
-  void locate(uint32_t qpn, const Addresses& addresses);
+  void locate(uint32_t qpn, const Route& route);
   // The queue pair drops its requests, or ends. Those of its peer reach nothing any more.
   void end(uint32_t qpn);
 
@@ -170,6 +170,7 @@ class Races {
   };
   struct QueuePair {
     Connection connection;
+    uint32_t netdev_index = 0;
     PollOrder polls = PollOrder::kOfMessages;
     uint64_t last_stamp = 0;
     std::deque<Request> requests;  // that the device has not completed
@@ -178,11 +179,14 @@ class Races {
     uint32_t told_races = 0;
     ToldRequest last_told;              // the last request of the peer; a stamp of 0: none
     PeerMarks marks;                    // of a peer on another host
+    bool has_asked_again = false;       // its host, because the answer was another one's
     std::deque<RaceRow> races_to_tell;  // to such a peer
 
+    Route route() const { return {connection.addresses, netdev_index}; }
     const PostedAt* find_post(uint64_t stamp) const;  // null: forgotten
   };
 
+  void leave(const Route& route);
   uint64_t host_of_peer(const QueuePair& queue_pair) const;
   QueuePairName name_of_peer(const QueuePair& queue_pair) const {
     return name_of(host_of_peer(queue_pair), queue_pair.connection.peer);

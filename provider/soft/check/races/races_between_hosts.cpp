@@ -13,10 +13,17 @@
 
 namespace dapple::soft::check {
 
-// By the answer of its host, or by the peer's own marks.
+// A queue pair has left the route. The answer there lasts as long as a queue pair uses it.
+void Races::leave(const Route& route) {
+  if (!hosts_.has(route)) return;
+  const auto uses = [&](const auto& one) { return same(one.second.route(), route); };
+  if (std::none_of(queue_pairs_.begin(), queue_pairs_.end(), uses)) hosts_.forget(route);
+}
+
+// By the peer's own marks, or by the answer of its host. So the peer has one name as long as it is connected.
 uint64_t Races::host_of_peer(const QueuePair& queue_pair) const {
-  uint64_t number = hosts_.host(queue_pair.connection.addresses);
-  if (number == kThisHost) number = queue_pair.marks.host();
+  uint64_t number = queue_pair.marks.host();
+  if (number == kThisHost) number = hosts_.host(queue_pair.route());
   return number == host_ ? kThisHost : number;
 }
 
@@ -37,21 +44,20 @@ std::optional<MarkQuestion> Races::question(uint32_t qpn, uint64_t now) {
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end() || !told_.is_open() || host_ == kThisHost) return std::nullopt;
-  const Connection& connection = found->second.connection;
-  return told_.has_peer(connection) ? std::nullopt : hosts_.due(connection.addresses, now);
+  return told_.has_peer(found->second.connection) ? std::nullopt : hosts_.due(found->second.route(), now);
 }
 
 uint64_t Races::question_time(uint32_t qpn) {
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end() || told_.has_peer(found->second.connection)) return roce::kNever;
-  return hosts_.deadline(found->second.connection.addresses);
+  return hosts_.deadline(found->second.route());
 }
 
 void Races::answered(uint32_t qpn, const MarkAnswer& answer) {
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
-  if (found != queue_pairs_.end()) hosts_.answered(found->second.connection.addresses, answer);
+  if (found != queue_pairs_.end()) hosts_.answered(found->second.route(), answer);
 }
 
 bool Races::gives_marks(uint32_t qpn) {
@@ -113,8 +119,14 @@ void Races::take(uint32_t qpn, const Mark& mark) {
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end() || host_ == kThisHost || mark.host == host_) return;
   QueuePair& queue_pair = found->second;
-  const uint64_t host = hosts_.host(queue_pair.connection.addresses);
-  if (host != kThisHost && host != mark.host) return;
+  if (queue_pair.marks.host() == kThisHost) {
+    const uint64_t answered = hosts_.host(queue_pair.route());
+    if (answered != kThisHost && answered != mark.host) {
+      // Another host may have the address since the answer.
+      if (!std::exchange(queue_pair.has_asked_again, true)) hosts_.forget(queue_pair.route());
+      return;
+    }
+  }
   const uint64_t now = now_ns();
   Mark taken = mark;
   const uint64_t slept = now_ns(CLOCK_BOOTTIME) - now;
