@@ -10,8 +10,10 @@
 namespace dapple::soft {
 
 void PeersPackets::see(const roce::Packet& packet, const roce::QueuePair& queue_pair) {
-  any = true;
   const roce::OpcodeInfo& info = *packet.info;
+  // A datagram is not of the peer's queue pair: QP 1 answers the question of --check=races.
+  if (info.transport == roce::Transport::kUd) return;
+  any = true;
   // All but the last packet of a message are as long as the path MTU (IBTA 9.7.2.2).
   if (info.has(roce::kHasPayload) && !info.has(roce::kEnds)) path_mtu = static_cast<uint32_t>(packet.payload.size());
   if (answers || !info.has(roce::kResponse)) return;

@@ -29,7 +29,7 @@ struct PeersPackets {
   // The queue pair begins to send.
   void begin(uint32_t send_psn) { first_psn = send_psn; }
 
-  // A packet of the peer, before the queue pair takes it.
+  // A packet from the peer's address, before the queue pair takes it.
   void see(const roce::Packet& packet, const roce::QueuePair& queue_pair);
   void see_from(const uint8_t* source);
 };

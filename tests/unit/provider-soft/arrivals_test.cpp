@@ -137,6 +137,22 @@ void arrived__no_packet__is_counted(void**) {
   assert_int_equal(rig->counters.node.malformed.value(), 1);
 }
 
+// QP 1 of the peer's host answers a question, whatever becomes of the peer.
+void arrived__datagram_for_a_connection__is_no_packet_of_its_peer(void**) {
+  Qp& qp = rig->connect();
+  qp.peers_packets = std::make_unique<PeersPackets>();
+  dapple::roce::Headers headers;
+  headers.opcode = dapple::roce::opcode_of(dapple::roce::Transport::kUd, dapple::roce::Operation::kSendOnly);
+  headers.destination_qpn = qp.qpn;
+  headers.deth = {.qkey = 1, .source_qpn = 1};
+  std::byte packet[dapple::roce::kMaxHeaderSize];
+  rig->deliver(std::span(packet).first(dapple::roce::write_headers(headers, packet)), kPeer);
+  assert_int_equal(ProgressRig::engine_of(qp).received, 1);
+  assert_false(qp.peers_packets->any);
+  rig->send(qp.qpn);
+  assert_true(qp.peers_packets->any);
+}
+
 // Between hosts, about the packets that follow. This program does not know what they mean.
 void arrived__mark__is_dropped_and_no_fault(void**) {
   Qp& qp = rig->connect();
@@ -167,6 +183,7 @@ int main() {
       IN_A_RIG(arrived__for_nobody__is_counted),
       IN_A_RIG(arrived__another_partition__is_counted),
       IN_A_RIG(arrived__no_packet__is_counted),
+      IN_A_RIG(arrived__datagram_for_a_connection__is_no_packet_of_its_peer),
       IN_A_RIG(arrived__mark__is_dropped_and_no_fault),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
