@@ -166,6 +166,26 @@ void access__either_order__names_the_programs(void**) {
   assert_int_equal(found->programs[0].process, getpid());
 }
 
+// The earlier request's peer is gone, and its queue pair has another peer.
+void access__queue_pair_has_another_peer__names_no_program_and_tells_none(void**) {
+  assert_false(world->write(kOne));
+  Races& target = world->programs[kTarget];
+  target.end(qpn_of(kOne));
+  target.connect(qpn_of(kOne), qpn_of(kTarget));
+  target.locate(qpn_of(kOne), route(kTarget, kPrograms));
+  const auto question = target.question(qpn_of(kOne), 1);
+  target.answered(qpn_of(kOne), {.transaction = question->transaction, .host = identity_of(kPrograms)});
+  assert_true(target.gives_marks(qpn_of(kOne)));
+  const uint32_t psn = world->post(kTwo, kTarget, SendOpcode::kWrite);
+  const auto found = target.access(World::packet(kTwo, kTarget, psn), kWord, {.kind = Kind::kWrite});
+  assert_true(found.has_value());
+  assert_int_equal(found->programs[0].process, 0);
+  assert_false(found->programs[0].gid.has_value());
+  assert_true(found->programs[1].gid.has_value());
+  assert_false(target.mark_of_race(qpn_of(kOne)).has_value());
+  assert_true(target.mark_of_race(qpn_of(kTwo)).has_value());
+}
+
 void access__completion_and_message__is_in_order(void**) {
   assert_false(world->write(kOne));
   world->poll_last(kOne, kTarget);
@@ -361,6 +381,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(access__nothing_told__races, begin, finish),
       cmocka_unit_test_setup_teardown(access__either_order__names_the_programs, begin, finish),
+      cmocka_unit_test_setup_teardown(access__queue_pair_has_another_peer__names_no_program_and_tells_none, begin,
                                       finish),
       cmocka_unit_test_setup_teardown(access__completion_and_message__is_in_order, begin, finish),
       cmocka_unit_test_setup_teardown(access__message_before_completion__races, begin, finish),

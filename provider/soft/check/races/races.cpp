@@ -175,9 +175,11 @@ std::vector<Races::Told> Races::told_races(QueuePair& queue_pair) {
 void Races::tell_race(const NotedAccess& one, const NotedAccess& other) {
   if (one.is_own) return;
   const RaceRow race = {one.stamp, qpn_of(other.name), program_of(other).process};
-  if (host_of(one.name) == kThisHost) return told_.tell_race(one.via, race);
   const auto via = queue_pairs_.find(one.via);
-  if (via == queue_pairs_.end() || via->second.races_to_tell.size() == kRaceRows) return;
+  // The queue pair may have another peer by now.
+  if (via == queue_pairs_.end() || name_of_peer(via->second) != one.name) return;
+  if (host_of(one.name) == kThisHost) return told_.tell_race(one.via, race);
+  if (via->second.races_to_tell.size() == kRaceRows) return;
   via->second.races_to_tell.push_back(race);
 }
 

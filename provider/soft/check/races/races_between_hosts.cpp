@@ -37,7 +37,9 @@ Races::Program Races::program_of_peer(const QueuePair& queue_pair) const {
 Races::Program Races::program_of(const NotedAccess& access) const {
   if (host_of(access.name) == kThisHost) return {told_.process_of(qpn_of(access.name))};
   const auto via = queue_pairs_.find(access.via);
-  return via == queue_pairs_.end() ? Program{} : program_of_peer(via->second);
+  // The queue pair may have another peer by now.
+  if (via == queue_pairs_.end() || name_of_peer(via->second) != access.name) return {};
+  return program_of_peer(via->second);
 }
 
 std::optional<MarkQuestion> Races::question(uint32_t qpn, uint64_t now) {
