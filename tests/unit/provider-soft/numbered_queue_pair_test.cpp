@@ -141,6 +141,29 @@ void transmit__request_to_a_host_that_takes_marks__has_one_ahead(void**) {
   assert_true(stand.network.opcodes == sent);
 }
 
+// The queue pair enters the error state by itself, and still has a NAK to send.
+void transmit__packets_found_no_room_before_an_error__they_go_first(void**) {
+  Stand stand;
+  stand.ask();
+  stand.engine->send(Operation::kReadResponseOnly, 0);
+  class Full final : public roce::PacketSink {
+   public:
+    std::byte* reserve(size_t) override { return nullptr; }
+    void commit(const roce::AddressVector*) override {}
+  } full;
+  assert_true(stand.numbered->transmit(kStart, full));
+  assert_false(stand.engine->next.has_value());
+  stand.engine->enter_error();
+  roce::Packet packet;
+  packet.info = &roce::opcode_info(rc(Operation::kSendOnly));
+  stand.numbered->receive(kStart, packet);
+  assert_int_equal(stand.numbered->state(), QpState::kError);
+  stand.engine->send(Operation::kAcknowledge, 1);
+  assert_false(stand.numbered->transmit(kStart, stand.network));
+  const std::vector<uint8_t> sent = {rc(Operation::kReadResponseOnly), rc(Operation::kAcknowledge)};
+  assert_true(stand.network.opcodes == sent);
+}
+
 void receive__frame_of_a_raw_packet_queue_pair__goes_to_the_engine(void**) {
   Stand stand(IBV_QPT_RAW_PACKET);
   stand.numbered->receive(kStart, roce::Packet{});
@@ -152,6 +175,7 @@ void receive__frame_of_a_raw_packet_queue_pair__goes_to_the_engine(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(transmit__request_to_a_host_that_takes_marks__has_one_ahead),
+      cmocka_unit_test(transmit__packets_found_no_room_before_an_error__they_go_first),
       cmocka_unit_test(receive__frame_of_a_raw_packet_queue_pair__goes_to_the_engine),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

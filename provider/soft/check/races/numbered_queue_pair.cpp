@@ -174,12 +174,13 @@ bool NumberedQueuePair::may_mark() const {
 }
 
 bool NumberedQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
+  // The engine counts these as sent, whatever its state is now.
+  if (!held_.empty() && !Marks(*this, sink).send_held()) return true;
   if (!may_mark()) return roce::QueuePairLayer::transmit(now, sink);
   locate();
   if (!ask(now, sink)) return true;
-  if (held_.empty() && !races_.gives_marks(qp_.qpn)) return roce::QueuePairLayer::transmit(now, sink);
+  if (!races_.gives_marks(qp_.qpn)) return roce::QueuePairLayer::transmit(now, sink);
   Marks marks(*this, sink);
-  if (!marks.send_held()) return true;
   return roce::QueuePairLayer::transmit(now, marks) || !held_.empty();
 }
 
