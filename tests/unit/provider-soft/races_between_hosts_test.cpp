@@ -5,7 +5,10 @@
 // that are connected to it and to each other. The clock of each host is ahead of that of the host before.
 #include "provider/soft/check/races/races.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include <utility>
 
 #include "provider/common/clock.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -318,6 +321,28 @@ void take__other_hosts__are_ignored(void**) {
   assert_false(world->write(kTwo));
 }
 
+// The other programs of the host can write to the pages that have the requests.
+void mark_of_request__impossible_values_in_the_pages__is_none(void**) {
+  auto* pages = static_cast<check::RacePages*>(map_races(world->files[kOne].get(), kSlot));
+  assert_non_null(pages);
+  check::Lane& lane = pages->lanes[qpn_of(kTarget) % check::kLanes];
+  const uint32_t psn = world->post_late(kOne, kTarget, SendOpcode::kWrite);
+  check::RequestRow row;
+  assert_true(lane.request_rows[0].read(row) && row.first_psn == psn && row.packets == 1);
+  Races& one = world->programs[kOne];
+  assert_true(one.mark_of_request(qpn_of(kTarget), psn).has_value());
+  for (const auto& [first_psn, packets] : {std::pair(psn, (1U << 23) + 1), std::pair(psn | 1U << 24, 1U)}) {
+    check::RequestRow wrong = row;
+    wrong.first_psn = first_psn;
+    wrong.packets = packets;
+    lane.request_rows[0].write(wrong);
+    assert_false(one.mark_of_request(qpn_of(kTarget), psn).has_value());
+  }
+  lane.request_rows[0].write(row);
+  assert_true(one.mark_of_request(qpn_of(kTarget), psn).has_value());
+  munmap(pages, kSlotRacesSize);
+}
+
 // The host of the address may be another one after all connections have ended, or another device.
 void gives_marks__after_the_end_of_all_connections__not_without_an_answer(void**) {
   Races& one = world->programs[kOne];
@@ -397,6 +422,7 @@ int main() {
       cmocka_unit_test_setup_teardown(sent__answer_without_a_mark__knows_all, begin, finish),
       cmocka_unit_test_setup_teardown(sent__race__is_told_by_a_mark, begin, finish),
       cmocka_unit_test_setup_teardown(take__other_hosts__are_ignored, begin, finish),
+      cmocka_unit_test_setup_teardown(mark_of_request__impossible_values_in_the_pages__is_none, begin, finish),
       cmocka_unit_test_setup_teardown(take__another_host_than_the_answer__is_asked_once, begin, finish),
       cmocka_unit_test_setup_teardown(gives_marks__after_the_end_of_all_connections__not_without_an_answer, begin,
                                       finish),

@@ -26,9 +26,11 @@ constexpr uint32_t kMaskPsn = (1 << 24) - 1;
 // Two clocks differ by less than this part of a time: NTP sets a clock by 1/2000 at most.
 constexpr uint64_t kDrift = 512;
 
+}  // namespace
+
 bool is_possible(const Mark& mark) {
   if (mark.host == kThisHost || mark.host > kHostMask || mark.psn > kMaskPsn) return false;
-  if (mark.stamp == 0) return false;
+  if (mark.stamp == 0 || !mark.known.is_sound()) return false;
   switch (mark.kind) {
     case Mark::Kind::kRequest:
       return mark.extent > 0 && mark.extent <= kMostPsns;
@@ -39,10 +41,8 @@ bool is_possible(const Mark& mark) {
   return false;
 }
 
-}  // namespace
-
 size_t write_mark(const Mark& mark, MarkBytes& bytes) {
-  assert(is_possible(mark) && mark.known.is_sound());
+  assert(is_possible(mark));
   std::byte* const to = bytes.data();
   std::fill_n(to, kMarkHeaderSize, std::byte{0});
   store_be32(to + kVersionAt, kMarkVersion);

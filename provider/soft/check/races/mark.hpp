@@ -41,7 +41,9 @@ inline constexpr size_t kMostMarkBytes = kMarkHeaderSize + KnownRequests::kMost 
 
 using MarkBytes = std::array<std::byte, kMostMarkBytes>;
 
-// Returns the size.
+// Tells whether a peer would take the mark.
+bool is_possible(const Mark& mark);
+// Returns the size. The mark is possible.
 size_t write_mark(const Mark& mark, MarkBytes& bytes);
 // None if it is no mark of this version. Every byte may be hostile.
 std::optional<Mark> read_mark(std::span<const std::byte> bytes);

@@ -86,7 +86,8 @@ std::optional<Mark> Races::mark_of_request(uint32_t qpn, uint32_t psn) {
   mark.psn = request->first_psn;
   mark.extent = request->packets;
   mark.known = request->known;
-  return mark;
+  // Another program of this host may have written to the pages, which have the request.
+  return is_possible(mark) ? std::optional(mark) : std::nullopt;
 }
 
 // The initiator finds its request by the stamp, so there is no mark if this program does not know it.
