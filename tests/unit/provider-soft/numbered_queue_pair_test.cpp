@@ -141,6 +141,21 @@ void transmit__request_to_a_host_that_takes_marks__has_one_ahead(void**) {
   assert_true(stand.network.opcodes == sent);
 }
 
+// The network might drop the mark, and with it the packets of the same system call.
+void transmit__mark_longer_than_the_mtu__is_left_out(void**) {
+  for (const uint32_t count : {12, 13}) {
+    Stand stand;
+    stand.engine->mtu = 256;
+    stand.ask();
+    stand.learn(count);
+    stand.post(0);
+    assert_false(stand.numbered->transmit(kStart, stand.network));
+    std::vector<uint8_t> sent = {rc(Operation::kReadRequest)};
+    if (count == 12) sent.insert(sent.begin(), roce::kHostOpcode);
+    assert_true(stand.network.opcodes == sent);
+  }
+}
+
 // The queue pair enters the error state by itself, and still has a NAK to send.
 void transmit__packets_found_no_room_before_an_error__they_go_first(void**) {
   Stand stand;
@@ -175,6 +190,7 @@ void receive__frame_of_a_raw_packet_queue_pair__goes_to_the_engine(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(transmit__request_to_a_host_that_takes_marks__has_one_ahead),
+      cmocka_unit_test(transmit__mark_longer_than_the_mtu__is_left_out),
       cmocka_unit_test(transmit__packets_found_no_room_before_an_error__they_go_first),
       cmocka_unit_test(receive__frame_of_a_raw_packet_queue_pair__goes_to_the_engine),
   };

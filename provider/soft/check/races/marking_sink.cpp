@@ -35,6 +35,7 @@ void MarkingSink::commit(const roce::AddressVector*) {
 void MarkingSink::put(const Mark& mark) {
   MarkBytes bytes;
   const size_t size = write_mark(mark, bytes);
+  if (size > mtu_) return;
   std::vector<std::byte> packet(roce::kBthSize + size);
   roce::write_bth({.opcode = roce::kHostOpcode, .destination_qpn = qpn_, .psn = mark.psn}, packet.data());
   memcpy(packet.data() + roce::kBthSize, bytes.data(), size);

@@ -20,8 +20,9 @@ using HeldPackets = std::deque<std::vector<std::byte>>;
 
 class MarkingSink : public roce::PacketSink {
  public:
-  // `qpn`: the peer's.
-  MarkingSink(roce::PacketSink& below, HeldPackets& held, uint32_t qpn) : below_(below), held_(held), qpn_(qpn) {}
+  // `qpn`: the peer's. `mtu`: of the path.
+  MarkingSink(roce::PacketSink& below, HeldPackets& held, uint32_t qpn, uint32_t mtu)
+      : below_(below), held_(held), qpn_(qpn), mtu_(mtu) {}
 
   // False if the sink below takes no more now.
   bool send_held();
@@ -33,12 +34,13 @@ class MarkingSink : public roce::PacketSink {
 
   // Calls put() for each mark that goes ahead of this packet.
   virtual void mark(std::span<const std::byte> packet) = 0;
+  // Leaves out a mark that is longer than the payload of a packet may be: a network might drop it.
   void put(const Mark& mark);
 
  private:
   roce::PacketSink& below_;
   HeldPackets& held_;
-  const uint32_t qpn_;
+  const uint32_t qpn_, mtu_;
   std::vector<std::byte> room_;
 };
 

@@ -140,11 +140,14 @@ void NumberedQueuePair::receive(roce::Now now, const roce::Packet& packet) {
 class NumberedQueuePair::Marks final : public MarkingSink {
  public:
   Marks(NumberedQueuePair& queue_pair, roce::PacketSink& below)
-      : MarkingSink(below, queue_pair.held_, queue_pair.engine().attributes().destination_qpn),
+      : Marks(queue_pair, below, queue_pair.engine().attributes()) {}
+
+ private:
+  Marks(NumberedQueuePair& queue_pair, roce::PacketSink& below, const roce::QpAttributes& attributes)
+      : MarkingSink(below, queue_pair.held_, attributes.destination_qpn, attributes.path_mtu),
         races_(queue_pair.races_),
         qpn_(queue_pair.qp_.qpn) {}
 
- private:
   void mark(std::span<const std::byte> bytes) override {
     roce::Packet packet;
     if (roce::parse(bytes, packet) != roce::ParseError::kNone) return;
