@@ -179,6 +179,20 @@ void transmit__packets_found_no_room_before_an_error__they_go_first(void**) {
   assert_true(stand.network.opcodes == sent);
 }
 
+// A layer above may keep transmit() from this one for a while. Meanwhile nobody waits for a time that has passed.
+void expire__question_is_due__it_waits_for_transmit(void**) {
+  Stand stand;
+  assert_false(stand.numbered->transmit(kStart, stand.network));
+  const Time due = stand.numbered->deadline();
+  assert_true(due > kStart && due != roce::kNever);
+  stand.numbered->expire(due);
+  assert_true(stand.numbered->deadline() > due);
+  stand.network.opcodes.clear();
+  assert_false(stand.numbered->transmit(due + 1, stand.network));
+  assert_int_equal(stand.network.opcodes.size(), 1);
+  assert_true(read_mark_question(std::span(stand.network.packet).last(kMarkMadSize)).has_value());
+}
+
 void receive__frame_of_a_raw_packet_queue_pair__goes_to_the_engine(void**) {
   Stand stand(IBV_QPT_RAW_PACKET);
   stand.numbered->receive(kStart, roce::Packet{});
@@ -192,6 +206,7 @@ int main() {
       cmocka_unit_test(transmit__request_to_a_host_that_takes_marks__has_one_ahead),
       cmocka_unit_test(transmit__mark_longer_than_the_mtu__is_left_out),
       cmocka_unit_test(transmit__packets_found_no_room_before_an_error__they_go_first),
+      cmocka_unit_test(expire__question_is_due__it_waits_for_transmit),
       cmocka_unit_test(receive__frame_of_a_raw_packet_queue_pair__goes_to_the_engine),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

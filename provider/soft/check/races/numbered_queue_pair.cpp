@@ -189,7 +189,7 @@ bool NumberedQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
 
 // False if the sink takes no more now.
 bool NumberedQueuePair::ask(roce::Now now, roce::PacketSink& sink) {
-  if (!question_) question_ = races_.question(qp_.qpn, now.exact());
+  take_question(now);
   if (!question_) return true;
   roce::Headers headers;
   headers.opcode = roce::opcode_of(roce::Transport::kUd, roce::Operation::kSendOnly);
@@ -224,7 +224,17 @@ void NumberedQueuePair::receive_for_host(const roce::Packet& packet) {
 
 roce::Time NumberedQueuePair::deadline() const {
   const roce::Time next = roce::QueuePairLayer::deadline();
-  return may_mark() ? std::min(next, races_.question_time(qp_.qpn)) : next;
+  return may_mark() && !question_ ? std::min(next, races_.question_time(qp_.qpn)) : next;
+}
+
+// From now on the question waits for transmit(), which may be a while.
+void NumberedQueuePair::expire(roce::Now now) {
+  if (may_mark()) take_question(now);
+  roce::QueuePairLayer::expire(now);
+}
+
+void NumberedQueuePair::take_question(roce::Now now) {
+  if (!question_) question_ = races_.question(qp_.qpn, now.exact());
 }
 
 std::optional<Races::Found> NumberedQueuePair::access(const roce::RemoteRange& range, uintptr_t memory,

@@ -32,6 +32,7 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
   void receive_for_host(const roce::Packet& packet) override;
   bool transmit(roce::Now now, roce::PacketSink& sink) override;
   roce::Time deadline() const override;
+  void expire(roce::Now now) override;
 
   // The functions below are called by the engine.
 
@@ -49,6 +50,7 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
   bool knows_peer() const;
   void locate();
   bool may_mark() const;
+  void take_question(roce::Now now);
   bool ask(roce::Now now, roce::PacketSink& sink);
   bool takes_answer(const roce::Packet& packet);
 
@@ -67,7 +69,7 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
   Races::Arrival arrival_;
   roce::SendOpcode opcode_{};             // of the packet
   std::deque<PeersRead> reads_;           // in order, as they are answered
-  std::optional<MarkQuestion> question_;  // that has found no room in the sink
+  std::optional<MarkQuestion> question_;  // that has not been sent yet
   HeldPackets held_;
 };
 
