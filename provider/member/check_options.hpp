@@ -15,7 +15,7 @@ struct Options {
   bool halt_on_error = false;
   bool notes = false;
   bool strict = false;            // also what may be no mistake: dapple-check(1)
-  bool races = false;             // also races between the programs of a host
+  bool races = false;             // also races between programs
   std::optional<int> delay_seed;  // of the late requests, instead of the process' seed; 0: none are late
   std::string log_path;           // empty: standard error
   std::string suppressions;       // the name of a file; empty: none

@@ -127,7 +127,7 @@ Fault CheckingMemory::check_remote(Accessor who, const RemoteRange& range, uint3
   return Fault::kNone;
 }
 
-// The order of the accesses of this host's programs. An access is noted before it is made: the program may look at the
+// The order of the accesses of several programs. An access is noted before it is made: the program may look at the
 // bytes at once, and post a request.
 void CheckingMemory::note_access(Accessor who, const RemoteRange& range, uint32_t right, NotedAccess::Kind kind) {
   NumberedQueuePair* numbered = qp_.checked->numbered;
