@@ -47,7 +47,7 @@ class PhysicalAddresses {
     uint64_t inode;
     uint64_t index;
     bool is_sysv;  // System V segments have their own numbers of inodes, on the device of other shared memory
-    auto operator<=>(const Window&) const = default;
+    auto operator<=>(const Window&) const = default;  // NOLINT(modernize-use-nullptr): clang 14's own code
   };
   struct Mapping;
 

@@ -28,7 +28,8 @@ Function found_once(std::atomic<Function>& found, const char* name) {
 
 }  // namespace
 
-static_assert(sizeof(Stack) <= sizeof(dappledv_call) && alignof(Stack) <= alignof(dappledv_call));
+static_assert(sizeof(Stack) <= sizeof(dappledv_call));
+static_assert(alignof(Stack) <= alignof(dappledv_call));
 
 const char* last_refusal(unsigned* count) {
   const ErrnoGuard keep;

@@ -102,7 +102,7 @@ class Room {
   const bool is_reserve_;
   char* memory_ = nullptr;
 };
-char Room::reserve[kSize];
+alignas(16) char Room::reserve[kSize];
 constinit std::atomic_flag Room::reserve_taken;
 
 // The child's needs, prepared before: it shares this process' memory and must not allocate.

@@ -10,7 +10,7 @@ size_t distance(std::string_view one, std::string_view other) {
   constexpr size_t kLongest = 63;
   if (one.size() > kLongest || other.size() > kLongest) return std::max(one.size(), other.size());
   // The distances of one[0, i) to all beginnings of `other`.
-  size_t row[kLongest + 1];
+  size_t row[kLongest + 1] = {};
   for (size_t j = 0; j <= other.size(); j++) row[j] = j;
   for (size_t i = 1; i <= one.size(); i++) {
     size_t diagonal = row[0];

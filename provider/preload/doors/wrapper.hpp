@@ -8,6 +8,7 @@
 #pragma once
 
 // Declares: DAPPLE_WRAPPER(close, int wrapped_close(int fd)); the definition follows as that of wrapped_close().
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations
 #define DAPPLE_WRAPPER(name, declaration)                               \
   extern "C" [[gnu::visibility("default")]] declaration __asm__(#name); \
   extern "C" declaration
@@ -15,3 +16,4 @@
 // Another name of a wrapper that is defined in the same file.
 #define DAPPLE_WRAPPER_ALIAS(name, target, declaration) \
   extern "C" [[gnu::visibility("default"), gnu::alias(#target)]] declaration __asm__(#name)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -21,8 +21,10 @@
 namespace dapple::doors {
 
 struct LibcNames {
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations
 #define SIMPLE(name) decltype(&::name) name = nullptr;
 #define OTHER(name) decltype(&::name) name = nullptr;
+// NOLINTEND(bugprone-macro-parentheses)
 #include "provider/preload/doors/paths/libc_names.def"
 };
 
