@@ -279,30 +279,82 @@ void dmabuf__other_files_are_refused(void**) {
   close(file);
 }
 
-void dmabuf__a_udmabuf_is_mapped(void**) {
+// A dma-buf of two pages, and the test's own view of them.
+struct Udmabuf {
+  static constexpr size_t kPages = 2;
+  int dmabuf = -1;
+  size_t size = 0;
+  char* view = nullptr;
+};
+
+// False if this kernel makes none.
+bool make_udmabuf(Udmabuf& made) {
   const int maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-  if (maker < 0) skip();
-  assert_true(begin({}));
-  const size_t size = 2 * page_size();
+  if (maker < 0) return false;
+  made.size = Udmabuf::kPages * page_size();
   const int memory = memfd_create("udmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  assert_true(memory >= 0 && ftruncate(memory, static_cast<off_t>(size)) == 0);
+  assert_true(memory >= 0 && ftruncate(memory, static_cast<off_t>(made.size)) == 0);
   assert_int_equal(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  const udmabuf_create create = {static_cast<uint32_t>(memory), UDMABUF_FLAGS_CLOEXEC, 0, size};
-  const int dmabuf = ioctl(maker, UDMABUF_CREATE, &create);
-  assert_true(dmabuf >= 0);
-  char* view = static_cast<char*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0));
-  assert_ptr_not_equal(view, MAP_FAILED);
-  ibv_mr* mr = ibv_reg_dmabuf_mr(pair->pd, 64, size - 64, 0x10040, dmabuf, static_cast<int>(kPeerRights));
-  assert_non_null(mr);
-  close(dmabuf);
-  memset(pair->a.buffer, 'm', 32);
-  assert_int_equal(run(IBV_WR_RDMA_WRITE, own(), 32, {0x10040, mr->rkey}), IBV_WC_SUCCESS);
-  assert_true(all(view, 0, 64) && all(view + 64, 'm', 32));
-  if (makes_mistakes) assert_int_equal(run(IBV_WR_RDMA_WRITE, own(), 32, {0x10000, mr->rkey}), IBV_WC_REM_ACCESS_ERR);
-  assert_int_equal(ibv_dereg_mr(mr), 0);
-  munmap(view, size);
+  const udmabuf_create create = {static_cast<uint32_t>(memory), UDMABUF_FLAGS_CLOEXEC, 0, made.size};
+  made.dmabuf = ioctl(maker, UDMABUF_CREATE, &create);
+  assert_true(made.dmabuf >= 0);
+  made.view = static_cast<char*>(mmap(nullptr, made.size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0));
+  assert_ptr_not_equal(made.view, MAP_FAILED);
   close(memory);
   close(maker);
+  return true;
+}
+
+void dmabuf__a_udmabuf_is_mapped(void**) {
+  Udmabuf made;
+  if (!make_udmabuf(made)) skip();
+  assert_true(begin({}));
+  ibv_mr* mr = ibv_reg_dmabuf_mr(pair->pd, 64, made.size - 64, 0x10040, made.dmabuf, static_cast<int>(kPeerRights));
+  assert_non_null(mr);
+  close(made.dmabuf);
+  memset(pair->a.buffer, 'm', 32);
+  assert_int_equal(run(IBV_WR_RDMA_WRITE, own(), 32, {0x10040, mr->rkey}), IBV_WC_SUCCESS);
+  assert_true(all(made.view, 0, 64) && all(made.view + 64, 'm', 32));
+  if (makes_mistakes) assert_int_equal(run(IBV_WR_RDMA_WRITE, own(), 32, {0x10000, mr->rkey}), IBV_WC_REM_ACCESS_ERR);
+  assert_int_equal(ibv_dereg_mr(mr), 0);
+  munmap(made.view, made.size);
+}
+
+// Then a thread of the device takes the datagram.
+void dmabuf__takes_a_datagram_while_the_program_sleeps(void**) {
+  constexpr uint32_t kHeaders = 40, kLength = 100;
+  Udmabuf made;
+  if (!make_udmabuf(made)) skip();
+  assert_true(begin({.channel = true}));
+  ibv_mr* mr = ibv_reg_dmabuf_mr(pair->pd, 0, made.size, 0, made.dmabuf, IBV_ACCESS_LOCAL_WRITE);
+  assert_non_null(mr);
+  ibv_qp_init_attr init = {};
+  init.qp_type = IBV_QPT_UD;
+  init.send_cq = pair->a.cq;
+  init.recv_cq = pair->b.cq;
+  init.cap = {1, 1, 1, 1, 0};
+  ibv_qp* qp = ibv_create_qp(pair->pd, &init);
+  assert_true(qp != nullptr && connect(qp, 0));
+  ibv_sge where = {0, kHeaders + kLength, mr->lkey};
+  ibv_recv_wr receive = {1, nullptr, &where, 1}, *bad = nullptr;
+  assert_int_equal(ibv_post_recv(qp, &receive, &bad), 0);
+  ibv_ah* own_address = make_own_address(*pair);
+  assert_non_null(own_address);
+  memset(pair->a.buffer, 'd', kLength);
+  assert_int_equal(ibv_req_notify_cq(pair->b.cq, 0), 0);
+  assert_int_equal(post_datagram(pair->a, kLength, qp, own_address, qp), 0);
+  assert_true(becomes_readable(pair->channel->fd));
+  expect(pair->b.cq, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+  assert_true(all(made.view + kHeaders, 'd', kLength) && all(made.view + kHeaders + kLength, 0, 100));
+  ibv_cq* told = nullptr;
+  void* context = nullptr;
+  assert_int_equal(ibv_get_cq_event(pair->channel, &told, &context), 0);
+  ibv_ack_cq_events(told, 1);
+  assert_int_equal(ibv_destroy_ah(own_address), 0);
+  assert_int_equal(ibv_destroy_qp(qp), 0);
+  assert_int_equal(ibv_dereg_mr(mr), 0);
+  close(made.dmabuf);
+  munmap(made.view, made.size);
 }
 
 }  // namespace
@@ -319,6 +371,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(advise__prefetches_what_is_on_demand, finish),
       cmocka_unit_test_teardown(dmabuf__other_files_are_refused, finish),
       cmocka_unit_test_teardown(dmabuf__a_udmabuf_is_mapped, finish),
+      cmocka_unit_test_teardown(dmabuf__takes_a_datagram_while_the_program_sleeps, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
