@@ -125,7 +125,7 @@ int dm_export_dmabuf_fd(ibv_dm* ibv) {
   const Dm& dm = *original_of<Dm>(ibv);
   if (has_ended(dm)) return -refuse_ended("device memory", "ibv_dm_export_dmabuf_fd()");
   const int dmabuf = dm.memory.export_dmabuf();
-  if (dmabuf == -EOPNOTSUPP) {
+  if (const int error = -dmabuf; error == EOPNOTSUPP) {
     return -refuse(
         EOPNOTSUPP,
         "a dma-buf needs /dev/udmabuf and a file for the memory, and the program cannot open the one now, or "
