@@ -120,11 +120,14 @@ PostsBelow& below(ibv_qp_ex* qp) {
   return ours<Qp>(&qp->qp_base)->extended->below_explain;
 }
 
-// `bad`: the first request that was not posted; null if all were.
+// `bad`: the first request that was not posted; null if all were. The queue pair takes other requests, too, which have
+// no address handle.
 void explain_datagrams(ibv_qp* qp, const ibv_send_wr* requests, const ibv_send_wr* bad) {
   if (qp->qp_type != IBV_QPT_UD) return;
-  for (const ibv_send_wr* wr = requests; wr != bad; wr = wr->next)
-    explain_datagram(*ours<Qp>(qp), ours<Ah>(wr->wr.ud.ah)->address, wr->wr.ud.remote_qpn);
+  for (const ibv_send_wr* wr = requests; wr != bad; wr = wr->next) {
+    if (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM)
+      explain_datagram(*ours<Qp>(qp), ours<Ah>(wr->wr.ud.ah)->address, wr->wr.ud.remote_qpn);
+  }
 }
 
 template <const char* kVerb>

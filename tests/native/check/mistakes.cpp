@@ -158,6 +158,22 @@ bool send_datagram(bool too_early) {
   return too_early || ibv_destroy_ah(address) == 0;
 }
 
+// A queue pair of datagrams takes an RDMA Write, which then fails. Its address has the place of the address handle.
+bool write_datagram() {
+  PairOptions options;
+  options.type = IBV_QPT_UD;
+  const std::unique_ptr<Pair> pair(make_pair(options));
+  if (pair == nullptr) return false;
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), 64, pair->a.mr->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma.remote_addr = 8;
+  return ibv_post_send(pair->a.qp, &request, &bad) == 0 && ends(pair->a.cq, IBV_WC_LOC_QP_OP_ERR);
+}
+
 // Polls the queue for a while.
 bool poll_in_vain(Pair& pair, unsigned flags) {
   if (post_send(pair.a, 1, IBV_WR_RDMA_WRITE, 0, 64, &pair.b, 0, flags) != 0) return false;
@@ -201,6 +217,7 @@ int main(int count, char** words) {
   if (strcmp(name, "drain") == 0) good = post_in_error(*pair, 1);
   if (strcmp(name, "early-ah") == 0) good = send_datagram(true);
   if (strcmp(name, "ah") == 0) good = send_datagram(false);
+  if (strcmp(name, "write-datagram") == 0) good = write_datagram();
   if (strcmp(name, "unsignaled") == 0) good = poll_in_vain(*pair, 0);
   if (strcmp(name, "signaled") == 0) good = poll_in_vain(*pair, IBV_SEND_SIGNALED);
   if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
