@@ -508,6 +508,7 @@ const Operations& checked_operations() {
     made.alloc_parent_domain = watched<alloc_parent_domain>();
     made.alloc_pd = watched<alloc_pd>();
     made.alloc_td = watched<alloc_td>();
+    made.bind_mw = watched<bind_mw>();
     made.close_xrcd = watched<close_xrcd>();
     made.create_ah = watched<create_ah>();
     made.create_comp_cntr = watched<create_comp_cntr>();

@@ -76,7 +76,8 @@ bool sends_bytes(roce::SendOpcode opcode) {
 struct Noted {
   uint64_t send = PostedSends::kNone;
   uint64_t loan = PostedSends::kNone;
-  uint64_t withheld = PostedSends::kNone;
+  uint64_t withheld = WithheldBytes::kNone;
+  uint64_t signaled = WithheldBytes::kNone;
   uint64_t context = PostedContexts::kNone;
   uint64_t id = 0;
 
@@ -85,7 +86,8 @@ struct Noted {
   }
   void was_refused(Qp& qp) const {
     if (loan != PostedSends::kNone) Checker::get()->lent.remove(loan);
-    if (withheld != PostedSends::kNone) Checker::get()->withheld.remove(withheld);
+    if (withheld != WithheldBytes::kNone) Checker::get()->withheld.remove(withheld);
+    if (signaled != WithheldBytes::kNone) Checker::get()->withheld.remove_signaled(qp.qpn, signaled);
     if (context != PostedContexts::kNone) Checker::get()->contexts.remove(id, context);
     qp.checked->sends.remove(send);
   }
@@ -108,7 +110,7 @@ uint64_t note_context(uint64_t id, bool has_completion, const Segments& segments
 // From now on the device may write there.
 uint64_t withhold(WithheldBytes::Request request) {
   Checker& checker = *Checker::get();
-  if (!checker.withholds) return PostedSends::kNone;
+  if (!checker.withholds) return WithheldBytes::kNone;
   const bool fills = checker.reporter.options().strict;
   if (fills) {
     for (const Piece& piece : request.pieces)
@@ -174,7 +176,7 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const S
         note_context(id, is_signaled, segments,
                      {.receives = nullptr, .owner = {qp.qpn, qp.context->ibv->device->name}, .posted = here()});
   }
-  if (is_signaled) Checker::get()->withheld.add_signaled(qp.qpn, id);
+  if (is_signaled) noted.signaled = Checker::get()->withheld.add_signaled(qp.qpn, id);
   return noted;
 }
 
@@ -234,7 +236,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
                              .owner = receives.owner,
                              .posted = checker.races == nullptr ? 0 : now_ns()};
     receive.pieces = pieces_of(receives.device->memory, receive.segments);
-    uint64_t withheld = PostedSends::kNone;
+    uint64_t withheld = WithheldBytes::kNone;
     const bool counts = checker.counts.load(std::memory_order_relaxed);
     if (receives.may_withhold && !counts) {
       withheld = withhold({.receives = &receives.queue,
@@ -263,7 +265,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
     refused = refused || (error != 0 && wr == *bad);
     if (!refused) continue;
     checker.receives.remove(&receives.queue, number);
-    if (withheld != PostedSends::kNone) checker.withheld.remove(withheld);
+    if (withheld != WithheldBytes::kNone) checker.withheld.remove(withheld);
     if (context != PostedContexts::kNone) checker.contexts.remove(wr->wr_id, context);
   }
   return error;
@@ -351,6 +353,14 @@ int wr_complete(ibv_qp_ex* ibv) {
     return 0;
   }
   for (const Noted& one : noted) one.was_refused(qp);
+  return error;
+}
+
+int bind_mw(ibv_qp* ibv, ibv_mw* window, ibv_mw_bind* bind) {
+  Qp& qp = *ours<Qp>(ibv);
+  const Noted noted = note(qp, roce::SendOpcode::kBindWindow, bind->send_flags, bind->wr_id, {});
+  const int error = unchecked_operations().bind_mw(ibv, window, bind);
+  if (error != 0) noted.was_refused(qp);
   return error;
 }
 

@@ -134,6 +134,36 @@ bool read_unsignaled(Pair& pair) {
   return all_are(pair.b.buffer, 2 * size_t{kSize}, kData);
 }
 
+// The device refuses a Read of too many pieces. The program then posts a right one with the same id.
+bool read_after_refusal(Pair& pair) {
+  constexpr int kPieces = 5;  // PairOptions has 4
+  ibv_sge pieces[kPieces];
+  for (int i = 0; i < kPieces; i++)
+    pieces[i] = {reinterpret_cast<uintptr_t>(pair.b.buffer) + 8 * static_cast<uintptr_t>(i), 8, pair.b.mr->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.wr_id = 2;
+  request.sg_list = pieces;
+  request.num_sge = kPieces;
+  request.opcode = IBV_WR_RDMA_READ;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma = {reinterpret_cast<uintptr_t>(pair.a.buffer), pair.a.mr->rkey};
+  if (ibv_post_send(pair.b.qp, &request, &bad) == 0) return false;
+  return read(pair, 2) && ends(pair.b.cq, 2) && all_are(pair.b.buffer, kSize, kData);
+}
+
+// The completion of ibv_bind_mw() tells of the earlier requests of its queue, too.
+bool bind_behind_read(Pair& pair) {
+  ibv_mw* window = ibv_alloc_mw(pair.pd, IBV_MW_TYPE_1);
+  if (window == nullptr || !read(pair, 1, 0)) return false;
+  ibv_mw_bind bind = {};
+  bind.wr_id = 2;
+  bind.send_flags = IBV_SEND_SIGNALED;
+  bind.bind_info = {pair.b.mr, reinterpret_cast<uintptr_t>(pair.b.buffer), kBufferSize, IBV_ACCESS_REMOTE_READ};
+  const bool is_bound = ibv_bind_mw(pair.b.qp, window, &bind) == 0 && ends(pair.b.cq, 2);
+  const bool is_there = all_are(pair.b.buffer, kSize, kData);
+  return ibv_dealloc_mw(window) == 0 && is_bound && is_there;
+}
+
 // Two receives have the same bytes.
 bool share(Pair& pair) {
   for (uint64_t id = 1; id <= 3; id++) {
@@ -246,6 +276,8 @@ constexpr Case kCases[] = {
     {"polled", poll_before_looks},
     {"many", poll_many},
     {"unsignaled", read_unsignaled},
+    {"refused", read_after_refusal},
+    {"bound", bind_behind_read},
     {"shared", share},
     {"write", wait_for_write},
     {"forwarded", forward},
@@ -264,7 +296,7 @@ int main(int count, char** words) {
   const char* name = count == 2 ? words[1] : "";
   const auto* found =
       std::find_if(std::begin(kCases), std::end(kCases), [&](const Case& one) { return strcmp(one.name, name) == 0; });
-  const std::unique_ptr<Pair> pair(make_pair({.srq = strcmp(name, "srq") == 0}));
+  const std::unique_ptr<Pair> pair(make_pair({.srq = strcmp(name, "srq") == 0, .windows = true}));
   if (pair == nullptr || found == std::end(kCases)) {
     puts("SKIP: no pair of queue pairs");
     return 77;

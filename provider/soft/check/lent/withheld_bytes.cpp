@@ -113,12 +113,21 @@ void WithheldBytes::withhold(User& user, bool fills) {
   if (fills) user.filled = size;
 }
 
-void WithheldBytes::add_signaled(uint32_t qpn, uint64_t id) {
-  if (!any()) return;
+uint64_t WithheldBytes::add_signaled(uint32_t qpn, uint64_t id) {
+  if (!any()) return kNone;
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
-  if (found == queue_pairs_.end() || found->second.results.empty()) return;
+  if (found == queue_pairs_.end() || found->second.results.empty()) return kNone;
   found->second.signaled.push_back({next_number_, id});
+  return next_number_++;
+}
+
+// If it stayed, the completion of a later request with this id would be taken for its own.
+void WithheldBytes::remove_signaled(uint32_t qpn, uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = queue_pairs_.find(qpn);
+  if (found == queue_pairs_.end()) return;
+  std::erase_if(found->second.signaled, [&](const Signaled& signaled) { return signaled.number == number; });
 }
 
 // It waits: the device has never had it.

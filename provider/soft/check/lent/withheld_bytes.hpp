@@ -31,6 +31,7 @@ namespace dapple::soft::check {
 class WithheldBytes {
  public:
   static constexpr std::byte kPattern{0xdb};
+  static constexpr uint64_t kNone = UINT64_MAX;  // no number
 
   explicit WithheldBytes(MappedMemory& mapped) : mapped_(mapped) {}
 
@@ -50,10 +51,13 @@ class WithheldBytes {
 
   // The program posts the request. Returns its number. `fills`: the pattern is in the whole buffer from now on.
   uint64_t add(Request request, bool fills);
-  // The program posts a request that asks for a completion.
-  void add_signaled(uint32_t qpn, uint64_t id);
   // The device has refused it.
   void remove(uint64_t number);
+  // The program posts a request that asks for a completion, after add() if it has a result. Returns its own number;
+  // kNone if no bytes wait for the completion.
+  uint64_t add_signaled(uint32_t qpn, uint64_t id);
+  // The device has refused it.
+  void remove_signaled(uint32_t qpn, uint64_t number);
 
   // The device brings bytes for a request of this queue pair, or for one of its shared receive queue. False if they are
   // to be stored in the memory itself.
@@ -95,7 +99,7 @@ class WithheldBytes {
     size_t offset;  // of the first byte in the request
   };
   struct Signaled {
-    uint64_t number;  // the next request that is added has this number or a greater one
+    uint64_t number;  // greater than those of the earlier requests
     uint64_t id;
   };
   // The first ones go first, mostly.
@@ -123,7 +127,7 @@ class WithheldBytes {
   MappedMemory& mapped_;
   Mutex mutex_{LockRank::kWithheldBytes};
   std::atomic<bool> any_{false};
-  uint64_t next_number_ = 0;
+  uint64_t next_number_ = 0;                // of a user, or of a request that asks for a completion
   size_t count_ = 0;                        // of users
   std::map<uintptr_t, Place> withheld_;     // by their first bytes; they do not overlap
   std::multimap<uintptr_t, Place> others_;  // the pieces of the other users; they may overlap
