@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
+#include "provider/common/thread_object.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
@@ -56,21 +55,23 @@ void context_freed(const void* block, size_t size) {
 }
 
 // What used the block before realloc(). Afterwards another thread may use the block for requests of its own.
-[[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<MemoryUser> user_before;
+struct Moving {
+  std::optional<MemoryUser> user_before;
+};
 
 bool moving(const void* block, size_t size) {
-  user_before.reset();
+  if (Moving* const last = ThreadObject<Moving>::made(); last != nullptr) last->user_before.reset();
   if (!mark(block, size, FreedMarks::How::kFreed, false)) return false;
-  if (std::optional<MemoryUser> user = user_of(*Checker::get(), block, size, FreedMarks::How::kFreed))
-    user_before.reset(new (std::nothrow) MemoryUser(std::move(*user)));
+  if (Moving* const now = ThreadObject<Moving>::get(); now != nullptr)
+    now->user_before = user_of(*Checker::get(), block, size, FreedMarks::How::kFreed);
   return true;
 }
 
 void moved(const void* memory, size_t size) {
   if (!has_memory()) return;
-  const std::optional<MemoryUser> user = user_before == nullptr ? std::nullopt : std::optional(*user_before);
+  std::optional<MemoryUser> user;
+  if (Moving* const now = ThreadObject<Moving>::made(); now != nullptr) user.swap(now->user_before);
   report_if_moved(*Checker::get(), memory, size, user);
-  user_before.reset();
 }
 
 void taken(const void* block, size_t size) {

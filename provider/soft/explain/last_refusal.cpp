@@ -6,32 +6,35 @@
 
 #include <cstdlib>
 
+#include "provider/common/thread_object.hpp"
+
 namespace dapple::soft::explain {
 namespace {
 
-// A plug-in has little room in the threads' static memory. A call in a destructor of the program's may come after this
-// one's.
 struct Last {
   char* line = nullptr;
   unsigned count = 0;
-  ~Last() {
-    free(line);
-    line = nullptr;
-  }
+
+  Last() = default;
+  ~Last() { free(line); }
+  Last(const Last&) = delete;
+  Last& operator=(const Last&) = delete;
 };
-[[gnu::tls_model("initial-exec")]] thread_local Last last;
 
 }  // namespace
 
 void remember_refusal(const std::string& line) {
-  free(last.line);
-  last.line = strdup(line.c_str());
-  last.count++;
+  Last* const last = ThreadObject<Last>::get();
+  if (last == nullptr) return;
+  free(last->line);
+  last->line = strdup(line.c_str());
+  last->count++;
 }
 
 const char* last_refusal(unsigned& count) {
-  count = last.count;
-  return last.line;
+  const Last* const last = ThreadObject<Last>::made();
+  count = last == nullptr ? 0 : last->count;
+  return last == nullptr ? nullptr : last->line;
 }
 
 }  // namespace dapple::soft::explain

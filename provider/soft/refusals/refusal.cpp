@@ -9,7 +9,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <new>
+
+#include "provider/common/thread_object.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -17,16 +18,15 @@ namespace {
 std::atomic<bool> explains{false};
 [[gnu::tls_model("initial-exec")]] thread_local constinit Refusal kept;
 
-// The thread's text. A call in a destructor of the program's may come after this one's.
+// The thread's text.
 struct Room {
-  char* bytes = nullptr;
-  ~Room() {
-    kept = {};
-    delete[] bytes;
-    bytes = nullptr;
-  }
+  char bytes[Refusal::kSize];
+
+  Room() = default;
+  ~Room() { kept = {}; }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
 };
-[[gnu::tls_model("initial-exec")]] thread_local Room room;
 
 }  // namespace
 
@@ -42,14 +42,14 @@ int refuse(int error, const char* format, ...) {
   assert(error > 0 && strchr(format, '\n') != nullptr);
   if (!explains_refusals()) return error;
   const int saved = errno;
-  if (room.bytes == nullptr) room.bytes = new (std::nothrow) char[Refusal::kSize];
+  Room* const room = ThreadObject<Room>::get();
   kept = {error, false, ""};
-  if (room.bytes != nullptr) {
+  if (room != nullptr) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(room.bytes, Refusal::kSize, format, arguments);
+    vsnprintf(room->bytes, Refusal::kSize, format, arguments);
     va_end(arguments);
-    kept.text = room.bytes;
+    kept.text = room->bytes;
   }
   errno = saved;
   return error;

@@ -4,9 +4,8 @@
 
 #include <cassert>
 #include <cerrno>
-#include <memory>
-#include <new>
 
+#include "provider/common/thread_object.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/memory/mappings.hpp"
 
@@ -40,8 +39,6 @@ struct Cache {
     assert(next < kMax && count <= kMax);
   }
 };
-
-[[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<Cache> cache;
 
 // The run of private mappings with the same rights that holds these bytes, or the bytes themselves.
 Known look(uintptr_t begin, uintptr_t end) {
@@ -81,7 +78,7 @@ bool is_there(const std::byte* memory, size_t size, bool write) {
 bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
   if (!remembers_.load(std::memory_order_relaxed)) return is_there(memory, size, write);
   const uint64_t changes = changes_.load();
-  if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
+  Cache* const cache = ThreadObject<Cache>::get();
   if (cache == nullptr) return is_there(memory, size, write);
   if (cache->of != this || cache->changes != changes) {
     cache->of = this;

@@ -9,8 +9,8 @@
 
 #include <cassert>
 #include <cstddef>
-#include <memory>
-#include <new>
+
+#include "provider/common/thread_object.hpp"
 
 namespace dapple::soft::check {
 
@@ -52,8 +52,6 @@ struct Cache {
   }
 };
 
-[[gnu::tls_model("initial-exec")]] thread_local std::unique_ptr<Cache> cache;
-
 struct Walk {
   void* const* first;  // the place of the innermost return address that counts
   Stack stack = {};
@@ -80,7 +78,7 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
 // The frame pointer shows where this function's return address is.
 [[gnu::noinline]] KnownStack cached_stack() {
   void* const* const place = static_cast<void**>(__builtin_frame_address(0)) + 1;
-  if (cache == nullptr) cache.reset(new (std::nothrow) Cache);
+  Cache* const cache = ThreadObject<Cache>::get();
   if (cache == nullptr) return KnownStacks::get().known(Stack::here());
   Cache::Set& set = cache->set(place);
   for (const Known& known : set.entries) {
