@@ -42,7 +42,7 @@ Checker* Checker::get() {
     if (records == nullptr || provider::is_on(provider::settings().explain)) return nullptr;
     prepare_symbols();
     Scripts::get();
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
     made->freed = watch_heap(made->mapped, made->contexts);
@@ -53,7 +53,6 @@ Checker* Checker::get() {
   return checker;
 }
 
-// The objects of a child of fork() are its parent's.
 void Checker::before_exit() {
   Checker& checker = *get();
   if (!checker.is_its_process()) return;
@@ -116,24 +115,47 @@ void Checker::before_fork() {
   if (checker.freed != nullptr) checker.freed->mutex().lock();
 }
 
-void Checker::after_fork() {
-  Checker& checker = *get();
-  if (checker.races != nullptr && !checker.is_its_process()) checker.races->close();
-  if (checker.freed != nullptr) checker.freed->mutex().unlock();
-  checker.withheld.mutex().unlock();
-  checker.lent.mutex().unlock();
-  checker.receives.mutex().unlock();
+void Checker::unlock_all() {
+  if (freed != nullptr) freed->mutex().unlock();
+  withheld.mutex().unlock();
+  lent.mutex().unlock();
+  receives.mutex().unlock();
   KnownStacks::get().mutex().unlock();
   Scripts::get().mutex().unlock();
-  checker.reporter.mutex().unlock();
-  if (checker.races != nullptr) checker.races->mutex().unlock();
-  checker.writes.mutex().unlock();
-  checker.loads.mutex().unlock();
-  checker.objects.mutex().unlock();
-  checker.keys.mutex().unlock();
-  checker.asked.mutex().unlock();
-  for (PostedSends* sends : checker.sends_) sends->mutex().unlock();
-  checker.sends_mutex_.unlock();
+  reporter.mutex().unlock();
+  if (races != nullptr) races->mutex().unlock();
+  writes.mutex().unlock();
+  loads.mutex().unlock();
+  objects.mutex().unlock();
+  keys.mutex().unlock();
+  asked.mutex().unlock();
+  for (PostedSends* sends : sends_) sends->mutex().unlock();
+  sends_mutex_.unlock();
+}
+
+void Checker::after_fork() {
+  get()->unlock_all();
+  LockOrder::forks(false);
+  pause_heap(false);
+}
+
+// The child may open a device itself, and use its copy of the parent's memory for requests of its own.
+void Checker::forget_all() {
+  withheld.forget_all();
+  contexts.forget_all();
+  lent.forget_all();
+  receives.forget_all();
+  objects.forget_all();
+  mapped.forget();
+  LateQueuePair::forget_waits();
+}
+
+void Checker::after_fork_in_child() {
+  Checker& checker = *get();
+  if (checker.races != nullptr) checker.races->close();
+  checker.unlock_all();
+  checker.forget_all();
+  checker.process_.store(getpid(), std::memory_order_relaxed);
   LockOrder::forks(false);
   pause_heap(false);
 }

@@ -66,8 +66,8 @@ class Checker {
   void remove(PostedSends& sends);
   // The engine of the next queue pair, which starts some requests late if the options have a seed.
   std::unique_ptr<roce::QueuePair> late(std::unique_ptr<roce::QueuePair> engine);
-  // False in a child of fork(), whose memory is not that of its parent's requests.
-  bool is_its_process() const { return process_ == getpid(); }
+  // False in a child of clone() without handlers, whose memory is not that of its parent's requests.
+  bool is_its_process() const { return process_.load(std::memory_order_relaxed) == getpid(); }
   // The program has polled a flushed send request.
   void polled_flush(uint32_t qpn, uint64_t id);
   // The device has written there.
@@ -81,8 +81,13 @@ class Checker {
   // No fork happens while another thread holds a lock, so that the child can use them.
   static void before_fork();
   static void after_fork();
+  static void after_fork_in_child();
 
-  const pid_t process_ = getpid();
+  void unlock_all();
+  // The requests and objects of a child of fork() are its parent's.
+  void forget_all();
+
+  std::atomic<pid_t> process_{getpid()};
   std::atomic<uint64_t> queue_pairs_{0};        // so far
   Mutex sends_mutex_{LockRank::kCheckedSends};  // taken before the lock of each of them
   std::set<PostedSends*> sends_;

@@ -28,6 +28,8 @@ constexpr int kMaxLooks = 50;
 
 // The queue pairs that wait.
 constinit std::atomic<uint32_t> waiting{0};
+// Those of them that wait forever, because they are the parent's.
+constinit std::atomic<uint32_t> forgotten{0};
 
 }  // namespace
 
@@ -45,7 +47,11 @@ LateQueuePair::~LateQueuePair() {
 }
 
 void LateQueuePair::let_all_begin() {
-  for (int i = 0; i < kMaxLooks && waiting.load() != 0; i++) nanosleep(&kLook, nullptr);
+  for (int i = 0; i < kMaxLooks && waiting.load() > forgotten.load(); i++) nanosleep(&kLook, nullptr);
+}
+
+void LateQueuePair::forget_waits() {
+  forgotten.store(waiting.load());
 }
 
 roce::PostError LateQueuePair::post_send(const roce::SendRequest& request) {

@@ -23,6 +23,8 @@ class LateQueuePair final : public roce::QueuePairLayer {
 
   // Before the process ends: waits until the requests of all have begun, 10 ms at most.
   static void let_all_begin();
+  // In a child of fork(): the queue pairs that wait are its parent's.
+  static void forget_waits();
 
   roce::PostError post_send(const roce::SendRequest& request) override;
   // Nothing leaves a queue pair that waits, acknowledgements included.

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -214,6 +216,33 @@ bool end_queue_pair(Pair& pair, const char* how) {
   return is_there;
 }
 
+// Sends these bytes with a pair of its own.
+bool sends_by_own_pair(char* bytes) {
+  const std::unique_ptr<Pair> own(make_pair({}));
+  ibv_mr* mr = own == nullptr ? nullptr : ibv_reg_mr(own->pd, bytes, kSize, int{IBV_ACCESS_LOCAL_WRITE});
+  if (mr == nullptr || post_receive(own->b, 2, 0, kSize) != 0) return false;
+  memset(bytes, kOld, kSize);
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(bytes), kSize, mr->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.wr_id = 1;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  const bool is_sent = ibv_post_send(own->a.qp, &request, &bad) == 0 && ends(own->a.cq, 1) && ends(own->b.cq, 2);
+  return ibv_dereg_mr(mr) == 0 && is_sent && all_are(own->b.buffer, kSize, kOld);
+}
+
+// A child of fork() uses its copy of the memory into which its parent's receive has brought bytes.
+bool fork_child(Pair& pair) {
+  if (!receive(pair, 2, 0)) return false;
+  const pid_t child = fork();
+  if (child == 0) _exit(sends_by_own_pair(pair.b.buffer) ? 0 : 1);
+  int status = 1;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return false;
+  return ends(pair.b.cq, 2) && all_are(pair.b.buffer, kSize, kData);
+}
+
 // The receives of a shared queue, with one id.
 bool receive_shared(Pair& pair) {
   for (size_t i = 0; i < 4; i++) {
@@ -285,6 +314,7 @@ constexpr Case kCases[] = {
     {"reset", [](Pair& pair) { return end_queue_pair(pair, "reset"); }},
     {"destroy", [](Pair& pair) { return end_queue_pair(pair, "destroy"); }},
     {"deregister", [](Pair& pair) { return end_queue_pair(pair, "deregister"); }},
+    {"child", fork_child},
     {"srq", receive_shared},
     {"extended", poll_extended},
 };

@@ -120,6 +120,12 @@ void LentMemory::forget(const void* queue_pair) {
   std::erase_if(loans_, [&](const Loan& loan) { return loan.queue_pair == queue_pair; });
 }
 
+void LentMemory::forget_all() {
+  const std::lock_guard lock(mutex_);
+  loans_.clear();
+  any_.store(false, std::memory_order_relaxed);
+}
+
 std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::optional<uint32_t> lkey, uint64_t now) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
   const auto begin = reinterpret_cast<uintptr_t>(memory);

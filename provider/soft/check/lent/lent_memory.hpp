@@ -77,6 +77,7 @@ class LentMemory {
   void forget_memory(const void* memory, size_t size);
   // The queue pair ends, or drops its requests.
   void forget(const void* queue_pair);
+  void forget_all();
 
   // A request that uses some of these bytes, and that certainly is not complete for the program. `lkey`: by this key
   // alone.

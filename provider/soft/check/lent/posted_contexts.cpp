@@ -88,6 +88,12 @@ void PostedContexts::end(const void* receives) {
   publish();
 }
 
+void PostedContexts::forget_all() {
+  const std::lock_guard lock(mutex_);
+  requests_.clear();
+  publish();
+}
+
 void PostedContexts::drop_freed(uint64_t id) {
   auto [at, end] = requests_.equal_range(id);
   while (at != end) at = at->second.freed == nullptr ? std::next(at) : requests_.erase(at);

@@ -64,6 +64,7 @@ class PostedContexts {
   void end(uint32_t qpn);
   // The shared receive queue ends.
   void end(const void* receives);
+  void forget_all();
 
  private:
   struct Posted {

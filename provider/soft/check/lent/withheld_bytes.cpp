@@ -363,4 +363,15 @@ void WithheldBytes::end(const void* receives) {
   assert_consistent();
 }
 
+void WithheldBytes::forget_all() {
+  const std::lock_guard lock(mutex_);
+  withheld_.clear();
+  others_.clear();
+  receives_.clear();
+  queue_pairs_.clear();
+  count_ = 0;
+  any_.store(false, std::memory_order_relaxed);
+  assert_consistent();
+}
+
 }  // namespace dapple::soft::check

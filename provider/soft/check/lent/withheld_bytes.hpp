@@ -78,6 +78,8 @@ class WithheldBytes {
   void end(uint32_t qpn, const void* receives);
   // The shared receive queue ends.
   void end(const void* receives);
+  // In a child of fork(): the requests are its parent's. The child's memory stays as it is.
+  void forget_all();
 
   Mutex& mutex() { return mutex_; }
 

@@ -31,6 +31,11 @@ std::optional<Place> Objects::made(const void* object) {
   return found == objects_.end() ? std::nullopt : std::optional(found->second);
 }
 
+void Objects::forget_all() {
+  const std::lock_guard lock(mutex_);
+  objects_.clear();
+}
+
 void Objects::report_all(Reporter& reporter) {
   // Those that one line has made are one note.
   std::map<std::string, std::pair<Place, size_t>> left;

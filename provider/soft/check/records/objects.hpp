@@ -23,6 +23,7 @@ class Objects {
   std::optional<Place> remove(const void* object);
   // The place where the object was made; it stays noted.
   std::optional<Place> made(const void* object);
+  void forget_all();
   // A note for each line that has made objects which are left.
   void report_all(Reporter& reporter);
 

@@ -129,4 +129,9 @@ void PostedReceives::forget(const void* queue) {
   queues_.erase(queue);
 }
 
+void PostedReceives::forget_all() {
+  const std::lock_guard lock(mutex_);
+  queues_.clear();
+}
+
 }  // namespace dapple::soft::check

@@ -60,6 +60,7 @@ class PostedReceives {
   // The oldest one that waits for a message in some of these bytes, on any queue.
   std::optional<PostedReceive> any_in(const Pieces& pieces);
   void forget(const void* queue);
+  void forget_all();
 
   Mutex& mutex() { return mutex_; }
 
