@@ -42,6 +42,8 @@ Pieces pieces_of(MemoryTable& memory, const Segments& segments) {
     RegionConfig config;
     if (segment.length == 0 || memory.region_config(segment.lkey, config) != 0) continue;
     if (config.kind != RegionKind::kPlain) continue;
+    // Memory behind the region is not the request's.
+    if (!within(segment.address, segment.length, config.iova, config.length)) continue;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(config.memory) + (segment.address - config.iova);
     pieces.push_back({begin, begin + segment.length, segment.lkey});
   }

@@ -101,6 +101,20 @@ bool look_after_post(Pair& pair) {
   return was_hidden && all_are(pair.b.buffer, 100, kData) && all_are(pair.b.buffer + 100, kSize - 100, kOld);
 }
 
+// The region of a receive is shorter than the receive. What is behind the region stays as it is.
+bool look_behind_region(Pair& pair) {
+  ibv_mr* small = ibv_reg_mr(pair.pd, pair.b.buffer, 100, int{IBV_ACCESS_LOCAL_WRITE});
+  if (small == nullptr) return false;
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair.b.buffer), kSize, small->lkey};
+  ibv_recv_wr request = {}, *bad = nullptr;
+  request.wr_id = 2;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  if (ibv_post_recv(pair.b.qp, &request, &bad) != 0) return false;
+  const bool stays = all_are(pair.b.buffer + 100, kSize - 100, kOld);
+  return to_error(pair.b.qp) && ibv_dereg_mr(small) == 0 && stays;
+}
+
 // No mistakes.
 
 bool poll_before_looks(Pair& pair) {
@@ -302,6 +316,7 @@ constexpr Case kCases[] = {
     {"written", [](Pair& pair) { return write_into_receive(pair, false); }},
     {"written-read", write_into_read},
     {"strict", look_after_post},
+    {"behind", look_behind_region},
     {"polled", poll_before_looks},
     {"many", poll_many},
     {"unsignaled", read_unsignaled},
