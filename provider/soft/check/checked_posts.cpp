@@ -256,8 +256,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
       context = note_context(wr->wr_id, true, receive.segments,
                              {.receives = &receives.queue, .owner = receives.owner, .posted = stack});
     }
-    noted.push_back(
-        {wr, checker.receives.add(&receives.queue, receives.queue.depth(), std::move(receive)), withheld, context});
+    noted.push_back({wr, checker.receives.add(&receives.queue, std::move(receive)), withheld, context});
   }
   const int error = post();
   bool refused = false;
@@ -268,6 +267,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
     if (withheld != WithheldBytes::kNone) checker.withheld.remove(withheld);
     if (context != PostedContexts::kNone) checker.contexts.remove(wr->wr_id, context);
   }
+  checker.receives.keep_last(&receives.queue, receives.queue.depth());
   return error;
 }
 

@@ -4,6 +4,7 @@
 // lent NAME: gives memory back or changes it while a request uses it, or sends the result of a Read too early, for
 // dapple-run --check.
 // "correct" makes no mistake.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +90,14 @@ bool give_back(Pair& pair, const char* name) {
   return good && ends_either_way(pair.a.cq) && ibv_dereg_mr(memory.mr) == 0;
 }
 
-bool free_receive(Pair& pair) {
+// `is_full`: the device refuses a further receive meanwhile.
+bool free_receive(Pair& pair, bool is_full) {
   Memory memory;
   if (!add(pair, memory, malloc(kSize)) || !post_receive(pair, memory)) return false;
+  for (uint32_t i = 0; i < kDepth - 1 && is_full; i++) {
+    if (post_receive(pair.a, 1, 0, 64) != 0) return false;
+  }
+  if (is_full && post_receive(pair.a, 1, 0, 64) != ENOMEM) return false;
   free(memory.bytes);
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
 }
@@ -203,7 +209,9 @@ int main(int count, char** words) {
   if (strcmp(name, "correct") == 0) {
     good = be_correct(*pair);
   } else if (strcmp(name, "freed-receive") == 0) {
-    good = free_receive(*pair);
+    good = free_receive(*pair, false);
+  } else if (strcmp(name, "full-receives") == 0) {
+    good = free_receive(*pair, true);
   } else if (strstr(name, "shared-receive") != nullptr) {
     good = free_shared_receive(*pair, strncmp(name, "freed", 5) == 0);
   } else if (strcmp(name, "reallocated") == 0) {

@@ -8,15 +8,21 @@
 
 namespace dapple::soft::check {
 
-uint64_t PostedReceives::add(const void* queue, size_t depth, PostedReceive receive) {
+uint64_t PostedReceives::add(const void* queue, PostedReceive receive) {
   const std::lock_guard lock(mutex_);
   std::deque<PostedReceive>& waiting = queues_[queue];
   receive.number = next_number_++;
   waiting.push_back(std::move(receive));
-  if (waiting.size() > depth) waiting.pop_front();
   // Numbers go up.
   assert(waiting.size() < 2 || waiting.front().number < waiting.back().number);
   return next_number_ - 1;
+}
+
+void PostedReceives::keep_last(const void* queue, size_t depth) {
+  const std::lock_guard lock(mutex_);
+  const auto known = queues_.find(queue);
+  if (known == queues_.end()) return;
+  while (known->second.size() > depth) known->second.pop_front();
 }
 
 void PostedReceives::attach(const void* queue, const std::atomic<roce::QpState>& state) {

@@ -37,9 +37,8 @@ struct PostedReceive {
 // Internally locked; the lock is a leaf. `queue` is any address that names a receive queue.
 class PostedReceives {
  public:
-  // Keeps only the last `depth` receives. The device cannot have more: any earlier ones were dropped with their queue
-  // pair.
-  uint64_t add(const void* queue, size_t depth, PostedReceive receive);
+  // Returns its number.
+  uint64_t add(const void* queue, PostedReceive receive);
   // A queue pair receives from the queue from now on, until detach(). `state`: the engine's.
   void attach(const void* queue, const std::atomic<roce::QpState>& state);
   void detach(const void* queue, const std::atomic<roce::QpState>& state);
@@ -47,6 +46,9 @@ class PostedReceives {
   size_t count(const void* queue);
   // The device has refused it.
   void remove(const void* queue, uint64_t number);
+  // The device has what it has taken of a post. It cannot have more than the last `depth` receives: any earlier ones
+  // were dropped with their queue pair.
+  void keep_last(const void* queue, size_t depth);
   // Takes the oldest one with this id.
   std::optional<PostedReceive> take(const void* queue, uint64_t id);
   // The oldest one that uses this key.
