@@ -146,7 +146,7 @@ bool check_reports(const Failure& failure, bool is_receive) {
   if (checker == nullptr) return false;
   const uint32_t peers_qpn = failure.attributes.destination_qpn;
   // The peer's end may be in a process without a check.
-  const bool has_peers_end = slot_of(peers_qpn) == slot_of(failure.qpn);
+  const bool has_peers_end = is_of_this_host(failure) && slot_of(peers_qpn) == slot_of(failure.qpn);
   switch (failure.status) {
     case CompletionStatus::kRetryExceeded:
       return false;

@@ -13,10 +13,6 @@ namespace {
 using check::format;
 using check::number;
 
-bool is_of_this_host(const Failure& failure) {
-  return failure.same_host || failure.context->has_gid(failure.peer);
-}
-
 struct Right {
   uint32_t bit;
   const char* name;
@@ -64,6 +60,10 @@ Reason why_distant_peer_is_silent(const Failure& failure) {
 }
 
 }  // namespace
+
+bool is_of_this_host(const Failure& failure) {
+  return failure.same_host || failure.context->has_gid(failure.peer);
+}
 
 Reason why_peer_is_silent(const Failure& failure) {
   if (!is_of_this_host(failure)) return why_distant_peer_is_silent(failure);

@@ -16,6 +16,9 @@ struct Reason {
   std::string remedy;
 };
 
+// Whether the peer is on this host.
+bool is_of_this_host(const Failure& failure);
+
 // The texts are empty if there is no difference that matters, or if nobody knows.
 
 // Why the peer does not answer.
