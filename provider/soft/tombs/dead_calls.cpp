@@ -46,6 +46,11 @@ Value read_nothing(ibv_cq_ex* cq) {
   return Value();
 }
 
+int post_recv(ibv_wq* wq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  *bad = requests;
+  return refuse(wq, "ibv_post_wq_recv");
+}
+
 int memcpy_to_dm(ibv_dm* dm, uint64_t, const void*, size_t) {
   return refuse(dm, "ibv_memcpy_to_dm");
 }
@@ -71,6 +76,7 @@ void end_calls(abi::Qp& qp) {
   ex.wr_set_ud_addr = ignore;
   ex.wr_set_inline_data = ignore;
   ex.wr_set_inline_data_list = ignore;
+  ex.wr_set_xrc_srqn = ignore;
   ex.wr_set_sge = ignore;
   ex.wr_set_sge_list = ignore;
   ex.wr_atomic_write = ignore;
@@ -99,6 +105,10 @@ void end_calls(abi::Cq& cq) {
   ex.read_dlid_path_bits = read_nothing;
   ex.read_completion_ts = read_nothing;
   ex.read_completion_wallclock_ns = read_nothing;
+}
+
+void end_calls(ibv_wq& wq) {
+  wq.post_recv = post_recv;
 }
 
 void end_calls(ibv_dm& dm) {

@@ -11,6 +11,7 @@ namespace dapple::soft::tombs {
 // The object has ended. Its functions now report this, and do nothing else.
 void end_calls(abi::Qp& qp);
 void end_calls(abi::Cq& cq);
+void end_calls(ibv_wq& wq);
 void end_calls(ibv_dm& dm);
 
 }  // namespace dapple::soft::tombs

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <algorithm>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -45,8 +46,26 @@ bool any_ended(const char* verb, ibv_context*, ibv_qp_init_attr_ex* attr) {
   const bool has_domain = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0;
   const bool has_xrcd = (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0;
   if (attr->qp_type == IBV_QPT_XRC_RECV) return has_xrcd && has_ended(attr->xrcd, verb);
+  const bool has_table = (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) != 0;
   return (has_domain && has_ended(attr->pd, verb)) || has_ended(attr->send_cq, verb) ||
-         has_ended(attr->recv_cq, verb) || has_ended(attr->srq, verb);
+         has_ended(attr->recv_cq, verb) || has_ended(attr->srq, verb) ||
+         (has_table && has_ended(attr->rwq_ind_tbl, verb));
+}
+bool any_ended(const char* verb, ibv_context*, ibv_cq_init_attr_ex* attr) {
+  return (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0 && has_ended(attr->parent_domain, verb);
+}
+bool any_ended(const char* verb, ibv_context*, ibv_wq_init_attr* attr) {
+  return has_ended(attr->pd, verb) || has_ended(attr->cq, verb);
+}
+bool any_ended(const char* verb, ibv_context*, ibv_rwq_ind_table_init_attr* attr) {
+  // The device refuses a larger table without a look at its entries.
+  constexpr uint32_t kLargest = 11;
+  if (attr->log_ind_tbl_size > kLargest) return false;
+  ibv_wq** const end = attr->ind_tbl + (size_t{1} << attr->log_ind_tbl_size);
+  return std::any_of(attr->ind_tbl, end, [verb](ibv_wq* wq) { return has_ended(wq, verb); });
+}
+bool any_ended(const char* verb, ibv_counters* counters, ibv_counter_attach_attr*, ibv_flow* flow) {
+  return has_ended(counters, verb) || has_ended(flow, verb);
 }
 bool any_ended(const char* verb, ibv_context*, ibv_srq_init_attr_ex* attr) {
   const auto has = [attr](uint32_t member) { return (attr->comp_mask & member) != 0; };
@@ -131,6 +150,9 @@ void end_calls_of(abi::Qp& qp, bool is_extended) {
 }
 void end_calls_of(abi::Cq& cq, bool is_extended) {
   if (is_extended) end_calls(cq);
+}
+void end_calls_of(ibv_wq& wq, bool) {
+  end_calls(wq);
 }
 void end_calls_of(ibv_dm& dm, bool) {
   end_calls(dm);

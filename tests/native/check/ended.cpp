@@ -54,6 +54,15 @@ bool use_queue_pair(Pair& pair, const char* name) {
   return good;
 }
 
+ibv_wq* make_wq(const Pair& pair, ibv_cq* cq) {
+  ibv_wq_init_attr attr = {};
+  attr.wq_type = IBV_WQT_RQ;
+  attr.max_wr = attr.max_sge = 1;
+  attr.pd = pair.pd;
+  attr.cq = cq;
+  return ibv_create_wq(pair.context, &attr);
+}
+
 bool use_queue(Pair& pair, const char* name) {
   ibv_cq* cq = ibv_create_cq(pair.context, 4, nullptr, nullptr, 0);
   if (cq == nullptr || ibv_destroy_cq(cq) != 0) return false;
@@ -61,6 +70,7 @@ bool use_queue(Pair& pair, const char* name) {
   if (strcmp(name, "cq-poll") == 0) return ibv_poll_cq(cq, 1, &completion) < 0;
   if (strcmp(name, "cq-arm") == 0) return fails(ibv_req_notify_cq(cq, 0));
   if (strcmp(name, "cq-destroy") == 0) return fails(ibv_destroy_cq(cq));
+  if (strcmp(name, "cq-create-wq") == 0) return make_wq(pair, cq) == nullptr && errno == EINVAL;
   return strcmp(name, "cq-create-qp") == 0 && make_qp(pair, cq) == nullptr && errno == EINVAL;
 }
 
@@ -70,6 +80,15 @@ bool use_domain(Pair& pair, const char* name) {
   if (strcmp(name, "pd-register") == 0)
     return ibv_reg_mr(pd, pair.a.buffer, 64, int{IBV_ACCESS_LOCAL_WRITE}) == nullptr && errno == EINVAL;
   return strcmp(name, "pd-dealloc") == 0 && fails(ibv_dealloc_pd(pd));
+}
+
+bool use_work_queue(Pair& pair, const char* name) {
+  ibv_wq* wq = make_wq(pair, pair.a.cq);
+  if (wq == nullptr || ibv_destroy_wq(wq) != 0) return false;
+  ibv_recv_wr request = {}, *bad = nullptr;
+  if (strcmp(name, "wq-receive") == 0) return fails(ibv_post_wq_recv(wq, &request, &bad)) && bad == &request;
+  ibv_rwq_ind_table_init_attr attr = {0, &wq, 0};
+  return strcmp(name, "wq-table") == 0 && ibv_create_rwq_ind_table(pair.context, &attr) == nullptr && errno == EINVAL;
 }
 
 bool deregister_twice(Pair& pair) {
@@ -125,6 +144,7 @@ int main(int count, char** words) {
   bool good = false;
   if (strncmp(name, "qp-", 3) == 0) good = use_queue_pair(*pair, name);
   if (strncmp(name, "cq-", 3) == 0) good = use_queue(*pair, name);
+  if (strncmp(name, "wq-", 3) == 0) good = use_work_queue(*pair, name);
   if (strncmp(name, "pd-", 3) == 0) good = use_domain(*pair, name);
   if (strcmp(name, "mr-deregister") == 0) good = deregister_twice(*pair);
   if (strncmp(name, "device-", 7) == 0) good = use_device(*pair, name);
