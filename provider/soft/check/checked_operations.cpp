@@ -178,6 +178,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
     checker().objects.remove(mr);
     // libibverbs does this after the call.
     if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+      checker().lent.forget_key(mr->lkey);
       mr->addr = address;
       mr->length = length;
     }
@@ -198,10 +199,11 @@ int dereg_mr(ibv_mr* mr) {
   const int error = forgotten(mr, [&] { return below().dereg_mr(mr); });
   if (error != 0) {
     checker().keys.restore(device, key);
-  } else if (freed != nullptr) {
-    freed->remove(device, key, number);
+    return error;
   }
-  return error;
+  checker().lent.forget_key(key);
+  if (freed != nullptr) freed->remove(device, key, number);
+  return 0;
 }
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) {

@@ -115,6 +115,14 @@ void LentMemory::forget_memory(const void* memory, size_t size) {
   std::erase_if(loans_, [&](const Loan& loan) { return overlap(loan.pieces, gone); });
 }
 
+void LentMemory::forget_key(uint32_t lkey) {
+  if (!any_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(loans_, [&](const Loan& loan) {
+    return std::any_of(loan.pieces.begin(), loan.pieces.end(), [&](const Piece& piece) { return piece.lkey == lkey; });
+  });
+}
+
 void LentMemory::forget(const void* queue_pair) {
   const std::lock_guard lock(mutex_);
   std::erase_if(loans_, [&](const Loan& loan) { return loan.queue_pair == queue_pair; });

@@ -75,6 +75,8 @@ class LentMemory {
   void overwritten(const std::byte* memory, size_t size);
   // The program has given this memory back.
   void forget_memory(const void* memory, size_t size);
+  // The program deregisters the key: nobody tells what becomes of its memory from now on.
+  void forget_key(uint32_t lkey);
   // The queue pair ends, or drops its requests.
   void forget(const void* queue_pair);
   void forget_all();
