@@ -15,6 +15,7 @@
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
+#include "provider/soft/transport/closing_watch.hpp"
 
 namespace dapple::soft::hang {
 namespace {
@@ -325,11 +326,22 @@ int destroy_srq(ibv_srq* srq) {
   return ended(&Notes::Tables::srqs, ours<Srq>(srq), [&] { return inner->destroy_srq(srq); });
 }
 
+// The program has left these objects. Nobody may look at them from now on, since they use the device.
+void forget_objects_of(const Context& context) {
+  const auto is_left = [&](const auto& entry) { return !entry.second.ends && entry.first->context == &context; };
+  notes().end([&](Notes::Tables& tables) {
+    std::erase_if(tables.cqs, is_left);
+    std::erase_if(tables.qps, is_left);
+    std::erase_if(tables.srqs, is_left);
+  });
+}
+
 }  // namespace
 
 const Operations& noted_operations(const Operations& operations) {
   static const Operations table = [&] {
     inner = &operations;
+    closing_watch.store(forget_objects_of, std::memory_order_release);
     Operations made = operations;
 #define DAPPLE_MOVING(name) made.name = Moving<&Operations::name>::call;
     DAPPLE_MOVING(alloc_mw)

@@ -19,6 +19,7 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
+#include "provider/soft/transport/closing_watch.hpp"
 #include "provider/system/doors.hpp"
 #include "provider/system/random.hpp"
 #include "provider/system/uverbs_file.hpp"
@@ -143,6 +144,7 @@ bool revive(const ibv_context* ibv) {
 
 void free_context(Context* context) {
   const InsidePlugin inside;
+  if (const ClosingWatch watch = closing_watch.load(std::memory_order_acquire)) watch(*context);
   // A child of fork() has only a copy of the parent's runtime, in whatever state its locks were.
   if (context->generation == ForkGeneration::now()) {
     const CancelGuard whole;

@@ -357,6 +357,21 @@ static void idle(void) {
   if (!mended) CHECK(rdma_get_cm_event(events, &event) == 0); /* idle */
 }
 
+/* The same after the end of a device that still has queues. Their memory, and the device's, is used again. */
+static void closed(void) {
+  struct rdma_event_channel* events = rdma_create_event_channel();
+  struct rdma_cm_event* event;
+  CHECK(events);
+  make_pair();
+  CHECK(ibv_close_device(context) == 0);
+  for (size_t size = 16; size < 16384; size += 16) {
+    void* block = malloc(size);
+    CHECK(block);
+    memset(block, 0xff, size);
+  }
+  if (!mended) CHECK(rdma_get_cm_event(events, &event) == 0); /* closed */
+}
+
 /* A peer that sends nothing: nothing is wrong here. */
 static void silent_peer(void) {
   make_pair();
@@ -421,6 +436,7 @@ static const struct {
     {"unacknowledged", unacknowledged},
     {"unacknowledged-id", unacknowledged_id},
     {"idle", idle},
+    {"closed", closed},
     {"silent-peer", silent_peer},
     {"polls-both", polls_both},
     {"race", race},
