@@ -36,8 +36,8 @@ struct HeapWatcher {
   void (*unmapped)(const void* memory, size_t size);
   // After madvise() has dropped the contents of pages.
   void (*dropped)(const void* memory, size_t size);
-  // After mprotect() has changed the rights of pages.
-  void (*protected_anew)(const void* memory, size_t size);
+  // After the system has taken memory back, has put another mapping in its place, or has changed its rights.
+  void (*remapped)(const void* memory, size_t size);
   // After the system has refused to take it.
   void (*kept)(const void* memory, size_t size);
 };

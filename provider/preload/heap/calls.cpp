@@ -83,10 +83,13 @@ void free(void* block) noexcept {
     return;
   if (may_have_context(block)) [[unlikely]]
     tell_context_freed(block, DAPPLE_CALLER);
-  if (may_matter(block)) [[unlikely]] {
-    if (tell_freed(block, DAPPLE_CALLER)) block = held_instead_of(block);
-  }
+  if (!may_matter(block)) [[likely]]
+    return next_free.get()(block);
+  if (tell_freed(block, DAPPLE_CALLER)) block = held_instead_of(block);
+  const auto begin = reinterpret_cast<uintptr_t>(block);
+  const size_t size = malloc_usable_size(block);
   next_free.get()(block);
+  tell_remapped(reinterpret_cast<const void*>(begin), size, DAPPLE_CALLER);
 }
 
 void* calloc(size_t count, size_t size) noexcept {
@@ -106,8 +109,8 @@ void* realloc(void* block, size_t size) noexcept {
   taken(moved, DAPPLE_CALLER);
   if (matters) [[unlikely]] {
     const size_t kept = reinterpret_cast<uintptr_t>(moved) == begin ? malloc_usable_size(moved) : 0;
-    if (kept < old_size) tell_moved(reinterpret_cast<const void*>(begin + kept), old_size - kept, DAPPLE_CALLER);
     if (holds) next_free.get()(held_instead_of(reinterpret_cast<void*>(begin)));
+    if (kept < old_size) tell_moved(reinterpret_cast<const void*>(begin + kept), old_size - kept, DAPPLE_CALLER);
   }
   return moved;
 }
@@ -139,7 +142,11 @@ int munmap(void* memory, size_t size) noexcept {
     return next_munmap.get()(memory, size);
   tell_unmapped(memory, size, DAPPLE_CALLER);
   const int result = next_munmap.get()(memory, size);
-  if (result != 0) tell_kept(memory, size, DAPPLE_CALLER);
+  if (result != 0) {
+    tell_kept(memory, size, DAPPLE_CALLER);
+  } else {
+    tell_remapped(memory, size, DAPPLE_CALLER);
+  }
   return result;
 }
 
@@ -149,7 +156,11 @@ void* mmap(void* memory, size_t size, int protection, int flags, int fd, off_t o
     return next_mmap.get()(memory, size, protection, flags, fd, offset);
   tell_unmapped(memory, size, DAPPLE_CALLER);
   void* result = next_mmap.get()(memory, size, protection, flags, fd, offset);
-  if (result == MAP_FAILED) tell_kept(memory, size, DAPPLE_CALLER);
+  if (result == MAP_FAILED) {
+    tell_kept(memory, size, DAPPLE_CALLER);
+  } else {
+    tell_remapped(memory, size, DAPPLE_CALLER);
+  }
   return result;
 }
 
@@ -174,7 +185,7 @@ void* mremap(void* memory, size_t old_size, size_t size, int flags, ...) noexcep
 
 int mprotect(void* memory, size_t size, int protection) noexcept {
   const int result = next_mprotect.get()(memory, size, protection);
-  if (result == 0 && may_matter(memory)) tell_protected_anew(memory, size, DAPPLE_CALLER);
+  if (result == 0 && may_matter(memory)) tell_remapped(memory, size, DAPPLE_CALLER);
   return result;
 }
 

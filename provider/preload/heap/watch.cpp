@@ -158,8 +158,8 @@ void tell_dropped(const void* memory, size_t size, const void* caller) {
   tell_of_mapping(&HeapWatcher::dropped, memory, size, caller);
 }
 
-void tell_protected_anew(const void* memory, size_t size, const void* caller) {
-  tell_of_mapping(&HeapWatcher::protected_anew, memory, size, caller);
+void tell_remapped(const void* memory, size_t size, const void* caller) {
+  tell_of_mapping(&HeapWatcher::remapped, memory, size, caller);
 }
 
 void tell_kept(const void* memory, size_t size, const void* caller) {

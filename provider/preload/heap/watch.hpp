@@ -39,7 +39,7 @@ void tell_unmapped(const void* memory, size_t size, const void* caller);
 // After madvise() has dropped the contents of pages.
 void tell_dropped(const void* memory, size_t size, const void* caller);
 // After mprotect().
-void tell_protected_anew(const void* memory, size_t size, const void* caller);
+void tell_remapped(const void* memory, size_t size, const void* caller);
 // The call has failed.
 void tell_kept(const void* memory, size_t size, const void* caller);
 

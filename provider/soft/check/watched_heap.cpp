@@ -68,6 +68,7 @@ bool moving(const void* block, size_t size) {
 }
 
 void moved(const void* memory, size_t size) {
+  Checker::get()->mapped.forget();
   if (!has_memory()) return;
   std::optional<MemoryUser> user;
   if (Moving* const now = ThreadObject<Moving>::made(); now != nullptr) user.swap(now->user_before);
@@ -101,7 +102,8 @@ void dropped(const void* memory, size_t size) {
   if (marks->is_registered(memory, size) && is_private(memory)) mark(memory, size, FreedMarks::How::kDropped, true);
 }
 
-void protected_anew(const void*, size_t) {
+// Another thread may have looked at the memory since unmapped(), when it was still there.
+void remapped(const void*, size_t) {
   Checker::get()->mapped.forget();
 }
 
@@ -114,8 +116,8 @@ void kept(const void* memory, size_t size) {
 FreedMarks* watch_heap(MappedMemory& mapped, PostedContexts& contexts) {
   const Heap* heap = loaded_heap();
   if (heap == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
-  static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   context_freed,  moving, moved,
-                                      taken,        unmapped, dropped, protected_anew, kept};
+  static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   context_freed, moving, moved,
+                                      taken,        unmapped, dropped, remapped,      kept};
   marks = new FreedMarks(*heap->interest);
   contexts.watch(*heap->interest);
   if (heap->watch(watcher)) mapped.remember();
