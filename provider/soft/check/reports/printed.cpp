@@ -30,18 +30,20 @@ std::string frame_json(const Frame& frame) {
 
 // libdw needs more than 150 KB of stack. The background thread, or a thread of the program, may not have that much
 // left.
-std::vector<NamedPlace> named(const std::vector<Place>& places) {
+std::vector<NamedPlace> named(const std::vector<Place>& places, const std::vector<Callers>& callers) {
   struct Work {
     const std::vector<Place>& places;
+    const std::vector<Callers>& callers;
     std::vector<NamedPlace> named;
   };
-  Work work = {places, {}};
+  Work work = {places, callers, {}};
   run_with_room(
       [](void* argument) -> void* {
         // libdw maps and unmaps files, maybe where registered memory has been, and the reporter is locked.
         const bool was_paused = pause_heap(true);
         Work& own = *static_cast<Work*>(argument);
-        for (const Place& place : own.places) own.named.push_back({place.title, frames_of(place.stack)});
+        for (size_t i = 0; i < own.places.size(); i++)
+          own.named.push_back({own.places[i].title, frames_of(own.callers[i])});
         pause_heap(was_paused);
         return nullptr;
       },

@@ -20,7 +20,8 @@ struct NamedPlace {
   std::vector<Frame> frames;
 };
 
-std::vector<NamedPlace> named(const std::vector<Place>& places);
+// `callers`: those of each place.
+std::vector<NamedPlace> named(const std::vector<Place>& places, const std::vector<Callers>& callers);
 
 std::string as_text(const Report& report, const std::vector<NamedPlace>& places);
 // {"time", "kind", "level", "program", "process", "text", "remedy", "places": [{"title", "frames": [{"module",

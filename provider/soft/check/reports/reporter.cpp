@@ -13,6 +13,7 @@
 
 #include <cassert>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/soft/check/reports/kinds.hpp"
 #include "provider/soft/check/reports/printed.hpp"
@@ -75,12 +76,19 @@ bool Reporter::is_new(const Report& report) {
 void Reporter::show(const Report& report, void (*before_halt)()) {
   if (report.level == Level::kNote && !options_.notes) return;
   assert(is_kind(report.kind));
-  const int saved = errno;
+  const ErrnoGuard keep;
   timespec found;
   clock_gettime(CLOCK_REALTIME, &found);
+  {
+    const std::lock_guard lock(mutex_);
+    if (shown_ == kMaxShown || !is_new(report)) return;
+  }
+  // Without the lock: a thread in dlopen() has the lock of the dynamic linker, and may report, too.
+  std::vector<Callers> callers;
+  for (const Place& place : report.places) callers.push_back(callers_of(place.stack));
   const std::lock_guard lock(mutex_);
-  if (shown_ == kMaxShown || !is_new(report)) return;
-  const std::vector<NamedPlace> places = named(report.places);
+  if (shown_ == kMaxShown) return;
+  const std::vector<NamedPlace> places = named(report.places, callers);
   if (suppressions_.match(report, places)) return;
   record(as_json(report, places, found));
   print(as_text(report, places));
@@ -90,7 +98,6 @@ void Reporter::show(const Report& report, void (*before_halt)()) {
     before_halt();
     _exit(options_.exit_code);
   }
-  errno = saved;
 }
 
 }  // namespace dapple::soft::check

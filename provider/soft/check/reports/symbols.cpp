@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <memory>
 #include <string_view>
+#include <utility>
 
+#include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/check/reports/scripts.hpp"
 #include "provider/source_lines/debug_information.hpp"
 #include "provider/source_lines/libdw.hpp"
@@ -87,37 +89,53 @@ std::vector<Frame> frames_at(const source_lines::DebugInformation& information, 
 
 }  // namespace
 
-std::vector<Frame> frames_of(const Stack& stack) {
-  std::vector<Frame> frames;
-  const source_lines::DebugInformation information;
-  bool in_device = false;
+Callers callers_of(const Stack& stack) {
+  Callers callers = {.all = {}, .script = stack.script};
   for (int i = 0; i < stack.count; i++) {
-    const auto address = reinterpret_cast<uintptr_t>(stack.callers[i]);
-    Frame known;
+    Caller caller;
+    caller.address = reinterpret_cast<uintptr_t>(stack.callers[i]);
     Dl_info info;
     if (dladdr(stack.callers[i], &info) != 0 && info.dli_fname != nullptr) {
       if (name_of(info.dli_fname).starts_with("libdapple")) {
+        caller.code = Caller::Code::kDevice;
+      } else if (is_own_librpma(info)) {
+        caller.code = Caller::Code::kOwnLibrpma;
+      } else if (stack.script != 0 && Scripts::get().is_interpreter(info.dli_fbase)) {
+        caller.code = Caller::Code::kInterpreter;
+      }
+      caller.known.module = info.dli_fname;
+      caller.known.offset = caller.address - reinterpret_cast<uintptr_t>(info.dli_fbase);
+      if (info.dli_sname != nullptr) caller.known.function = info.dli_sname;
+    }
+    callers.all.push_back(std::move(caller));
+  }
+  return callers;
+}
+
+std::vector<Frame> frames_of(const Callers& callers) {
+  std::vector<Frame> frames;
+  const source_lines::DebugInformation information;
+  bool in_device = false;
+  for (const Caller& caller : callers.all) {
+    switch (caller.code) {
+      case Caller::Code::kDevice:
         // A sanitizer's backtrace() begins with a frame of its own.
         if (!in_device) frames.clear();
         in_device = true;
         continue;
-      }
-      if (is_own_librpma(info)) {
+      case Caller::Code::kOwnLibrpma:
         // The functions of libibverbs that it has called.
         if (std::all_of(frames.begin(), frames.end(), is_of_rdma_core)) frames.clear();
         continue;
-      }
-      if (stack.script != 0 && Scripts::get().is_interpreter(info.dli_fbase)) {
-        for (const ScriptLine& line : Scripts::get().lines(stack.script))
-          frames.push_back({info.dli_fname, 0, line.function, line.file, line.line});
+      case Caller::Code::kInterpreter:
+        for (const ScriptLine& line : Scripts::get().lines(callers.script))
+          frames.push_back({caller.known.module, 0, line.function, line.file, line.line});
         return frames;
-      }
-      known.module = info.dli_fname;
-      known.offset = address - reinterpret_cast<uintptr_t>(info.dli_fbase);
-      if (info.dli_sname != nullptr) known.function = info.dli_sname;
+      case Caller::Code::kOther:
+        break;
     }
     // The call is the instruction before the return address.
-    for (const Frame& frame : frames_at(information, known, address - 1)) {
+    for (const Frame& frame : frames_at(information, caller.known, caller.address - 1)) {
       // The caller of main() belongs to the C library. Programs without debug information have no name for it.
       if (frame.function == "__libc_start_call_main") return frames;
       frames.push_back(frame);
@@ -144,6 +162,7 @@ bool called_by_rdma_cm(const Stack& stack) {
 
 void prepare_symbols() {
   source_lines::libdw();
+  loaded_heap();
   // The first call of backtrace() loads a library.
   Stack::here();
 }

@@ -21,8 +21,28 @@ struct Frame {
   int line = 0;
 };
 
-// Without the frames of dapple's own libraries but uDAPL, and with those of functions that the compiler has inlined.
-std::vector<Frame> frames_of(const Stack& stack);
+// A caller in a stack, as the dynamic linker knows it.
+struct Caller {
+  enum class Code {
+    kOther,
+    kDevice,       // dapple's own libraries but uDAPL
+    kOwnLibrpma,   // dapple's librpma
+    kInterpreter,  // of the stack's script
+  };
+  uintptr_t address = 0;
+  Code code = Code::kOther;
+  Frame known;
+};
+struct Callers {
+  std::vector<Caller> all;
+  uint32_t script = 0;
+};
+// For the thread that reports. It may be in dlopen() or dlclose(), and then no other thread can ask the dynamic linker.
+Callers callers_of(const Stack& stack);
+
+// Without the frames of the device and of librpma, and with those of functions that the compiler has inlined. Needs no
+// dynamic linker after prepare_symbols().
+std::vector<Frame> frames_of(const Callers& callers);
 
 // True if librdmacm has called the verb. It does not need debug information.
 bool called_by_rdma_cm(const Stack& stack);
