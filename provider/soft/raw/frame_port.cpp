@@ -60,7 +60,7 @@ int open_frames(OwnedFd& made) {
 
 FramePort::FramePort(uint32_t device, uint32_t netdev)
     : device_index(device),
-      netdev_index_(netdev),
+      netdev_index(netdev),
       bytes_(new (std::nothrow) std::byte[kSlotSize * kFramesAtOnce]),
       slots_(new (std::nothrow) Slot[kFramesAtOnce]),
       messages_(new (std::nothrow) mmsghdr[kFramesAtOnce]) {}
@@ -78,7 +78,7 @@ int FramePort::bind_to_netdev(const OwnedFd& socket, uint16_t protocol) const {
   sockaddr_ll address = {};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(protocol);
-  address.sll_ifindex = static_cast<int>(netdev_index_);
+  address.sll_ifindex = static_cast<int>(netdev_index);
   return bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
 }
 
@@ -106,7 +106,7 @@ int FramePort::listen(OwnedFd socket) {
 
 int FramePort::admit(const FlowRule& rule, bool wanted) {
   packet_mreq membership = {};
-  membership.mr_ifindex = static_cast<int>(netdev_index_);
+  membership.mr_ifindex = static_cast<int>(netdev_index);
   if (rule.type == IBV_FLOW_ATTR_MC_DEFAULT) {
     membership.mr_type = PACKET_MR_ALLMULTI;
   } else if (rule.type != IBV_FLOW_ATTR_NORMAL) {

@@ -61,8 +61,9 @@ class FramePort {
     receiver_.reset();
   }
 
-  // Guarded by the lock of receiving.
   const uint32_t device_index;
+  const uint32_t netdev_index;
+  // Guarded by the lock of receiving.
   uint32_t users = 0;
   FlowTable flows;
   FramePort* next = nullptr;
@@ -78,7 +79,6 @@ class FramePort {
   // One of them, as it was on the wire; empty if it is lost.
   std::span<std::byte> fetched(size_t number);
 
-  const uint32_t netdev_index_;
   OwnedFd sender_;
   OwnedFd receiver_;
   std::unique_ptr<std::byte[]> bytes_;

@@ -28,9 +28,11 @@ int FrameWire::open() {
   return 0;
 }
 
-FramePort* FrameWire::find(uint32_t device_index) {
+// A device may have the index of one that is gone, and another network interface.
+FramePort* FrameWire::find(const Netdev& netdev) {
   FramePort* port = ports_;
-  while (port != nullptr && port->device_index != device_index) port = port->next;
+  while (port != nullptr && (port->device_index != netdev.device_index || port->netdev_index != netdev.index))
+    port = port->next;
   return port;
 }
 
@@ -45,7 +47,7 @@ int FrameWire::make(const Netdev& netdev, OwnedFd socket, FramePort*& made) {
 
 int FrameWire::join(Qp& qp, const Netdev& netdev, OwnedFd socket) {
   assert(is_open());
-  FramePort* port = find(netdev.device_index);
+  FramePort* port = find(netdev);
   if (port == nullptr) {
     if (const int error = make(netdev, std::move(socket), port); error != 0) return error;
   }

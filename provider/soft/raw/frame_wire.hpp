@@ -60,7 +60,7 @@ class FrameWire final : public Wire {
   void close_in_child() override;
 
  private:
-  FramePort* find(uint32_t device_index);
+  FramePort* find(const Netdev& netdev);
   int make(const Netdev& netdev, OwnedFd socket, FramePort*& made);
   void watch(int fd, bool wanted);
   int listen(FramePort& port, OwnedFd socket);

@@ -8,6 +8,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <utility>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/leaves_objects.hpp"  // close__ends_what_is_left() does
@@ -118,6 +119,51 @@ void close__ends_what_is_left(void**) {
   sender = receivers[0] = receivers[1] = nullptr;
 }
 
+bool has_device(const char* netdev) {
+  const auto end = std::make_unique<RawEnd>();
+  const bool has = open_end(*end, netdev);
+  close_end(*end);
+  return has;
+}
+
+void wait_for_device(const char* netdev) {
+  for (int i = 0; i < 5000 && !has_device(netdev); i++) usleep(200);
+  assert_true(has_device(netdev));
+}
+
+// The old queue pairs are still there, with the sockets of interfaces that are gone.
+void device__with_the_index_of_an_old_one__has_its_own_frames(void**) {
+  assert_true(begin_raw());
+  assert_true(run("ip link del va"));
+  assert_true(becomes_readable(a->context->async_fd));
+  assert_true(becomes_readable(b->context->async_fd));
+  // With this list libibverbs forgets the old devices.
+  assert_false(has_device("vb"));
+  RawEnd* old_ends[] = {std::exchange(a, nullptr), std::exchange(b, nullptr)};
+  ibv_qp* old_qps[] = {sender, receivers[0], receivers[1]};
+  sender = receivers[0] = receivers[1] = nullptr;
+  assert_true(make_veth_ends());
+  wait_for_device("va");
+  wait_for_device("vb");
+  assert_true(begin_raw());
+  RawEnd* new_ends[] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    assert_string_equal(ibv_get_device_name(old_ends[i]->context->device),
+                        ibv_get_device_name(new_ends[i]->context->device));
+  }
+  ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
+  assert_non_null(flow);
+  assert_int_equal(post_room(*b, receivers[0], 0, 0), 0);
+  send_udp(kPort, 10, 'n');
+  expect_udp(0, receivers[0], 10, 'n');
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+  for (ibv_qp* qp : old_qps) assert_int_equal(ibv_destroy_qp(qp), 0);
+  for (RawEnd* end : old_ends) {
+    close_end(*end);
+    delete end;
+  }
+}
+
 // The last test: it removes the interfaces.
 void flow__of_an_interface_that_is_gone__fails(void**) {
   assert_true(begin_raw());
@@ -137,6 +183,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(fork__leaves_the_flows_to_the_parent, end_raw),
       cmocka_unit_test_teardown(close__withdraws_what_its_flows_have_asked_the_interface_for, end_raw),
       cmocka_unit_test_teardown(close__ends_what_is_left, end_raw),
+      cmocka_unit_test_teardown(device__with_the_index_of_an_old_one__has_its_own_frames, end_raw),
       cmocka_unit_test_teardown(flow__of_an_interface_that_is_gone__fails, end_raw),
   };
   constexpr size_t kWithoutMistakes = 2;
