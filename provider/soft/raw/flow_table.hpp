@@ -90,12 +90,28 @@ class FlowTable {
 
   // Calls deliver(qp) for each queue pair that gets the frame: those of sniffers, and those of the first normal flow
   // that fits, with those of flows that want the same at the same priority. A frame that no normal flow takes goes to
-  // the default flows.
+  // the default flows. Several sniffers of a queue pair are as one, as are its default flows, and its normal flows that
+  // want the same at the same priority.
   template <typename Deliver>
   void steer(const Frame& frame, Deliver deliver) const;
 
  private:
   static bool wants_the_same(const FlowRule& a, const FlowRule& b);
+  // An earlier flow of the same queue pair, with takes(rule), has brought the frame.
+  template <typename Takes>
+  bool is_repeated(const FlowEntry& entry, Takes takes) const {
+    for (const FlowEntry* earlier = first_; earlier != &entry; earlier = earlier->next) {
+      if (earlier->qp == entry.qp && takes(earlier->rule)) return true;
+    }
+    return false;
+  }
+  // Calls deliver(qp) for each queue pair that has a flow with takes(rule).
+  template <typename Takes, typename Deliver>
+  void deliver_once(Takes takes, Deliver deliver) const {
+    for (const FlowEntry* entry = first_; entry != nullptr; entry = entry->next) {
+      if (takes(entry->rule) && !is_repeated(*entry, takes)) deliver(*entry->qp);
+    }
+  }
   template <typename Deliver>
   bool steer_normal(const Frame& frame, Deliver deliver) const;
 
@@ -112,7 +128,11 @@ bool FlowTable::steer_normal(const Frame& frame, Deliver deliver) const {
     if (taken != nullptr && rule.priority != taken->rule.priority) break;
     if (!rule.match.fits(frame) || (taken != nullptr && !wants_the_same(taken->rule, rule))) continue;
     if (entry->counters != nullptr) entry->counters->add(frame.bytes.size());
-    if (!rule.drops) deliver(*entry->qp);
+    const auto brings_this = [&](const FlowRule& other) {
+      return other.type == rule.type && other.priority == rule.priority && other.continues == rule.continues &&
+             !other.drops && wants_the_same(other, rule);
+    };
+    if (!rule.drops && !is_repeated(*entry, brings_this)) deliver(*entry->qp);
     if (!rule.continues && taken == nullptr) taken = entry;
   }
   return taken != nullptr;
@@ -120,17 +140,14 @@ bool FlowTable::steer_normal(const Frame& frame, Deliver deliver) const {
 
 template <typename Deliver>
 void FlowTable::steer(const Frame& frame, Deliver deliver) const {
-  for (const FlowEntry* entry = first_; entry != nullptr; entry = entry->next) {
-    if (entry->rule.type == IBV_FLOW_ATTR_SNIFFER) deliver(*entry->qp);
-  }
+  deliver_once([](const FlowRule& rule) { return rule.type == IBV_FLOW_ATTR_SNIFFER; }, deliver);
   // The packets of the RDMA transport do not come as far.
   if (frame.transport == Frame::Transport::kUdp && frame.ports.dst_port == __builtin_bswap16(kRocePort)) return;
   if (steer_normal(frame, deliver)) return;
-  for (const FlowEntry* entry = first_; entry != nullptr; entry = entry->next) {
-    const ibv_flow_attr_type type = entry->rule.type;
-    if (type == IBV_FLOW_ATTR_ALL_DEFAULT || (type == IBV_FLOW_ATTR_MC_DEFAULT && frame.is_multicast()))
-      deliver(*entry->qp);
-  }
+  const auto takes_the_rest = [&](const FlowRule& rule) {
+    return rule.type == IBV_FLOW_ATTR_ALL_DEFAULT || (rule.type == IBV_FLOW_ATTR_MC_DEFAULT && frame.is_multicast());
+  };
+  deliver_once(takes_the_rest, deliver);
 }
 
 }  // namespace dapple::soft

@@ -80,6 +80,48 @@ void steer__default_flows_get_the_rest(void**) {
   assert_string_equal(steered(table, udp_frame(4791)).c_str(), "d");
 }
 
+// As on mlx5, where a second rule to the same queue pair is the first one.
+void steer__one_copy_for_each_queue_pair(void**) {
+  FlowTable table;
+  FlowEntry flows[] = {entry('a', IBV_FLOW_ATTR_NORMAL, 1, 7), entry('a', IBV_FLOW_ATTR_NORMAL, 1, 7),
+                       entry('b', IBV_FLOW_ATTR_NORMAL, 1, 7), entry('a', IBV_FLOW_ATTR_ALL_DEFAULT),
+                       entry('a', IBV_FLOW_ATTR_MC_DEFAULT),   entry('b', IBV_FLOW_ATTR_MC_DEFAULT),
+                       entry('c', IBV_FLOW_ATTR_SNIFFER),      entry('c', IBV_FLOW_ATTR_SNIFFER)};
+  FlowCounters counters[2];
+  for (size_t i = 0; i < 2; i++) {
+    assert_true(counters[i].attach(FlowCounters::Kind::kPackets, 0));
+    flows[i].counters = &counters[i];
+  }
+  for (FlowEntry& each : flows) table.add(each);
+  assert_string_equal(steered(table, udp_frame(7)).c_str(), "cab");
+  FrameBytes group = udp_frame(8);
+  group.bytes[0] = std::byte{1};
+  assert_string_equal(steered(table, group).c_str(), "cab");
+  // Each flow counts.
+  for (const FlowCounters& each : counters) {
+    uint64_t packets = 0;
+    each.read({&packets, 1});
+    assert_int_equal(packets, 1);
+  }
+  // Flows of several priorities bring copies.
+  flows[0].rule.continues = true;
+  table.remove(flows[1]);
+  flows[1].rule.priority = 2;
+  table.add(flows[1]);
+  table.remove(flows[2]);
+  assert_string_equal(steered(table, udp_frame(7)).c_str(), "caa");
+}
+
+// What a dropping flow matches goes to no queue pair, and does not hide the frame from another flow.
+void steer__a_drop_is_no_copy(void**) {
+  FlowTable table;
+  FlowEntry drop = entry('a', IBV_FLOW_ATTR_NORMAL, 1, 7), same = entry('a', IBV_FLOW_ATTR_NORMAL, 1, 7);
+  drop.rule.drops = true;
+  table.add(drop);
+  table.add(same);
+  assert_string_equal(steered(table, udp_frame(7)).c_str(), "a");
+}
+
 void steer__drops_and_continues(void**) {
   FlowTable table;
   FlowEntry copy = entry('a', IBV_FLOW_ATTR_NORMAL, 0, 7), drop = entry('b', IBV_FLOW_ATTR_NORMAL, 1, 7),
@@ -182,7 +224,8 @@ void read_flow__refuses_as_the_kernel(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(steer__the_first_by_priority),      cmocka_unit_test(steer__a_copy_for_each_that_wants_the_same),
-      cmocka_unit_test(steer__default_flows_get_the_rest), cmocka_unit_test(steer__drops_and_continues),
+      cmocka_unit_test(steer__default_flows_get_the_rest), cmocka_unit_test(steer__one_copy_for_each_queue_pair),
+      cmocka_unit_test(steer__a_drop_is_no_copy),          cmocka_unit_test(steer__drops_and_continues),
       cmocka_unit_test(steer__tags_masks_and_headers),     cmocka_unit_test(read_flow__packed_specifications),
       cmocka_unit_test(read_flow__refuses_as_the_kernel),
   };
