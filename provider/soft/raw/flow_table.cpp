@@ -13,11 +13,16 @@ bool are_equal(const Wanted& a, const Wanted& b) {
   return std::memcmp(&a.mask, &b.mask, sizeof(a.mask)) == 0 && a.fits(b.value);
 }
 
+// As mlx5: a flow that lets later ones have the frame is before all others of its priority.
+int rank_of(const FlowRule& rule) {
+  return 2 * rule.priority + (rule.continues ? 0 : 1);
+}
+
 }  // namespace
 
 void FlowTable::add(FlowEntry& entry) {
   FlowEntry** at = &first_;
-  while (*at != nullptr && (*at)->rule.priority <= entry.rule.priority) at = &(*at)->next;
+  while (*at != nullptr && rank_of((*at)->rule) <= rank_of(entry.rule)) at = &(*at)->next;
   entry.next = *at;
   *at = &entry;
 }

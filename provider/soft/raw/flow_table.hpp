@@ -70,7 +70,7 @@ struct FlowEntry {
 // Guarded by the lock of receiving.
 class FlowTable {
  public:
-  // Behind the flows of the same priority that are there.
+  // Behind the flows that are there and have the same priority, but one that continues before all that do not.
   void add(FlowEntry& entry);
   void remove(FlowEntry& entry);
   bool empty() const { return first_ == nullptr; }
@@ -115,7 +115,7 @@ class FlowTable {
   template <typename Deliver>
   bool steer_normal(const Frame& frame, Deliver deliver) const;
 
-  FlowEntry* first_ = nullptr;  // by priority
+  FlowEntry* first_ = nullptr;  // by priority; within one, those that continue come first
 };
 
 // True if a flow has taken the frame.

@@ -134,6 +134,16 @@ void steer__drops_and_continues(void**) {
   assert_string_equal(steered(table, udp_frame(7)).c_str(), "ac");
 }
 
+void steer__what_continues_is_before_its_priority(void**) {
+  FlowTable table;
+  FlowEntry taking = entry('a', IBV_FLOW_ATTR_NORMAL, 1), copy = entry('b', IBV_FLOW_ATTR_NORMAL, 1, 7),
+            first = entry('c', IBV_FLOW_ATTR_NORMAL, 0, 8);
+  copy.rule.continues = true;
+  for (FlowEntry* each : {&taking, &copy, &first}) table.add(*each);
+  assert_string_equal(steered(table, udp_frame(7)).c_str(), "ba");
+  assert_string_equal(steered(table, udp_frame(8)).c_str(), "c");
+}
+
 void steer__tags_masks_and_headers(void**) {
   FlowTable table;
   FlowEntry tagged = entry('a'), net = entry('b', IBV_FLOW_ATTR_NORMAL, 1), ipv6 = entry('c', IBV_FLOW_ATTR_NORMAL, 2);
@@ -223,10 +233,15 @@ void read_flow__refuses_as_the_kernel(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(steer__the_first_by_priority),      cmocka_unit_test(steer__a_copy_for_each_that_wants_the_same),
-      cmocka_unit_test(steer__default_flows_get_the_rest), cmocka_unit_test(steer__one_copy_for_each_queue_pair),
-      cmocka_unit_test(steer__a_drop_is_no_copy),          cmocka_unit_test(steer__drops_and_continues),
-      cmocka_unit_test(steer__tags_masks_and_headers),     cmocka_unit_test(read_flow__packed_specifications),
+      cmocka_unit_test(steer__the_first_by_priority),
+      cmocka_unit_test(steer__a_copy_for_each_that_wants_the_same),
+      cmocka_unit_test(steer__default_flows_get_the_rest),
+      cmocka_unit_test(steer__one_copy_for_each_queue_pair),
+      cmocka_unit_test(steer__a_drop_is_no_copy),
+      cmocka_unit_test(steer__drops_and_continues),
+      cmocka_unit_test(steer__what_continues_is_before_its_priority),
+      cmocka_unit_test(steer__tags_masks_and_headers),
+      cmocka_unit_test(read_flow__packed_specifications),
       cmocka_unit_test(read_flow__refuses_as_the_kernel),
   };
   return cmocka_run_group_tests_name("flow_table", tests, nullptr, nullptr);
