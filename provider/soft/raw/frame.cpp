@@ -99,8 +99,10 @@ bool parse_frame(std::span<const std::byte> bytes, Frame& frame) {
   uint16_t type = roce::load_be16(&bytes[at - 2]);
   for (int tags = 0; tags < 2 && (type == ETHERTYPE_VLAN || type == kServiceTag); tags++) {
     if (bytes.size() - at < kVlanTag) break;
-    if (!frame.has_vlan) memcpy(&frame.ethernet.vlan_tag, &bytes[at], sizeof(frame.ethernet.vlan_tag));
-    frame.has_vlan = true;
+    if (tags == 0 && type == ETHERTYPE_VLAN) {
+      memcpy(&frame.ethernet.vlan_tag, &bytes[at], sizeof(frame.ethernet.vlan_tag));
+      frame.has_vlan = true;
+    }
     type = roce::load_be16(&bytes[at + 2]);
     at += kVlanTag;
   }

@@ -28,13 +28,14 @@ struct Frame {
   std::span<const std::byte> bytes;
   Network network = Network::kOther;
   Transport transport = Transport::kOther;  // a fragment has none
+  // The outer tag is one of 802.1Q. A service tag (802.1ad) is none.
   bool has_vlan = false;
   bool is_cut = false;      // the frame ends before the IP packet
   size_t network_at = 0;    // where the IP header begins
   size_t network_end = 0;   // where the IP packet ends; pad may follow
   size_t transport_at = 0;  // where the header of TCP or UDP begins
 
-  ibv_flow_eth_filter ethernet = {};  // ether_type: the one behind VLAN tags; vlan_tag: the outer tag
+  ibv_flow_eth_filter ethernet = {};  // ether_type: the one behind VLAN tags; vlan_tag: that of has_vlan
   ibv_flow_ipv4_ext_filter ipv4 = {};
   ibv_flow_ipv6_filter ipv6 = {};  // next_hdr: the one behind extension headers
   ibv_flow_tcp_udp_filter ports = {};

@@ -47,6 +47,19 @@ void parse__behind_a_vlan_tag(void**) {
   assert_int_equal(ntohs(frame.ports.dst_port), 1766);
 }
 
+// As mlx5, whose flows compare the outer tag if it is one of 802.1Q.
+void parse__a_service_tag_is_no_vlan_tag(void**) {
+  FrameBytes bytes = udp_frame(1766, true);
+  bytes.bytes[12] = std::byte{0x88};
+  bytes.bytes[13] = std::byte{0xA8};
+  Frame frame;
+  assert_true(parse_frame(bytes.all(), frame));
+  assert_false(frame.has_vlan);
+  assert_int_equal(frame.ethernet.vlan_tag, 0);
+  assert_int_equal(ntohs(frame.ethernet.ether_type), 0x0800);
+  assert_int_equal(ntohs(frame.ports.dst_port), 1766);
+}
+
 void parse__behind_extension_headers_of_ipv6(void**) {
   FrameBytes bytes = ipv6_frame(1766);
   Frame frame;
@@ -143,6 +156,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(parse__udp_over_ipv4),
       cmocka_unit_test(parse__behind_a_vlan_tag),
+      cmocka_unit_test(parse__a_service_tag_is_no_vlan_tag),
       cmocka_unit_test(parse__behind_extension_headers_of_ipv6),
       cmocka_unit_test(parse__a_fragment_has_no_ports),
       cmocka_unit_test(parse__of_a_packet_that_the_frame_cuts__finds_its_headers),
