@@ -9,7 +9,7 @@
 namespace dapple::soft {
 namespace {
 
-constexpr size_t kIpv4ChecksumAt = 10, kTcpChecksumAt = 16, kUdpChecksumAt = 6;
+constexpr size_t kIpv4ChecksumAt = 10, kTcpChecksumAt = 16, kUdpChecksumAt = 6, kSctpChecksumAt = 8;
 
 // The sum of 16-bit words. An odd byte at the end has a zero behind it.
 uint64_t add(uint64_t sum, std::span<const std::byte> bytes) {
@@ -75,9 +75,11 @@ void complete_checksums(std::span<std::byte> bytes) {
   complete_transport(frame, bytes);
 }
 
-void complete_transport_checksum(std::span<std::byte> bytes) {
-  Frame frame;
-  if (parse_frame(bytes, frame)) complete_transport(frame, bytes);
+void complete_open_checksum(std::span<std::byte> bytes, size_t start, size_t offset) {
+  if (offset == kSctpChecksumAt || start + offset + sizeof(uint16_t) > bytes.size()) return;
+  const uint16_t checksum = checksum_of(add(0, bytes.subspan(start)));
+  // Zero and its complement are the same sum, and the former means for UDP that there is none.
+  roce::store_be16(&bytes[start + offset], checksum == 0 ? UINT16_MAX : checksum);
 }
 
 }  // namespace dapple::soft

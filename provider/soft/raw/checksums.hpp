@@ -16,7 +16,8 @@ bool has_good_checksums(const Frame& frame);
 
 // Writes the checksums that the frame's headers have. `bytes`: those of the frame. Other frames stay as they are.
 void complete_checksums(std::span<std::byte> bytes);
-// The same without that of the IPv4 header.
-void complete_transport_checksum(std::span<std::byte> bytes);
+// Writes the checksum that the kernel has left to a NIC: that of all bytes from `start` on. Its field is `offset`
+// behind `start` and has the sum of the pseudo-header. The CRC of SCTP stays open.
+void complete_open_checksum(std::span<std::byte> bytes, size_t start, size_t offset);
 
 }  // namespace dapple::soft

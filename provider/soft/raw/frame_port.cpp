@@ -31,6 +31,8 @@ constexpr int kIgnoreOutgoing = 23;
 
 // As virtio_net_hdr of linux/virtio_net.h, which is no C++.
 struct MergedHeader {
+  static constexpr uint8_t kNeedsChecksum = 1;
+
   uint8_t flags;
   uint8_t gso_type;  // 0: the packet is as it was on the wire
   uint16_t hdr_len, gso_size, csum_start, csum_offset;
@@ -174,6 +176,9 @@ std::span<std::byte> FramePort::fetched(size_t number) {
   // The kernel has merged packets, and no NIC would bring the result.
   if (slot.merged.gso_type != 0 || (message.msg_hdr.msg_flags & MSG_TRUNC) != 0) return {};
   std::span<std::byte> bytes(&bytes_[number * kSlotSize + kVlanTag], message.msg_len - sizeof(slot.merged));
+  // A program of this host has left the checksum to its NIC, which is not there. It may be that of an inner packet.
+  if ((slot.merged.flags & MergedHeader::kNeedsChecksum) != 0)
+    complete_open_checksum(bytes, slot.merged.csum_start, slot.merged.csum_offset);
   const cmsghdr* control = CMSG_FIRSTHDR(&message.msg_hdr);
   if (control == nullptr || control->cmsg_type != PACKET_AUXDATA || bytes.size() < kEthernetHeader) return bytes;
   tpacket_auxdata data;
@@ -186,8 +191,6 @@ std::span<std::byte> FramePort::fetched(size_t number) {
     memcpy(begin + kAddresses, tag, sizeof(tag));
     bytes = {begin, bytes.size() + kVlanTag};
   }
-  // A program of this host has left the checksum to its NIC, which is not there.
-  if ((data.tp_status & TP_STATUS_CSUMNOTREADY) != 0) complete_transport_checksum(bytes);
   return bytes;
 }
 

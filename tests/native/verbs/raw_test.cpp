@@ -184,29 +184,40 @@ void mtu__raised_later__admits_longer_frames(void**) {
   assert_int_equal(ibv_destroy_flow(flow), 0);
 }
 
-// Sends two segments of TCP from va as the kernel does: as one packet, which a NIC would cut.
-bool send_merged_tcp() {
-  constexpr size_t kMergedHeader = 10, kSegment = 50;
-  // virtio_net_hdr: the checksum is missing; TCP over IPv4; the sizes of the headers and of a segment; the checksum is
-  // at byte 16 of the TCP header, which begins at byte 34.
-  constexpr uint8_t kNeedsChecksum = 1, kTcpOverIpv4 = 1;
-  constexpr uint16_t kSizes[] = {54, kSegment, 34, 16};
-  unsigned char packet[kMergedHeader + kRawSlotSize] = {kNeedsChecksum, kTcpOverIpv4};
-  memcpy(packet + 2, kSizes, sizeof kSizes);
-  unsigned char* frame = packet + kMergedHeader;
-  const size_t size = write_udp(frame, 5000, kPort, 12 + 2 * kSegment, 'T');
-  frame[23] = IPPROTO_TCP;
-  memset(frame + 38, 0, 16);
-  frame[46] = 5 << 4;  // the TCP header has five words
+// What a NIC would do with a packet, as virtio_net_hdr.
+struct Offloads {
+  uint8_t flags;
+  uint8_t gso_type;
+  uint16_t header_size, segment_size, checksum_start, checksum_offset;
+};
+constexpr uint8_t kNeedsChecksum = 1, kTcpOverIpv4 = 1;
+
+// Sends the packet from va as the kernel does.
+bool send_by_kernel(const Offloads& offloads, const unsigned char* bytes, size_t size) {
+  unsigned char packet[sizeof offloads + kRawSlotSize];
+  memcpy(packet, &offloads, sizeof offloads);
+  memcpy(packet + sizeof offloads, bytes, size);
   const int one = 1;
   sockaddr_ll to = {};
   to.sll_family = AF_PACKET;
   to.sll_ifindex = static_cast<int>(if_nametoindex("va"));
   const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-  const bool sent = setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) == 0 &&
-                    sendto(fd, packet, kMergedHeader + size, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) > 0;
+  const bool sent =
+      setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) == 0 &&
+      sendto(fd, packet, sizeof offloads + size, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) > 0;
   close(fd);
   return sent;
+}
+
+// Two segments of TCP as one packet, which a NIC would cut.
+bool send_merged_tcp() {
+  constexpr uint16_t kSegment = 50;
+  unsigned char frame[kRawSlotSize];
+  const size_t size = write_udp(frame, 5000, kPort, 12 + 2 * kSegment, 'T');
+  frame[23] = IPPROTO_TCP;
+  memset(frame + 38, 0, 16);
+  frame[46] = 5 << 4;  // the TCP header has five words
+  return send_by_kernel({kNeedsChecksum, kTcpOverIpv4, 54, kSegment, 34, 16}, frame, size);
 }
 
 void packet__that_the_kernel_has_merged__is_no_frame(void**) {
@@ -221,6 +232,25 @@ void packet__that_the_kernel_has_merged__is_no_frame(void**) {
   send_udp(kPort, 30, 'g');
   expect_udp(1, receivers[1], 30, 'g');
   assert_int_equal(ibv_destroy_flow(merged), 0);
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
+// As VXLAN: the outer UDP has no checksum, and the kernel leaves that of the inner packet open.
+void checksum__of_an_inner_packet__is_completed(void**) {
+  constexpr uint16_t kInner = kUdpHeaders + 50, kField = 6;
+  assert_true(begin_raw());
+  ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
+  assert_int_equal(post_room(*b, receivers[0], 0, 0), 0);
+  unsigned char frame[kRawSlotSize];
+  const size_t size = write_udp(frame, 5000, kPort, 100, 'i');
+  uint32_t sum = 0;
+  for (size_t at = kInner; at < size; at += 2) sum += static_cast<uint32_t>(frame[at] << 8 | frame[at + 1]);
+  sum = ~((sum & 0xFFFF) + (sum >> 16));
+  assert_true(send_by_kernel({kNeedsChecksum, 0, 0, 0, kInner, kField}, frame, size));
+  frame[kInner + kField] = static_cast<unsigned char>(sum >> 8);
+  frame[kInner + kField + 1] = static_cast<unsigned char>(sum);
+  expect(b->cq, 0, IBV_WC_SUCCESS, IBV_WC_RECV);
+  assert_memory_equal(b->slot(0), frame, size);
   assert_int_equal(ibv_destroy_flow(flow), 0);
 }
 
@@ -277,12 +307,13 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(shared_receives__serve_each_queue_pair_in_turn, end_raw),
       cmocka_unit_test_teardown(mtu__raised_later__admits_longer_frames, end_raw),
       cmocka_unit_test_teardown(packet__that_the_kernel_has_merged__is_no_frame, end_raw),
+      cmocka_unit_test_teardown(checksum__of_an_inner_packet__is_completed, end_raw),
       // What --check reports as a mistake.
       cmocka_unit_test_teardown(frame__without_a_receive__is_lost, end_raw),
       cmocka_unit_test_teardown(receive__that_is_too_small__ends_the_queue, end_raw),
       cmocka_unit_test_teardown(send__beyond_the_mtu__stops_the_send_queue, end_raw),
   };
-  constexpr size_t kWithoutMistakes = 7;
+  constexpr size_t kWithoutMistakes = 8;
   const size_t count = argc > 1 ? kWithoutMistakes : sizeof tests / sizeof *tests;
   return _cmocka_run_group_tests("raw", tests, count, nullptr, nullptr);
 }

@@ -140,6 +140,40 @@ void checksums__completed_ones_are_good(void**) {
   }
 }
 
+// The packet of UDP is an inner one as well as an outer one for this function.
+void checksums__an_open_one_is_completed(void**) {
+  FrameBytes bytes = udp_frame(7);
+  Frame frame;
+  assert_true(parse_frame(bytes.all(), frame));
+  complete_checksums(bytes.all());
+  const FrameBytes whole = bytes;
+  // What the kernel leaves: the sum of the addresses, the protocol and the length.
+  const size_t at = frame.transport_at + 6;
+  uint32_t sum = 17 + 12;
+  for (size_t i = 26; i < 34; i += 2)
+    sum += std::to_integer<uint32_t>(bytes.bytes[i]) << 8 | std::to_integer<uint32_t>(bytes.bytes[i + 1]);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  bytes.bytes[at] = static_cast<std::byte>(sum >> 8);
+  bytes.bytes[at + 1] = static_cast<std::byte>(sum);
+  const FrameBytes open = bytes;
+  complete_open_checksum(bytes.all(), frame.transport_at, 6);
+  assert_memory_equal(bytes.bytes, whole.bytes, whole.size);
+  // A field that is not in the frame, and the CRC of SCTP.
+  bytes = open;
+  complete_open_checksum(bytes.all(), bytes.size - 7, 6);
+  complete_open_checksum(bytes.all(), 0xFFFF, 0xFFFF);
+  complete_open_checksum(bytes.all(), frame.transport_at, 8);
+  assert_memory_equal(bytes.bytes, open.bytes, open.size);
+}
+
+void checksums__a_completed_one_is_not_zero(void**) {
+  FrameBytes bytes;
+  bytes.add16(0xFFFF).add16(0);
+  complete_open_checksum(bytes.all(), 0, 2);
+  assert_int_equal(bytes.bytes[2], std::byte{0xFF});
+  assert_int_equal(bytes.bytes[3], std::byte{0xFF});
+}
+
 // RFC 768: UDP over IPv4 may have none.
 void checksums__udp_without_one_is_good(void**) {
   FrameBytes bytes = udp_frame(7);
@@ -162,6 +196,8 @@ int main() {
       cmocka_unit_test(parse__of_a_packet_that_the_frame_cuts__finds_its_headers),
       cmocka_unit_test(parse__of_any_bytes_stays_within_them),
       cmocka_unit_test(checksums__completed_ones_are_good),
+      cmocka_unit_test(checksums__an_open_one_is_completed),
+      cmocka_unit_test(checksums__a_completed_one_is_not_zero),
       cmocka_unit_test(checksums__udp_without_one_is_good),
   };
   return cmocka_run_group_tests_name("frame", tests, nullptr, nullptr);
