@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
+#include <net/if_arp.h>
 #include <string.h>
 
 #include <algorithm>
@@ -81,7 +82,11 @@ int FramePort::bind_to_netdev(const OwnedFd& socket, uint16_t protocol) const {
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(protocol);
   address.sll_ifindex = static_cast<int>(netdev_index);
-  return bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+  socklen_t size = sizeof(address);
+  if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return errno;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return errno;
+  const bool has_ethernet = address.sll_hatype == ARPHRD_ETHER || address.sll_hatype == ARPHRD_LOOPBACK;
+  return has_ethernet ? 0 : EOPNOTSUPP;
 }
 
 int FramePort::start(OwnedFd socket) {

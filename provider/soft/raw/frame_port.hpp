@@ -30,7 +30,7 @@ class FramePort {
   static FramePort* create(uint32_t device, uint32_t netdev);
   ~FramePort();
 
-  // The socket sends from now on. 0, or an errno.
+  // The socket sends from now on. 0, or an errno: EOPNOTSUPP on an interface without Ethernet headers.
   int start(OwnedFd socket);
   // The socket receives from now on. 0, or an errno.
   int listen(OwnedFd socket);

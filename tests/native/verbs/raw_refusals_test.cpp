@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/raw_pair.hpp"
 #include "tests/native/verbs/rig.hpp"
 
@@ -109,6 +110,22 @@ void without_the_capability__frames_are_forbidden(void**) {
   assert_true(set_privilege(true));
 }
 
+void interface_without_ethernet__has_no_frames(void**) {
+  if (!run("ip tuntap add mode tun name vt && ip address add 10.88.0.1/24 dev vt && ip link set vt up"))
+    skip_test("no interface of the type tun can be made");
+  static RawEnd end;
+  bool is_open = false;
+  for (int i = 0; i < 5000 && !is_open; i++) {
+    is_open = open_end(end, "vt");
+    if (!is_open) usleep(200);
+  }
+  assert_true(is_open);
+  assert_null(make_raw_qp(end));
+  assert_int_equal(errno, EOPNOTSUPP);
+  close_end(end);
+  assert_true(run("ip link del vt"));
+}
+
 }  // namespace
 
 int main() {
@@ -117,6 +134,7 @@ int main() {
       cmocka_unit_test_teardown(rates__beyond_the_limits_are_refused, end_raw),
       cmocka_unit_test_teardown(queue_pairs__refuse_what_the_kernel_refuses, end_raw),
       cmocka_unit_test_teardown(without_the_capability__frames_are_forbidden, end_raw),
+      cmocka_unit_test(interface_without_ethernet__has_no_frames),
   };
   return cmocka_run_group_tests_name("raw_refusals", tests, nullptr, nullptr);
 }

@@ -25,6 +25,11 @@ int refuse_socket(int error) {
                   "Ethernet frames need the capability CAP_NET_RAW, and the process lacks it.\n"
                   "Run the program as root, or give its container or service this capability.");
   }
+  if (error == EOPNOTSUPP) {
+    return refuse(EOPNOTSUPP,
+                  "the network interface has no Ethernet headers, as those of tunnels (tun, WireGuard, IP over IP).\n"
+                  "Use a device on an interface with Ethernet.");
+  }
   return refuse(error,
                 "the kernel gives no AF_PACKET socket: %s.\n"
                 "Look at the limit of open files, and at rules (seccomp) that forbid such sockets.",
