@@ -13,10 +13,15 @@
 
 namespace dapple::soft {
 
-void FrameWire::watch(int fd, bool wanted) {
+int FrameWire::watch(int fd) {
   epoll_event event = {};
   event.events = EPOLLIN;
-  epoll_ctl(descriptors_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event);
+  return epoll_ctl(descriptors_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
+void FrameWire::ignore(int fd) {
+  epoll_event event = {};
+  epoll_ctl(descriptors_.get(), EPOLL_CTL_DEL, fd, &event);
 }
 
 int FrameWire::open() {
@@ -24,8 +29,9 @@ int FrameWire::open() {
   if (!made) return errno;
   made.hide();
   descriptors_ = std::move(made);
-  watch(below_.receive_fd(), true);
-  return 0;
+  const int error = watch(below_.receive_fd());
+  if (error != 0) descriptors_.reset();
+  return error;
 }
 
 // A device may have the index of one that is gone, and another network interface.
@@ -68,13 +74,14 @@ void FrameWire::leave(Qp& qp) {
 
 int FrameWire::listen(FramePort& port, OwnedFd socket) {
   if (const int error = port.listen(std::move(socket)); error != 0) return error;
-  watch(port.fd(), true);
-  return 0;
+  const int error = watch(port.fd());
+  if (error != 0) port.end_listening();
+  return error;
 }
 
 void FrameWire::stop_if_unused(FramePort& port) {
   if (!port.flows.empty()) return;
-  watch(port.fd(), false);
+  ignore(port.fd());
   port.end_listening();
 }
 

@@ -62,7 +62,9 @@ class FrameWire final : public Wire {
  private:
   FramePort* find(const Netdev& netdev);
   int make(const Netdev& netdev, OwnedFd socket, FramePort*& made);
-  void watch(int fd, bool wanted);
+  // Packets at the descriptor wake up the threads that wait. 0, or an errno.
+  int watch(int fd);
+  void ignore(int fd);
   int listen(FramePort& port, OwnedFd socket);
   // If the port has no flow any more.
   void stop_if_unused(FramePort& port);
