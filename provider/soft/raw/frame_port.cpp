@@ -89,13 +89,14 @@ int FramePort::bind_to_netdev(const OwnedFd& socket, uint16_t protocol) const {
   return has_ethernet ? 0 : EOPNOTSUPP;
 }
 
-int FramePort::start(OwnedFd socket) {
+int FramePort::start(OwnedFd& socket) {
+  if (const int error = bind_to_netdev(socket, 0); error != 0) return error;
   socket.hide();
   sender_ = std::move(socket);
-  return bind_to_netdev(sender_, 0);
+  return 0;
 }
 
-int FramePort::listen(OwnedFd socket) {
+int FramePort::listen(OwnedFd& socket) {
   const int one = 1;
   // Without it the receiver looks at the type of each frame.
   setsockopt(socket.get(), SOL_PACKET, kIgnoreOutgoing, &one, sizeof(one));
@@ -104,11 +105,10 @@ int FramePort::listen(OwnedFd socket) {
   }
   if (setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBufferBytes, sizeof(kBufferBytes)) != 0)
     setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof(kBufferBytes));
+  if (const int error = bind_to_netdev(socket, ETH_P_ALL); error != 0) return error;
   socket.hide();
   receiver_ = std::move(socket);
-  const int error = bind_to_netdev(receiver_, ETH_P_ALL);
-  if (error != 0) end_listening();
-  return error;
+  return 0;
 }
 
 int FramePort::admit(const FlowRule& rule, bool wanted) {

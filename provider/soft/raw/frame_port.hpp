@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "provider/soft/raw/flow_table.hpp"
 #include "provider/system/owned_fd.hpp"
@@ -31,11 +32,12 @@ class FramePort {
   ~FramePort();
 
   // The socket sends from now on. 0, or an errno: EOPNOTSUPP on an interface without Ethernet headers.
-  int start(OwnedFd socket);
+  int start(OwnedFd& socket);
   // The socket receives from now on. 0, or an errno.
-  int listen(OwnedFd socket);
-  // No socket receives from now on. With its socket, the kernel forgets what the interface was to admit for flows.
-  void end_listening() { receiver_.reset(); }
+  int listen(OwnedFd& socket);
+  // No socket receives from now on. Returns the one that did: with it, the kernel forgets what the interface was to
+  // admit for flows.
+  OwnedFd end_listening() { return std::move(receiver_); }
   // The socket that receives.
   int fd() const { return receiver_.get(); }
   // The interface takes frames for this flow, which it would leave out otherwise: of a multicast group, of another

@@ -42,73 +42,76 @@ FramePort* FrameWire::find(const Netdev& netdev) {
   return port;
 }
 
-int FrameWire::make(const Netdev& netdev, OwnedFd socket, FramePort*& made) {
+int FrameWire::make(const Netdev& netdev, OwnedFd& socket, FramePort*& made) {
   std::unique_ptr<FramePort> port(FramePort::create(netdev.device_index, netdev.index));
   if (port == nullptr) return ENOMEM;  // no refusal: the verb gives the reason
-  if (const int error = port->start(std::move(socket)); error != 0) return error;
+  if (const int error = port->start(socket); error != 0) return error;
   port->next = ports_;
   made = ports_ = port.release();
   return 0;
 }
 
-int FrameWire::join(Qp& qp, const Netdev& netdev, OwnedFd socket) {
+int FrameWire::join(Qp& qp, const Netdev& netdev, OwnedFd& socket) {
   assert(is_open());
   FramePort* port = find(netdev);
   if (port == nullptr) {
-    if (const int error = make(netdev, std::move(socket), port); error != 0) return error;
+    if (const int error = make(netdev, socket, port); error != 0) return error;
   }
   port->users++;
   qp.raw->port = port;
   return 0;
 }
 
-void FrameWire::leave(Qp& qp) {
+std::unique_ptr<FramePort> FrameWire::leave(Qp& qp) {
   FramePort* port = std::exchange(qp.raw->port, nullptr);
-  if (port == nullptr || --port->users != 0) return;
+  if (port == nullptr || --port->users != 0) return nullptr;
   assert(port->flows.empty());
   FramePort** at = &ports_;
   while (*at != port) at = &(*at)->next;
   *at = port->next;
-  delete port;
+  return std::unique_ptr<FramePort>(port);
 }
 
-int FrameWire::listen(FramePort& port, OwnedFd socket) {
-  if (const int error = port.listen(std::move(socket)); error != 0) return error;
+int FrameWire::listen(FramePort& port, OwnedFd& socket) {
+  if (const int error = port.listen(socket); error != 0) return error;
   const int error = watch(port.fd());
-  if (error != 0) port.end_listening();
+  if (error != 0) socket = port.end_listening();
   return error;
 }
 
-void FrameWire::stop_if_unused(FramePort& port) {
-  if (!port.flows.empty()) return;
+OwnedFd FrameWire::stop_if_unused(FramePort& port) {
+  if (!port.flows.empty()) return {};
   ignore(port.fd());
-  port.end_listening();
+  return port.end_listening();
 }
 
-int FrameWire::add(FlowEntry& flow, OwnedFd socket) {
+int FrameWire::add(FlowEntry& flow, OwnedFd& socket) {
   FramePort& port = *flow.qp->raw->port;
-  int error = port.flows.empty() ? listen(port, std::move(socket)) : 0;
+  int error = port.flows.empty() ? listen(port, socket) : 0;
   if (error != 0) return error;
   error = port.admit(flow.rule, true);
   if (error == 0) port.flows.add(flow);
-  stop_if_unused(port);
+  if (OwnedFd unneeded = stop_if_unused(port)) socket = std::move(unneeded);
   return error;
 }
 
-void FrameWire::remove(FlowEntry& flow) {
+OwnedFd FrameWire::remove(FlowEntry& flow) {
   FramePort& port = *flow.qp->raw->port;
   port.flows.remove(flow);
   port.admit(flow.rule, false);
-  stop_if_unused(port);
+  return stop_if_unused(port);
 }
 
-void FrameWire::forget(const Context& context) {
+OwnedFd FrameWire::forget(const Context& context) {
+  // A device has one interface as long as it has its GUID, so all flows of the context are of one port.
+  OwnedFd unneeded;
   for (FramePort* port = ports_; port != nullptr; port = port->next) {
     if (port->flows.empty()) continue;
     port->flows.remove_if([&](const FlowEntry& flow) { return flow.qp->context == &context; },
                           [&](const FlowEntry& flow) { port->admit(flow.rule, false); });
-    stop_if_unused(*port);
+    if (OwnedFd socket = stop_if_unused(*port)) unneeded = std::move(socket);
   }
+  return unneeded;
 }
 
 size_t FrameWire::receive(ArrivalSink& sink) {

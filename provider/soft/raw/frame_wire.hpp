@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "provider/soft/objects/objects.hpp"
@@ -27,6 +28,10 @@ class FrameTaker {
 };
 
 // Guarded by the lock of receiving, except for the functions of a batch and receive_fd().
+//
+// The kernel takes milliseconds to close a packet socket, and meanwhile nothing of the process would be received. So
+// functions leave a socket that they do not take with the caller, and return those that are needed no longer: the
+// caller closes them after the lock.
 class FrameWire final : public Wire {
  public:
   FrameWire(Wire& below, FrameTaker& taker) : below_(below), taker_(taker) {}
@@ -41,14 +46,15 @@ class FrameWire final : public Wire {
   };
   // The queue pair, which has its RawQp, uses the device's frames. `socket` becomes that of the device, if it has none.
   // 0, or an errno.
-  int join(Qp& qp, const Netdev& netdev, OwnedFd socket);
-  // It uses them no longer, and has no flow.
-  void leave(Qp& qp);
+  int join(Qp& qp, const Netdev& netdev, OwnedFd& socket);
+  // It uses them no longer, and has no flow. Returns the port if no queue pair uses it now.
+  std::unique_ptr<FramePort> leave(Qp& qp);
   // The flow's queue pair has joined. `socket` receives from now on, if none does. 0, or an errno.
-  int add(FlowEntry& flow, OwnedFd socket);
-  void remove(FlowEntry& flow);
-  // The program closes the device and leaves its flows.
-  void forget(const Context& context);
+  int add(FlowEntry& flow, OwnedFd& socket);
+  // Returns the socket that receives no longer, if the flow was the last one.
+  OwnedFd remove(FlowEntry& flow);
+  // The same when the program closes the device and leaves its flows.
+  OwnedFd forget(const Context& context);
 
   SendBatch* make_batch() override { return below_.make_batch(); }
   size_t receive(ArrivalSink& sink) override;
@@ -61,13 +67,13 @@ class FrameWire final : public Wire {
 
  private:
   FramePort* find(const Netdev& netdev);
-  int make(const Netdev& netdev, OwnedFd socket, FramePort*& made);
+  int make(const Netdev& netdev, OwnedFd& socket, FramePort*& made);
   // Packets at the descriptor wake up the threads that wait. 0, or an errno.
   int watch(int fd);
   void ignore(int fd);
-  int listen(FramePort& port, OwnedFd socket);
-  // If the port has no flow any more.
-  void stop_if_unused(FramePort& port);
+  int listen(FramePort& port, OwnedFd& socket);
+  // If the port has no flow any more, returns the socket that received for it.
+  OwnedFd stop_if_unused(FramePort& port);
 
   Wire& below_;
   FrameTaker& taker_;

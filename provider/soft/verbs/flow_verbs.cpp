@@ -8,7 +8,6 @@
 #include <atomic>
 #include <memory>
 #include <new>
-#include <utility>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/objects/use_count.hpp"
@@ -55,10 +54,20 @@ int bind(Flow& flow) {
   return 0;
 }
 
-// 0, or an errno.
-int add(FlowEntry& flow, OwnedFd socket) {
+// Steers frames by the flow from now on. 0, or the errno of a refusal.
+int begin(Flow& flow, Qp& qp, const ibv_flow_attr& attr) {
   const CancelGuard whole;
-  return flow.qp->runtime->with_frames([&](FrameWire& frames) { return frames.add(flow, std::move(socket)); });
+  OwnedFd socket;
+  if (const int error = check_flow(qp, socket); error != 0) return error;
+  if (const int error = read_flow(attr, flow.entry.rule); error != 0) return error;
+  flow.entry.qp = &qp;
+  if (const int error = bind(flow); error != 0) return error;
+  const int error = qp.runtime->with_frames([&](FrameWire& frames) { return frames.add(flow.entry, socket); });
+  if (error == 0) return 0;
+  return refuse(error,
+                "the network interface does not admit the flow's frames: %s.\n"
+                "Look at the interface, and at the memory for sockets (net.core.optmem_max).",
+                strerrordesc_np(error));
 }
 
 }  // namespace
@@ -66,23 +75,11 @@ int add(FlowEntry& flow, OwnedFd socket) {
 ibv_flow* create_flow(ibv_qp* ibv, ibv_flow_attr* attr) {
   if (!usable(ibv->context)) return failed(refuse_child());
   Qp& qp = *ours<Qp>(ibv);
-  OwnedFd socket;
-  if (const int error = check_flow(qp, socket); error != 0) return failed(error);
   std::unique_ptr<Flow> flow(new (std::nothrow) Flow);
   if (flow == nullptr) return failed(refuse_memory("flows"));
-  if (const int error = read_flow(*attr, flow->entry.rule); error != 0) return failed(error);
-  flow->entry.qp = &qp;
   flow->ibv.context = ibv->context;
-  if (const int error = bind(*flow); error != 0) return failed(error);
+  if (const int error = begin(*flow, qp, *attr); error != 0) return failed(error);
   flow->ibv.handle = next_handle.fetch_add(1, std::memory_order_relaxed);
-  const int error = add(flow->entry, std::move(socket));
-  if (error != 0) {
-    refuse(error,
-           "the network interface does not admit the flow's frames: %s.\n"
-           "Look at the interface, and at the memory for sockets (net.core.optmem_max).",
-           strerrordesc_np(error));
-    return failed(error);
-  }
   qp.raw->flows.fetch_add(1);
   if (flow->entry.rule.counters != nullptr) ours<Counters>(flow->entry.rule.counters)->users.fetch_add(1);
   return &flow.release()->ibv;
@@ -93,7 +90,7 @@ int destroy_flow(ibv_flow* ibv) {
   const std::unique_ptr<Flow> flow(ours<Flow>(ibv));
   const CancelGuard whole;
   Qp& qp = *flow->entry.qp;
-  qp.runtime->with_frames([&](FrameWire& frames) { frames.remove(flow->entry); });
+  qp.runtime->with_frames([&](FrameWire& frames) { return frames.remove(flow->entry); });
   leave(qp.raw->flows);
   if (flow->entry.rule.counters != nullptr) leave(ours<Counters>(flow->entry.rule.counters)->users);
   return 0;

@@ -105,6 +105,7 @@ int check_rss(const QpParts& parts, const ibv_qp_init_attr& attr) {
 }
 
 int join_frames(Qp& qp, const QpParts& parts) {
+  const CancelGuard whole;
   OwnedFd socket;
   if (const int error = open_frame_socket(socket); error != 0) return error;
   DeviceInfo info;
@@ -118,11 +119,10 @@ int join_frames(Qp& qp, const QpParts& parts) {
     if (raw->hash.fields != 0) memcpy(raw->hash.key, parts.hash->rx_hash_key, kHashKeySize);
     raw->table->users.fetch_add(1);
   }
-  const CancelGuard whole;
   int error = qp.runtime->open_frames();
   if (error == 0) {
     error = qp.runtime->with_frames([&](FrameWire& frames) {
-      return frames.join(qp, {info.index, info.netdev_index}, std::move(socket));
+      return frames.join(qp, {info.index, info.netdev_index}, socket);
     });
   }
   if (error == 0) return 0;
@@ -132,7 +132,8 @@ int join_frames(Qp& qp, const QpParts& parts) {
 
 void leave_frames(Qp& qp) {
   if (qp.raw == nullptr) return;
-  qp.runtime->with_frames([&](FrameWire& frames) { frames.leave(qp); });
+  const CancelGuard whole;
+  qp.runtime->with_frames([&](FrameWire& frames) { return frames.leave(qp); });
   if (qp.raw->table != nullptr) leave(qp.raw->table->users);
   qp.raw->table = nullptr;
 }
