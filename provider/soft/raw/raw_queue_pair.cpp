@@ -65,6 +65,7 @@ roce::Core::SendStep RawQueuePair::send_some(roce::Now now) {
   const auto waiting = static_cast<size_t>(sends.tail() - sends.head());
   const bool is_paced = pacer_->is_on();
   const roce::Time start = is_paced ? now.exact() : 0;
+  if (is_paced) pacer_->begin(start);
   Pacer ahead = *pacer_;
   while (built < std::min(waiting, kFramesAtOnce)) {
     if (is_paced && !ahead.may_send(start)) {

@@ -271,6 +271,29 @@ void transmit__with_a_rate__never_exceeds_it(void**) {
   assert_in_range(bytes, kRate / 8 * 1000, kRate * 1000 / 8 + kBurst + 60);
 }
 
+// Another rate does not fill the bucket: what an earlier one owes is paid at this one.
+void transmit__when_the_rate_changes__it_is_not_exceeded(void**) {
+  rig->pacer.set(8000, 60);
+  for (uint64_t id = 0; id < 6; id++) rig->post(id, 60);
+  assert_int_equal(rig->leave_at(kStart), 2);
+  // 120 bytes are owed. Twice as fast, a frame may leave when 60 are.
+  rig->pacer.set(16000, 60);
+  assert_int_equal(rig->leave_at(kStart), 0);
+  assert_int_equal(rig->qp->deadline(), kStart + 30 * kUs);
+  assert_int_equal(rig->leave_at(kStart + 30 * kUs), 1);
+  // The same one again, with another burst.
+  rig->pacer.set(16000, 120);
+  assert_int_equal(rig->leave_at(kStart + 30 * kUs), 1);
+  // 180 bytes, of which this rate sends one in a millisecond.
+  rig->pacer.set(8, 60);
+  assert_int_equal(rig->leave_at(kStart + 30 * kUs), 0);
+  assert_int_equal(rig->qp->deadline(), kStart + 30 * kUs + 120'000 * kUs);
+  // A limit that has ended owes nothing.
+  rig->pacer.set(0);
+  rig->pacer.set(8000, 60);
+  assert_int_equal(rig->leave_at(kStart + 31 * kUs), 2);
+}
+
 void transmit__when_the_rate_ends__the_rest_leaves(void**) {
   rig->pacer.set(8, 60);
   for (uint64_t id = 0; id < 40; id++) rig->post(id, 60);
@@ -364,6 +387,7 @@ int main() {
       cmocka_unit_test_setup_teardown(transmit__a_frame_beyond_the_mtu_stops_the_queue, set_up, tear_down),
       cmocka_unit_test_setup_teardown(transmit__with_a_rate__frames_leave_in_their_turn, set_up, tear_down),
       cmocka_unit_test_setup_teardown(transmit__with_a_rate__never_exceeds_it, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(transmit__when_the_rate_changes__it_is_not_exceeded, set_up, tear_down),
       cmocka_unit_test_setup_teardown(transmit__when_the_rate_ends__the_rest_leaves, set_up, tear_down),
       cmocka_unit_test_setup_teardown(reset__with_a_rate__waits_for_nothing, set_up, tear_down),
       cmocka_unit_test_setup_teardown(error__with_a_rate__flushes_what_waits, set_up, tear_down),
