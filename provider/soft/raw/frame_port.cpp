@@ -40,6 +40,12 @@ struct MergedHeader {
 };
 static_assert(sizeof(MergedHeader) == 10);
 
+// More than the limit of the system if the process may have that.
+void set_buffer(const OwnedFd& socket, int forced_option, int option) {
+  if (setsockopt(socket.get(), SOL_SOCKET, forced_option, &kBufferBytes, sizeof(kBufferBytes)) != 0)
+    setsockopt(socket.get(), SOL_SOCKET, option, &kBufferBytes, sizeof(kBufferBytes));
+}
+
 bool is_lost_on_the_way(int error) {
   return error != EAGAIN && error != EMSGSIZE;
 }
@@ -90,6 +96,7 @@ int FramePort::bind_to_netdev(const OwnedFd& socket, uint16_t protocol) const {
 }
 
 int FramePort::start(OwnedFd& socket) {
+  set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF);
   if (const int error = bind_to_netdev(socket, 0); error != 0) return error;
   socket.hide();
   sender_ = std::move(socket);
@@ -103,8 +110,7 @@ int FramePort::listen(OwnedFd& socket) {
   for (const int option : {PACKET_AUXDATA, PACKET_VNET_HDR}) {
     if (setsockopt(socket.get(), SOL_PACKET, option, &one, sizeof(one)) != 0) return errno;
   }
-  if (setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBufferBytes, sizeof(kBufferBytes)) != 0)
-    setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof(kBufferBytes));
+  set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF);
   if (const int error = bind_to_netdev(socket, ETH_P_ALL); error != 0) return error;
   socket.hide();
   receiver_ = std::move(socket);
