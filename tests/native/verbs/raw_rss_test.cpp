@@ -191,6 +191,13 @@ void objects__refuse_what_the_kernel_refuses(void**) {
   assert_int_equal(error_of_qp(rss_attr(kUdpOverIpv4 | IBV_RX_HASH_DST_PORT_TCP)), EINVAL);
   assert_int_equal(error_of_qp(rss_attr(uint64_t{1} << 31)), EOPNOTSUPP);
   assert_int_equal(error_of_qp(rss_attr(kUdpOverIpv4, 16)), EINVAL);
+  assert_int_equal(error_of_qp(rss_attr(0)), EINVAL);
+  ibv_qp_attr state = {};
+  ibv_qp_init_attr init = {};
+  state.qp_state = IBV_QPS_INIT;
+  state.port_num = 1;
+  assert_int_equal(ibv_modify_qp(scaled->qp, &state, IBV_QP_STATE | IBV_QP_PORT), EOPNOTSUPP);
+  assert_int_equal(ibv_query_qp(scaled->qp, &state, IBV_QP_STATE, &init), EOPNOTSUPP);
   ibv_qp_init_attr_ex attr = rss_attr(kUdpOverIpv4);
   attr.send_cq = scaled->b.cq;
   assert_int_equal(error_of_qp(attr), EOPNOTSUPP);
@@ -217,6 +224,21 @@ ibv_rwq_ind_table* make_small_table(ibv_context* context, ibv_wq* wq) {
   attr.ind_tbl = &wq;
   errno = 0;
   return ibv_create_rwq_ind_table(context, &attr);
+}
+
+// The queue pair hashes nothing, and needs a key all the same.
+void queue_pair__with_a_table_of_one_entry__needs_no_fields(void**) {
+  ibv_rwq_ind_table* table = make_small_table(scaled->b.context, scaled->queues[0]);
+  assert_non_null(table);
+  ibv_qp_init_attr_ex attr = rss_attr(0, 0);
+  attr.rwq_ind_tbl = table;
+  assert_int_equal(error_of_qp(attr), EINVAL);
+  attr = rss_attr(0);
+  attr.rwq_ind_tbl = table;
+  ibv_qp* qp = ibv_create_qp_ex(scaled->b.context, &attr);
+  assert_non_null(qp);
+  assert_int_equal(ibv_destroy_qp(qp), 0);
+  assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
 }
 
 // A table that the program leaves in a device that it closes counts no more.
@@ -265,6 +287,7 @@ int main(int argc, char**) {
       cmocka_unit_test_setup_teardown(work_queue__flushes_in_error_and_forgets_in_reset, begin_scaled, end_scaled),
       cmocka_unit_test_setup_teardown(work_queue__takes_its_unread_events_along, begin_scaled, end_scaled),
       cmocka_unit_test_setup_teardown(objects__refuse_what_the_kernel_refuses, begin_scaled, end_scaled),
+      cmocka_unit_test_setup_teardown(queue_pair__with_a_table_of_one_entry__needs_no_fields, begin_scaled, end_scaled),
       cmocka_unit_test_setup_teardown(close__with_tables_left__makes_room, begin_scaled, end_scaled),
   };
   constexpr size_t kWithoutMistakes = 2;

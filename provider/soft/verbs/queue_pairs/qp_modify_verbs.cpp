@@ -210,6 +210,16 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   return true;
 }
 
+// As mlx5. 0, or the errno of a refusal.
+int check_has_queues(const Qp& qp) {
+  if (qp.raw == nullptr || qp.raw->table == nullptr) return 0;
+  return refuse(
+      EOPNOTSUPP,
+      "queue pair 0x%x has receive side scaling, so it has no state and no attributes: the work queues of its "
+      "table have them.\nCall ibv_modify_wq() for each.",
+      qp.qpn);
+}
+
 }  // namespace
 
 // DEVIATION of the kernel, where each handle modifies and tells the whole queue pair.
@@ -225,6 +235,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   const CancelGuard whole;
   Qp& qp = meant_by(*ours<Qp>(ibv));
   if (is_elsewhere(qp)) return refuse_elsewhere(qp);
+  if (const int error = check_has_queues(qp); error != 0) return error;
   const uint32_t mask = mask_of_half(qp.init.qp_type, static_cast<uint32_t>(attr_mask));
   if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) {
     return refuse(EINVAL, "qp_state is %d, which is no state.\nSet qp_state to a constant of enum ibv_qp_state.",
@@ -253,6 +264,7 @@ int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   if (!usable(ibv->context)) return refuse_child();
   Qp& qp = meant_by(*ours<Qp>(ibv));
   if (is_elsewhere(qp)) return refuse_elsewhere(qp);
+  if (const int error = check_has_queues(qp); error != 0) return error;
   const BiasedLock lock(qp.mutex);
   const roce::QpAttributes now = qp.engine->attributes();
   *attr = {};

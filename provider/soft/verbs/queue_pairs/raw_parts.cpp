@@ -36,7 +36,7 @@ int refuse_socket(int error) {
                 strerrordesc_np(error));
 }
 
-int check_hash(const ibv_rx_hash_conf& hash) {
+int check_hash(const ibv_rx_hash_conf& hash, uint32_t entries) {
   if (hash.rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ) {
     return refuse(EOPNOTSUPP, "rx_hash_function is 0x%x.\nSet rx_hash_function to IBV_RX_HASH_FUNC_TOEPLITZ.",
                   hash.rx_hash_function);
@@ -59,7 +59,13 @@ int check_hash(const ibv_rx_hash_conf& hash) {
                   "Make a queue pair for each, and flows that separate them.",
                   both_ip ? "IPv4 and of IPv6" : "TCP and of UDP");
   }
-  if (fields != 0 && (hash.rx_hash_key_len != kHashKeySize || hash.rx_hash_key == nullptr)) {
+  if (fields == 0 && entries > 1) {
+    return refuse(EINVAL,
+                  "rx_hash_fields_mask is 0, and the table has %u entries, of which only the first would receive.\n"
+                  "Select fields, or use a table of one entry.",
+                  entries);
+  }
+  if (hash.rx_hash_key_len != kHashKeySize || hash.rx_hash_key == nullptr) {
     return refuse(EINVAL, "rx_hash_key_len is %u, and the key has %zu bytes.\nSet rx_hash_key and rx_hash_key_len.",
                   hash.rx_hash_key_len, kHashKeySize);
   }
@@ -101,7 +107,7 @@ int check_rss(const QpParts& parts, const ibv_qp_init_attr& attr) {
                   "a queue pair with receive side scaling has no queues of its own: the work queues of its table "
                   "receive.\nLeave send_cq, recv_cq, srq and cap 0, and send by another queue pair.");
   }
-  return check_hash(*parts.hash);
+  return check_hash(*parts.hash, parts.table->size);
 }
 
 int join_frames(Qp& qp, const QpParts& parts) {
@@ -116,7 +122,7 @@ int join_frames(Qp& qp, const QpParts& parts) {
   if (parts.table != nullptr) {
     raw->table = parts.table;
     raw->hash.fields = parts.hash->rx_hash_fields_mask;
-    if (raw->hash.fields != 0) memcpy(raw->hash.key, parts.hash->rx_hash_key, kHashKeySize);
+    memcpy(raw->hash.key, parts.hash->rx_hash_key, kHashKeySize);
     raw->table->users.fetch_add(1);
   }
   int error = qp.runtime->open_frames();
