@@ -158,7 +158,8 @@ bool send_datagram(bool too_early) {
   return too_early || ibv_destroy_ah(address) == 0;
 }
 
-// A queue pair of datagrams takes an RDMA Write, which then fails. Its address has the place of the address handle.
+// A queue pair of datagrams takes an RDMA Write, which then fails. Its address and its key have the places of the
+// address handle and of the number of a queue pair.
 bool write_datagram() {
   PairOptions options;
   options.type = IBV_QPT_UD;
@@ -171,6 +172,7 @@ bool write_datagram() {
   request.opcode = IBV_WR_RDMA_WRITE;
   request.send_flags = IBV_SEND_SIGNALED;
   request.wr.rdma.remote_addr = 8;
+  request.wr.rdma.rkey = pair->a.qp->qp_num ^ 1 << 22;
   return ibv_post_send(pair->a.qp, &request, &bad) == 0 && ends(pair->a.cq, IBV_WC_LOC_QP_OP_ERR);
 }
 
