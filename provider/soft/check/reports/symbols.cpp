@@ -4,6 +4,7 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -163,6 +164,9 @@ bool called_by_rdma_cm(const Stack& stack) {
 void prepare_symbols() {
   source_lines::libdw();
   loaded_heap();
+  // libdw calls this, and the preloaded library asks the dynamic linker at the first call.
+  char path[PATH_MAX];
+  [[maybe_unused]] const char* found = realpath("/proc/self/fd", path);
   // The first call of backtrace() loads a library.
   Stack::here();
 }
