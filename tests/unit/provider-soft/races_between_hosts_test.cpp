@@ -11,19 +11,19 @@
 #include <utility>
 
 #include "provider/common/clock.hpp"
+#include "tests/unit/provider-soft/races_cases.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {
 
 using namespace dapple::soft;
+using namespace dapple::tests;
 using check::Mark;
 using check::NotedAccess;
 using check::Races;
 using dapple::roce::SendOpcode;
 using Kind = NotedAccess::Kind;
 
-constexpr int kTarget = 0, kOne = 1, kTwo = 2, kPrograms = 3;
-constexpr Races::Range kWord = {4096, 4104};
 constexpr uint64_t kClockStep = 1'000'000'000'000'000;
 // All programs have the same slot, and so the same numbers.
 constexpr uint32_t kSlot = 1;
@@ -139,24 +139,8 @@ struct World {
     pass(kTarget, program, mark);
   }
 };
-World* world = nullptr;
-
-int begin(void**) {
-  world = new World;
-  return 0;
-}
-
-int finish(void**) {
-  delete world;
-  world = nullptr;
-  return 0;
-}
-
-void access__nothing_told__races(void**) {
-  assert_false(world->write(kOne));
-  world->poll_last(kOne, kTarget);
-  assert_true(world->write(kTwo));
-}
+using Cases = RaceCases<World>;
+World*& world = Cases::world;
 
 void access__either_order__names_the_programs(void**) {
   assert_false(world->write(kTwo));
@@ -187,26 +171,6 @@ void access__queue_pair_has_another_peer__names_no_program_and_tells_none(void**
   assert_true(found->programs[1].gid.has_value());
   assert_false(target.mark_of_race(qpn_of(kOne)).has_value());
   assert_true(target.mark_of_race(qpn_of(kTwo)).has_value());
-}
-
-void access__completion_and_message__is_in_order(void**) {
-  assert_false(world->write(kOne));
-  world->poll_last(kOne, kTarget);
-  world->tell(kOne, kTwo);
-  assert_false(world->write(kTwo));
-}
-
-void access__message_before_completion__races(void**) {
-  assert_false(world->write(kOne));
-  world->tell(kOne, kTwo);
-  world->poll_last(kOne, kTarget);
-  assert_true(world->write(kTwo));
-}
-
-void access__target_tells__is_in_order(void**) {
-  assert_false(world->write(kOne));
-  world->tell(kTarget, kTwo);
-  assert_false(world->write(kTwo));
 }
 
 void access__mark_is_lost__is_unknown(void**) {
@@ -404,29 +368,33 @@ void gives_marks__only_to_a_host_that_has_answered(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(access__nothing_told__races, begin, finish),
-      cmocka_unit_test_setup_teardown(access__either_order__names_the_programs, begin, finish),
-      cmocka_unit_test_setup_teardown(access__queue_pair_has_another_peer__names_no_program_and_tells_none, begin,
-                                      finish),
-      cmocka_unit_test_setup_teardown(access__completion_and_message__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(access__message_before_completion__races, begin, finish),
-      cmocka_unit_test_setup_teardown(access__target_tells__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(access__mark_is_lost__is_unknown, begin, finish),
-      cmocka_unit_test_setup_teardown(access__mark_of_a_message_is_lost__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(access__completion_after_a_connection__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(access__completion_after_an_unmarked_message__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(access__no_completion_after_a_connection__races, begin, finish),
-      cmocka_unit_test_setup_teardown(connect__earlier_requests__are_known, begin, finish),
-      cmocka_unit_test_setup_teardown(sent__answer_with_a_mark__knows_no_more_than_the_target, begin, finish),
-      cmocka_unit_test_setup_teardown(sent__answer_of_a_target_that_knows__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(sent__answer_without_a_mark__knows_all, begin, finish),
-      cmocka_unit_test_setup_teardown(sent__race__is_told_by_a_mark, begin, finish),
-      cmocka_unit_test_setup_teardown(take__other_hosts__are_ignored, begin, finish),
-      cmocka_unit_test_setup_teardown(mark_of_request__impossible_values_in_the_pages__is_none, begin, finish),
-      cmocka_unit_test_setup_teardown(take__another_host_than_the_answer__is_asked_once, begin, finish),
-      cmocka_unit_test_setup_teardown(gives_marks__after_the_end_of_all_connections__not_without_an_answer, begin,
-                                      finish),
-      cmocka_unit_test_setup_teardown(gives_marks__only_to_a_host_that_has_answered, begin, finish),
+      cmocka_unit_test_setup_teardown(Cases::access__nothing_told__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__either_order__names_the_programs, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__queue_pair_has_another_peer__names_no_program_and_tells_none,
+                                      Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(Cases::access__completion_and_message__is_in_order, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(Cases::access__message_before_completion__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(Cases::access__target_has_seen_and_tells__is_in_order, Cases::begin,
+                                      Cases::finish),
+      cmocka_unit_test_setup_teardown(access__mark_is_lost__is_unknown, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__mark_of_a_message_is_lost__is_in_order, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__completion_after_a_connection__is_in_order, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__completion_after_an_unmarked_message__is_in_order, Cases::begin,
+                                      Cases::finish),
+      cmocka_unit_test_setup_teardown(access__no_completion_after_a_connection__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(connect__earlier_requests__are_known, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(sent__answer_with_a_mark__knows_no_more_than_the_target, Cases::begin,
+                                      Cases::finish),
+      cmocka_unit_test_setup_teardown(sent__answer_of_a_target_that_knows__is_in_order, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(sent__answer_without_a_mark__knows_all, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(sent__race__is_told_by_a_mark, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(take__other_hosts__are_ignored, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(mark_of_request__impossible_values_in_the_pages__is_none, Cases::begin,
+                                      Cases::finish),
+      cmocka_unit_test_setup_teardown(take__another_host_than_the_answer__is_asked_once, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(gives_marks__after_the_end_of_all_connections__not_without_an_answer,
+                                      Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(gives_marks__only_to_a_host_that_has_answered, Cases::begin, Cases::finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

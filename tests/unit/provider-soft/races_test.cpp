@@ -5,18 +5,17 @@
 // to each other.
 #include "provider/soft/check/races/races.hpp"
 
+#include "tests/unit/provider-soft/races_cases.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {
 
 using namespace dapple::soft;
+using namespace dapple::tests;
 using check::NotedAccess;
 using check::Races;
 using dapple::roce::SendOpcode;
 using Kind = NotedAccess::Kind;
-
-constexpr int kTarget = 0, kOne = 1, kTwo = 2, kPrograms = 3;
-constexpr Races::Range kWord = {4096, 4104};
 
 uint32_t qpn_of(int program, int peer) {
   return static_cast<uint32_t>((program + 1) << kLargeSlotBits | (peer + 1));
@@ -71,38 +70,8 @@ struct World {
     programs[peer].polled(qpn_of(peer, program), true, 7);
   }
 };
-World* world = nullptr;
-
-int begin(void**) {
-  world = new World;
-  return 0;
-}
-
-int finish(void**) {
-  delete world;
-  world = nullptr;
-  return 0;
-}
-
-void access__nothing_told__races(void**) {
-  assert_false(world->write(kOne));
-  world->poll_last(kOne, kTarget);
-  assert_true(world->write(kTwo));
-}
-
-void access__completion_and_message__is_in_order(void**) {
-  assert_false(world->write(kOne));
-  world->poll_last(kOne, kTarget);
-  world->tell(kOne, kTwo);
-  assert_false(world->write(kTwo));
-}
-
-void access__message_before_completion__races(void**) {
-  assert_false(world->write(kOne));
-  world->tell(kOne, kTwo);
-  world->poll_last(kOne, kTarget);
-  assert_true(world->write(kTwo));
-}
+using Cases = RaceCases<World>;
+World*& world = Cases::world;
 
 // The post of the message counts, and not its poll.
 void access__later_arrival__is_in_the_order_of_the_posts(void**) {
@@ -111,12 +80,6 @@ void access__later_arrival__is_in_the_order_of_the_posts(void**) {
   world->poll_last(kOne, kTarget);
   world->tell(kOne, kTwo);
   assert_true(world->arrive(kTwo, psn, Kind::kWrite));
-}
-
-void access__target_has_seen_and_tells__is_in_order(void**) {
-  assert_false(world->write(kOne));
-  world->tell(kTarget, kTwo);
-  assert_false(world->write(kTwo));
 }
 
 void answer__atomic_on_the_word__is_in_order(void**) {
@@ -268,25 +231,27 @@ void close__child_of_fork__tells_nothing(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(access__nothing_told__races, begin, finish),
-      cmocka_unit_test_setup_teardown(access__completion_and_message__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(access__message_before_completion__races, begin, finish),
-      cmocka_unit_test_setup_teardown(access__later_arrival__is_in_the_order_of_the_posts, begin, finish),
-      cmocka_unit_test_setup_teardown(access__target_has_seen_and_tells__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(answer__atomic_on_the_word__is_in_order, begin, finish),
-      cmocka_unit_test_setup_teardown(answer__atomic_on_another_word__races, begin, finish),
-      cmocka_unit_test_setup_teardown(received__unknown_sender__knows_all, begin, finish),
-      cmocka_unit_test_setup_teardown(connect__earlier_requests__are_known, begin, finish),
-      cmocka_unit_test_setup_teardown(end__of_the_target__peers_requests_are_known, begin, finish),
-      cmocka_unit_test_setup_teardown(end__of_another_queue_pair__changes_nothing, begin, finish),
-      cmocka_unit_test_setup_teardown(access__own_request__races, begin, finish),
-      cmocka_unit_test_setup_teardown(access__connections_of_one_program__race_until_the_poll, begin, finish),
-      cmocka_unit_test_setup_teardown(sent__race__is_told_with_the_line_of_the_post, begin, finish),
-      cmocka_unit_test_setup_teardown(access__peer_at_another_address__is_unknown, begin, finish),
-      cmocka_unit_test_setup_teardown(access__addresses_of_both_ends__races, begin, finish),
-      cmocka_unit_test_setup_teardown(polled__any_order__may_be_the_last_message, begin, finish),
-      cmocka_unit_test_setup_teardown(polled__order_of_messages__is_the_first_message, begin, finish),
-      cmocka_unit_test_setup_teardown(close__child_of_fork__tells_nothing, begin, finish),
+      cmocka_unit_test_setup_teardown(Cases::access__nothing_told__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(Cases::access__completion_and_message__is_in_order, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(Cases::access__message_before_completion__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__later_arrival__is_in_the_order_of_the_posts, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(Cases::access__target_has_seen_and_tells__is_in_order, Cases::begin,
+                                      Cases::finish),
+      cmocka_unit_test_setup_teardown(answer__atomic_on_the_word__is_in_order, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(answer__atomic_on_another_word__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(received__unknown_sender__knows_all, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(connect__earlier_requests__are_known, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(end__of_the_target__peers_requests_are_known, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(end__of_another_queue_pair__changes_nothing, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__own_request__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__connections_of_one_program__race_until_the_poll, Cases::begin,
+                                      Cases::finish),
+      cmocka_unit_test_setup_teardown(sent__race__is_told_with_the_line_of_the_post, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__peer_at_another_address__is_unknown, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(access__addresses_of_both_ends__races, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(polled__any_order__may_be_the_last_message, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(polled__order_of_messages__is_the_first_message, Cases::begin, Cases::finish),
+      cmocka_unit_test_setup_teardown(close__child_of_fork__tells_nothing, Cases::begin, Cases::finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

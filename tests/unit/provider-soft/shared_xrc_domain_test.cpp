@@ -3,12 +3,8 @@
 //
 // This process as a member of a shared XRC domain. The test writes for the
 // other member, whose life is a child's.
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,11 +15,13 @@
 #include "provider/soft/xrc/shared_domain.hpp"
 #include "provider/soft/xrc/xrc_foreign.hpp"
 // C++'s headers use names that cmocka defines as macros.
+#include "tests/unit/provider-soft/living_members.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
 using dapple::roce::Accessor;
 using dapple::roce::Fault;
+using dapple::tests::LivingMembers;
 
 namespace {
 
@@ -42,7 +40,7 @@ class Domain {
     void* mapped = mmap(nullptr, kXrcMemorySize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0);
     assert_ptr_not_equal(mapped, MAP_FAILED);
     bytes_ = static_cast<std::byte*>(mapped);
-    start_other();
+    other_ = std::make_unique<LivingMembers>(memory_, kOther, 1);
     Problem problem;
     shared = SharedXrcDomain::join(memory_, 1, kFirst, problem);
     assert_non_null(shared.get());
@@ -53,8 +51,7 @@ class Domain {
   }
   ~Domain() {
     shared.reset();
-    kill(other_, SIGKILL);
-    waitpid(other_, nullptr, 0);
+    other_.reset();
     munmap(bytes_, kXrcMemorySize);
     close(memory_);
   }
@@ -71,30 +68,9 @@ class Domain {
   std::unique_ptr<SharedXrcDomain> shared;
 
  private:
-  void start_other() {
-    int ready[2];
-    assert_return_code(pipe(ready), 0);
-    other_ = fork();
-    if (other_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      struct flock lock = {};
-      lock.l_type = F_WRLCK;
-      lock.l_whence = SEEK_SET;
-      lock.l_start = kOther;
-      lock.l_len = 1;
-      const char done = 0;
-      if (fcntl(memory_, F_SETLK, &lock) == 0 && write(ready[1], &done, 1) == 1) pause();
-      _exit(1);
-    }
-    char done = 0;
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &done, 1), 1);
-    close(ready[0]);
-  }
-
   const int memory_;
   std::byte* bytes_ = nullptr;
-  pid_t other_ = -1;
+  std::unique_ptr<LivingMembers> other_;
 };
 
 // Answers questions as the other member.

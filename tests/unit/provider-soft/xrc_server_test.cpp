@@ -3,11 +3,7 @@
 //
 // The thread that answers the other members of an XRC domain. The test asks as
 // these members.
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -17,10 +13,12 @@
 #include "provider/soft/xrc/futex.hpp"
 #include "provider/soft/xrc/xrc_server.hpp"
 // C++'s headers use names that cmocka defines as macros.
+#include "tests/unit/provider-soft/living_members.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
 using dapple::roce::Fault;
+using dapple::tests::LivingMembers;
 
 namespace {
 
@@ -47,7 +45,8 @@ class Rig {
     XrcDomain& domain = *xrcd_.domain;
     domain.shared = SharedXrcDomain::join(memory_, 1, 1 << 16, problem);
     assert_non_null(domain.shared.get());
-    start_members();
+    members_ = std::make_unique<LivingMembers>(memory_, kFirst, kSecond - kFirst + 1);
+    for (const uint32_t member : {kFirst, kSecond}) reinterpret_cast<XrcRow*>(bytes_)[member].slot = member + 1;
     srq_.pd = &pd_;
     srq_.xrc.domain = &domain;
     srq_.xrc.cq = &cq_;
@@ -58,8 +57,7 @@ class Rig {
     assert_int_equal(domain.server->start(), 0);
   }
   ~Rig() {
-    kill(members_, SIGKILL);
-    waitpid(members_, nullptr, 0);
+    members_.reset();
     table_.remove(srq_);
     table_.close(xrcd_);
     munmap(bytes_, kXrcMemorySize);
@@ -88,30 +86,7 @@ class Rig {
   }
 
  private:
-  // A child locks their bytes, so they live.
-  void start_members() {
-    int ready[2];
-    assert_return_code(pipe(ready), 0);
-    members_ = fork();
-    if (members_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      struct flock lock = {};
-      lock.l_type = F_WRLCK;
-      lock.l_whence = SEEK_SET;
-      lock.l_start = kFirst;
-      lock.l_len = kSecond - kFirst + 1;
-      const char done = 0;
-      if (fcntl(memory_, F_SETLK, &lock) == 0 && write(ready[1], &done, 1) == 1) pause();
-      _exit(1);
-    }
-    char done = 0;
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &done, 1), 1);
-    close(ready[0]);
-    for (const uint32_t member : {kFirst, kSecond}) reinterpret_cast<XrcRow*>(bytes_)[member].slot = member + 1;
-  }
-
-  pid_t members_ = -1;
+  std::unique_ptr<LivingMembers> members_;
   const int memory_ = memfd_create("domain", MFD_CLOEXEC);
   std::byte* bytes_ = nullptr;
   Listener listener_;
