@@ -33,7 +33,7 @@ struct CompletionStamp {
 inline constexpr clockid_t kDeviceClock = CLOCK_MONOTONIC_RAW;
 inline constexpr uint64_t kDeviceClockKhz = 1'000'000;
 
-// Which clocks the program reads; the others' stamps are 0.
+// The clocks that the program reads. The others' stamps are 0.
 struct StampClocks {
   bool raw = false;
   bool wall = false;

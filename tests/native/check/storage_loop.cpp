@@ -4,7 +4,7 @@
 // storage-loop server|client ADDRESS: a target of block storage and an initiator, in the manner of SPDK's NVMe over
 // Fabrics. Each is one thread that polls one completion queue for all connections, and never sleeps. The target's
 // receives are in a shared receive queue. It Reads what the initiator writes, and Writes what the initiator reads in
-// one post with the response. What one turn of the loop posts goes out together at its end. Buffers are used again as
+// one post with the response. The posts of one turn of the loop go out together at its end. Buffers are used again as
 // soon as the protocol permits.
 #include <arpa/inet.h>
 #include <fcntl.h>

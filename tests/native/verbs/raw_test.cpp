@@ -184,7 +184,7 @@ void mtu__raised_later__admits_longer_frames(void**) {
   assert_int_equal(ibv_destroy_flow(flow), 0);
 }
 
-// What a NIC would do with a packet, as virtio_net_hdr.
+// The work on a packet that the kernel leaves to a NIC, as virtio_net_hdr.
 struct Offloads {
   uint8_t flags;
   uint8_t gso_type;

@@ -112,7 +112,7 @@ void steer__one_copy_for_each_queue_pair(void**) {
   assert_string_equal(steered(table, udp_frame(7)).c_str(), "caa");
 }
 
-// What a dropping flow matches goes to no queue pair, and does not hide the frame from another flow.
+// A frame that a dropping flow matches goes to no queue pair by it, and another flow may still take it.
 void steer__a_drop_is_no_copy(void**) {
   FlowTable table;
   FlowEntry drop = entry('a', IBV_FLOW_ATTR_NORMAL, 1, 7), same = entry('a', IBV_FLOW_ATTR_NORMAL, 1, 7);

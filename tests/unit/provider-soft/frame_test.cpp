@@ -147,7 +147,7 @@ void checksums__an_open_one_is_completed(void**) {
   assert_true(parse_frame(bytes.all(), frame));
   complete_checksums(bytes.all());
   const FrameBytes whole = bytes;
-  // What the kernel leaves: the sum of the addresses, the protocol and the length.
+  // The kernel leaves the sum of the addresses, the protocol and the length there.
   const size_t at = frame.transport_at + 6;
   uint32_t sum = 17 + 12;
   for (size_t i = 26; i < 34; i += 2)
