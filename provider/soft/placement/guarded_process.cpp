@@ -69,7 +69,7 @@ void make_last_word_visible_last([[maybe_unused]] Parts& here, [[maybe_unused]] 
 }  // namespace
 
 // Permissions, namespaces and security modules all may be in the way, so this tries it.
-void GuardedProcess::open(pid_t process, const Guard& guard) {
+void GuardedProcess::open(pid_t process, Guard guard) {
   if (!RandomPage::may_have(guard.address) || process <= 0) return;
   assert(!usable());
   guard_ = guard;

@@ -25,7 +25,7 @@ class GuardedProcess {
   // `process`: its number in this process' PID namespace, or 0. The object stays unusable if there is no guard page, if
   // another program could have something at its address, or if the system does not let this process reach the other
   // one. Once, before the copies.
-  void open(pid_t process, const Guard& guard);
+  void open(pid_t process, Guard guard);
   // False for ever after a copy that has not found the guard page.
   bool usable() const { return process_.load(std::memory_order_relaxed) != 0; }
 

@@ -36,6 +36,11 @@ iovec part(const void* at, size_t size) {
   return {const_cast<void*>(at), size};
 }
 
+// Of memory that a peer may change meanwhile.
+uint64_t load_once(const uint64_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+
 const PublishedTable* map_table(int fd) {
   struct stat status = {};
   const int seals = fcntl(fd, F_GET_SEALS);
@@ -74,18 +79,20 @@ void PeerMemory::open(OwnedFd table, Announcement* announcements, uint32_t own_s
   table_ = map_table(table.get());
   if (table_ == nullptr) return;
   announcements_ = announcements;
-  if (!reaches(own_slot)) return;
-  process_.open(process, table_->guard);
-  nonce_ = table_->nonce;
+  // A hostile peer may change its table at any time, so each number is read once and then checked.
+  const uint64_t nonce = load_once(table_->nonce);
+  if (!reaches(own_slot, nonce)) return;
+  process_.open(process, {load_once(table_->guard.address), load_once(table_->guard.nonce)});
+  nonce_ = nonce;
   usable_.store(true, std::memory_order_release);
 }
 
 // Permissions, namespaces and security modules all may be in the way, so this tries it.
-bool PeerMemory::reaches(uint32_t own_slot) const {
-  const uint64_t echo_address = table_->echoes_address + own_slot * sizeof(uint64_t);
+bool PeerMemory::reaches(uint32_t own_slot, uint64_t expected) const {
+  const uint64_t echo_address = load_once(table_->echoes_address) + own_slot * sizeof(uint64_t);
   uint64_t nonce = 0, echo = 0;
   const iovec nonce_part = part(&nonce, sizeof nonce);
-  if (read_at(memory_.get(), &nonce_part, 1, table_->nonce_address) != sizeof nonce || nonce != table_->nonce)
+  if (read_at(memory_.get(), &nonce_part, 1, load_once(table_->nonce_address)) != sizeof nonce || nonce != expected)
     return false;
   const uint64_t written = ~nonce;
   const iovec written_part = part(&written, sizeof written);

@@ -78,7 +78,7 @@ class PeerMemory {
   void close_in_child() { memory_.reset(); }
 
  private:
-  bool reaches(uint32_t own_slot) const;
+  bool reaches(uint32_t own_slot, uint64_t expected) const;
   Announcement* claim();
   void release(const Announcement* word);
   bool allows(const QpDescription& wanted, const roce::RemoteRange& range, uint32_t key_ticket,

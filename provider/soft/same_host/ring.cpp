@@ -84,12 +84,13 @@ int RingMemory::create(OwnedFd& file) {
 }
 
 int RingMemory::map(int file) {
+  // The seals come first: without them the peer could change the size after a look at it.
+  const int seals = fcntl(file, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals) return EINVAL;
   struct stat status = {};
   if (fstat(file, &status) != 0 || status.st_size != static_cast<off_t>(kFileBytes)) return EINVAL;
   // The kernel would fill a hole at the first access, and end the program if no memory is left.
   if (status.st_blocks * 512 < static_cast<blkcnt_t>(kFileBytes)) return EINVAL;
-  const int seals = fcntl(file, F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals) return EINVAL;
   return map_file(file);
 }
 
