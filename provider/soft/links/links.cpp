@@ -107,8 +107,7 @@ Transport SameHostLinks::prepare(int lease) {
   pause_.hide();
   lease_ = lease;
   spare_.keep();
-  watch(lease, kListener);
-  watch(pause_.get(), kPauseOver);
+  if (!watch(lease, kListener) || !watch(pause_.get(), kPauseOver)) return lack_of(errno);
   return Transport::kSharedMemory;
 }
 
@@ -134,11 +133,11 @@ void SameHostLinks::assert_consistent_to(uint32_t slot) const {
   assert(ring == nullptr || ring->answered_ || !ring->peer_memory_.usable());
 }
 
-void SameHostLinks::watch(int fd, uint64_t key) {
+bool SameHostLinks::watch(int fd, uint64_t key) {
   epoll_event event = {};
   event.events = EPOLLIN | EPOLLRDHUP;
   event.data.u64 = key;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 RingTo* SameHostLinks::get(uint32_t slot, Transport& transport) {
@@ -205,18 +204,18 @@ RingTo* SameHostLinks::connect(uint32_t slot, Transport& transport) {
   if (!same_user(socket.get(), &ring->process_)) return none(Transport::kOtherUser);
   if (bytes_.load() + RingMemory::kFileBytes > most_bytes_) return none(Transport::kCap);
   if (const int error = ring->memory_.create(file); error != 0) return none(lack_of(error));
+  ring->socket_ = std::move(socket);
+  ring->socket_.hide();
+  if (!watch(ring->socket_.get(), kTo | slot)) return none(lack_of(errno));
   RingHello hello;
   hello.slot = own_slot_;
   const int files[] = {file.get()};
-  if (const int error = send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
+  if (const int error = send_message(ring->socket_.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
       error != 0) {
     // The peer may have refused already.
-    const LinkEnd end = look_for_end(socket);
+    const LinkEnd end = look_for_end(ring->socket_);
     return none(end.come ? end.why : lack_of(error));
   }
-  ring->socket_ = std::move(socket);
-  ring->socket_.hide();
-  watch(ring->socket_.get(), kTo | slot);
   rings_made_++;
   bytes_.fetch_add(RingMemory::kFileBytes);
   transports_->add_ring_bytes(RingMemory::kFileBytes);
@@ -358,7 +357,10 @@ void SameHostLinks::accept_all() {
     from_[index]->socket = std::move(socket);
     from_[index]->socket.hide();
     if (index >= from_end_) from_end_ = index + 1;
-    watch(from_[index]->socket.get(), kFrom | index);
+    if (!watch(from_[index]->socket.get(), kFrom | index)) {
+      refuse(index, Transport::kPeerNoMemory);
+      continue;
+    }
     attend_from(index);
   }
 }

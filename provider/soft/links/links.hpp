@@ -163,7 +163,8 @@ class SameHostLinks {
   void assert_consistent() const;
   void assert_consistent_to(uint32_t slot) const;
   Transport prepare(int lease);
-  void watch(int fd, uint64_t key);
+  // False: there is no room for it, and errno has the reason.
+  bool watch(int fd, uint64_t key);
   void accept_all();
   void refuse_one();
   void begin_pause();
