@@ -249,6 +249,8 @@ void ChannelServer::close(OpenChannel& opened) {
   }
   *link = opened.same_bucket;
   gid_orders_.leave(opened.program.gid_order);
+  // The program may have the same open file, which would keep the descriptor in the set.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, opened.end.get(), nullptr);
   open_channels_[opened.number].reset();
 }
 

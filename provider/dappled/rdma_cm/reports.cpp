@@ -26,7 +26,9 @@ void Service::settle(Time now) {
   assert((afterwards_->refusal == Refusal::kNone) == (afterwards_->user != 0));
   // Only an accepted request takes the place of another.
   assert(afterwards_->displaced == cm::kNoId || afterwards_->refusal == Refusal::kNone);
-  if (afterwards_->displaced != cm::kNoId) manager_->ignore(afterwards_->displaced);
+  // Its peer may have ended the request meanwhile. Then it is not pending any more.
+  if (afterwards_->displaced != cm::kNoId && manager_->ignore(afterwards_->displaced) != cm::Status::kOk)
+    manager_->destroy(now, afterwards_->displaced);
   switch (afterwards_->refusal) {
     case Refusal::kNone:
       manager_->set_user(afterwards_->connection, afterwards_->user);

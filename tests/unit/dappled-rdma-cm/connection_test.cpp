@@ -326,6 +326,31 @@ void request__impossible_addresses__is_rejected(void** state) {
   pair.finish();
 }
 
+// The program has not read the request that its sender takes back. The next one takes its place, and nothing is left.
+void listen__displaced_request_has_ended__leaves_no_record(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  pair.listener = server.create(pair.passive, RDMA_PS_TCP, 77);
+  assert_int_equal(server.bind(pair.passive, pair.listener, any_ipv4(7174)), 0);
+  assert_int_equal(server.listen(pair.passive, pair.listener, 2), 0);
+  const auto take = [&](const Datagram& datagram) {
+    cm::Path path = datagram.path;
+    path.device = server.table.at(0).index;
+    path.ca_guid = server.table.at(0).guid;
+    server.service->receive(server.now, path, datagram.mad);
+  };
+  const auto take_back = [&](uint8_t host, uint8_t number) {
+    cm::Rej rej{.comm_id = number, .info_size = 8, .reason = cm::RejectReason::kTimeout};
+    rej.info[7] = std::byte{host};
+    take({request_of(host, number).path, cm::make_mad(number, rej)});
+  };
+  for (uint8_t host = 10; host < 20; host++) {
+    for (uint8_t number = 1; number <= 2; number++) take(request_of(host, number));
+    for (uint8_t number = 1; number <= 2; number++) take_back(host, number);
+  }
+  assert_true(server.service->manager().records() <= 2);
+}
+
 void listen__backlog_full_of_one_sender__gives_way_to_another(void** state) {
   Pair& pair = pair_of(state);
   Host& server = pair.server;
@@ -451,6 +476,7 @@ int main() {
       RDMA_CM_TEST(close__of_a_connected_channel__disconnects_the_peer),
       RDMA_CM_TEST(listen__backlog__counts_unread_requests),
       RDMA_CM_TEST(request__impossible_addresses__is_rejected),
+      RDMA_CM_TEST(listen__displaced_request_has_ended__leaves_no_record),
       RDMA_CM_TEST(listen__backlog_full_of_one_sender__gives_way_to_another),
       RDMA_CM_TEST(accept__listener_or_disconnected_id__refused),
       RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
