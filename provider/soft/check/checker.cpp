@@ -59,6 +59,7 @@ void Checker::before_exit() {
   // Without late requests, the device would have sent these requests by now, if it could.
   LateQueuePair::let_all_begin();
   if (checker.reporter.options().notes) checker.objects.report_all(checker.reporter);
+  checker.reporter.await_reports();
 }
 
 std::unique_ptr<roce::QueuePair> Checker::late(std::unique_ptr<roce::QueuePair> engine) {

@@ -3,6 +3,7 @@
 #include "provider/soft/explain/process_reporter.hpp"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "provider/common/settings.hpp"
 #include "provider/soft/check/checker.hpp"
@@ -45,6 +46,7 @@ check::Reporter* process_reporter() {
     if (own == nullptr) return own;
     explain_refusals();
     pthread_atfork(before_fork, after_fork, after_fork);
+    if (check::Checker::get() == nullptr) atexit([] { process_reporter()->await_reports(); });
     return own;
   }();
   return reporter;

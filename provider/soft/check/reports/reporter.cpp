@@ -73,8 +73,32 @@ bool Reporter::is_new(const Report& report) {
   return known_.size() < kMaxKnown && known_.insert(key).second;
 }
 
+void Reporter::await_reports() const {
+  constexpr int kMostLooks = 5000;
+  constexpr timespec kLook = {0, 1'000'000};
+  if (process_ != getpid()) return;
+  for (int i = 0; i < kMostLooks && showing_.load(std::memory_order_acquire) != 0; i++) nanosleep(&kLook, nullptr);
+}
+
+namespace {
+
+// A call that is in progress.
+class Counted {
+ public:
+  explicit Counted(std::atomic<uint32_t>& calls) : calls_(calls) { calls_.fetch_add(1, std::memory_order_relaxed); }
+  ~Counted() { calls_.fetch_sub(1, std::memory_order_release); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<uint32_t>& calls_;
+};
+
+}  // namespace
+
 void Reporter::show(const Report& report, void (*before_halt)()) {
   if (report.level == Level::kNote && !options_.notes) return;
+  const Counted in_progress(showing_);
   assert(is_kind(report.kind));
   const ErrnoGuard keep;
   timespec found;

@@ -4,6 +4,9 @@
 // Writes findings to standard error or a log, and to the file of dapple-run, which decides the exit code.
 #pragma once
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -31,6 +34,10 @@ class Reporter {
   void show(
       const Report& report, void (*before_halt)() = [] {});
 
+  // At the end of the program: a report that another thread has begun would be lost with it. Waits for some seconds at
+  // most, and not in a child of fork().
+  void await_reports() const;
+
   Mutex& mutex() { return mutex_; }
 
  private:
@@ -47,6 +54,8 @@ class Reporter {
   const std::string records_;
   std::set<std::string> known_;  // suppressed ones included
   size_t shown_ = 0;
+  std::atomic<uint32_t> showing_{0};  // calls of show()
+  const pid_t process_ = getpid();
 };
 
 }  // namespace dapple::soft::check
