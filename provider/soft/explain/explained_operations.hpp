@@ -11,7 +11,8 @@ namespace dapple::soft::explain {
 // call without a failure costs next to nothing more.
 const Operations& explained_operations(const Operations& operations, bool data_path_explains);
 
-// For these: a call has failed, or a completion, or a datagram may come nowhere. The reason of a call is its own.
+// Such a post or poll calls these when it fails, when a completion has failed, and for datagrams, which may reach
+// nobody. It has left the reason of its own failure as the refusal of the thread (refuse()).
 [[gnu::cold]] void explain_poll(ibv_cq* cq, int polled, const ibv_wc* completions);
 [[gnu::cold]] void explain_receives(ibv_qp* qp, int error);
 [[gnu::cold]] void explain_receives(ibv_srq* srq, int error);

@@ -58,7 +58,7 @@ bool any_ended(const char* verb, ibv_context*, ibv_wq_init_attr* attr) {
   return has_ended(attr->pd, verb) || has_ended(attr->cq, verb);
 }
 bool any_ended(const char* verb, ibv_context*, ibv_rwq_ind_table_init_attr* attr) {
-  // The device refuses a larger table without a look at its entries.
+  // The logarithm of kMaxTableSize. The device refuses a larger table without a look at its entries.
   constexpr uint32_t kLargest = 11;
   if (attr->log_ind_tbl_size > kLargest) return false;
   ibv_wq** const end = attr->ind_tbl + (size_t{1} << attr->log_ind_tbl_size);

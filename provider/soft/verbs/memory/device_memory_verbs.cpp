@@ -128,10 +128,9 @@ int dm_export_dmabuf_fd(ibv_dm* ibv) {
   if (const int error = -dmabuf; error == EOPNOTSUPP) {
     return -refuse(
         EOPNOTSUPP,
-        "a dma-buf needs /dev/udmabuf and a file for the memory, and the program cannot open the one now, or "
-        "could not open both when it allocated the memory.\n"
-        "Use a kernel with CONFIG_UDMABUF, let the program read and write /dev/udmabuf, and leave it "
-        "descriptors.");
+        "the kernel makes a dma-buf by /dev/udmabuf. The program cannot open it now, or could not when it allocated "
+        "the memory, or had no descriptor for the memory's file.\n"
+        "Use a kernel with CONFIG_UDMABUF, let the program read and write /dev/udmabuf, and raise ulimit -n.");
   }
   if (dmabuf < 0) {
     return -refuse(-dmabuf,
