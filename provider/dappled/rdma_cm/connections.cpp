@@ -134,6 +134,7 @@ int Service::listen(Call& call) {
     if (const int error = bind(*id, any_address(AF_INET)); error != 0) return error;
   }
   id->backlog = command.backlog == 0 ? kMaxBacklog : std::min(command.backlog, kMaxBacklog);
+  id->whole_backlog = id->backlog;
   return start_listening(*id);
 }
 

@@ -60,6 +60,8 @@ void Service::write(CmId& id) {
   JournalEntry entry;
   entry.mark = kJournalMark;
   entry.id = id;
+  // Unread requests end with this dappled and leave their places.
+  if (id.state == State::kListen) entry.id.backlog = id.whole_backlog;
   if (id.state != State::kListen && !id.is_datagram()) manager_->save(id.connection, entry.connection);
   for (const Membership* membership = id.memberships.first();
        membership != nullptr && entry.membership_count < JournalEntry::kMaxMemberships;

@@ -129,6 +129,7 @@ bool Service::resume_events(CmId& id, std::span<const UnreadEvent> unread) {
 bool Service::resume_listening(CmId& id, Restoration& outcome) {
   // Requests that no program had read were lost with the dappled that died.
   id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMaxBacklog);
+  id.whole_backlog = id.backlog;
   const int error = start_listening(id);
   if (error == 0) return true;
   outcome.lost_listeners++;

@@ -291,6 +291,28 @@ void restore__unread_request__goes_with_its_dappled(void** state) {
   pair.finish();
 }
 
+// What waited when the listener was last written is not waiting any more.
+void restore__listener_with_unread_requests__has_its_whole_backlog(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listener = pair.server.create(pair.passive, RDMA_PS_TCP, 77);
+  assert_int_equal(pair.server.bind(pair.passive, pair.listener, any_ipv4(7174)), 0);
+  assert_int_equal(pair.server.listen(pair.passive, pair.listener, 3), 0);
+  const auto connect_three = [&pair] {
+    for (uint32_t i = 1; i <= 3; i++) {
+      pair.resolve();
+      assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(i)), 0);
+      pair.carry();
+    }
+  };
+  connect_three();
+  pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.server.die(pair.passive);
+  pair.client.service->close(pair.client.now, pair.active);
+  pair.carry();
+  connect_three();
+  for (int i = 0; i < 3; i++) pair.server.event(pair.passive, EventKind::kConnectRequest);
+}
+
 void restore__disconnecting__goes_on(void** state) {
   Pair& pair = pair_of(state);
   pair.establish();
@@ -588,6 +610,7 @@ int main() {
       RDMA_CM_TEST(restore__response_unread__is_one_error),
       RDMA_CM_TEST(restore__accepted_without_rtu__is_an_error),
       RDMA_CM_TEST(restore__unread_request__goes_with_its_dappled),
+      RDMA_CM_TEST(restore__listener_with_unread_requests__has_its_whole_backlog),
       RDMA_CM_TEST(restore__disconnecting__goes_on),
       RDMA_CM_TEST(restore__after_destroying_some__keeps_the_others),
       RDMA_CM_TEST(repeat__command_that_was_carried_out__succeeds_without_effect),

@@ -187,6 +187,7 @@ struct CmId : IdState {
   CmId* next_due = nullptr;
 
   uint32_t journal_index = kNowhere;
+  uint32_t whole_backlog = 0;  // `backlog` when no request waits
   bool unheard = false;  // a request whose event nobody has read: not in the journal
   Gid sender{};          // of a request
   bool changed = false;  // since it was last written to the journal
