@@ -214,7 +214,8 @@ Restoration ChannelServer::read_journal(OpenChannel& opened) {
   // The service writes an entry that it restores to the same place or to an earlier one, so no unread entry is lost.
   std::array<std::byte, kJournalEntrySize> entry;
   Restoration outcome;
-  for (uint32_t i = 0; i < IdTable::kMax && outcome.error == 0 && opened.journal.read(i, entry); i++) {
+  for (uint32_t i = 0; i < opened.journal.room() && outcome.error == 0; i++) {
+    if (!opened.journal.read(i, entry)) continue;
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
     service_->restore(time(), opened, entry, outcome);
   }

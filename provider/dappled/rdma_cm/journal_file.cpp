@@ -92,14 +92,14 @@ int JournalFile::open(soft::OwnedFd file, soft::CmChannelName& name) {
 bool JournalFile::make_room(uint32_t count) {
   if (count <= room_) return true;
   if (count > IdTable::kMax) return false;
-  const size_t size = 2 * size_;
+  size_t size = size_;
+  while ((size - kHeaderRoom) / sizeof(Record) < count) size *= 2;
   if (fallocate(file_.get(), 0, 0, static_cast<off_t>(size)) != 0) return false;
   return map(size) == 0;
 }
 
 void JournalFile::write(uint32_t index, std::span<const std::byte> entry) {
-  // Entries are added one behind the other, so make_room() need not do more than double the file.
-  assert(entry.size() == kJournalEntrySize && index <= room_);
+  assert(entry.size() == kJournalEntrySize);
   if (!make_room(index + 1)) return;
   Record& at = record(index);
   const uint64_t number = at.newer().number.load() + 1;
@@ -122,7 +122,7 @@ bool JournalFile::read(uint32_t index, std::span<std::byte> entry) const {
 }
 
 void JournalFile::cut(uint32_t index) {
-  for (; index < room_ && record(index).newer().number.load() != 0; index++) {
+  for (; index < room_; index++) {
     record(index).older().number.store(0);
     record(index).newer().number.store(0);
   }

@@ -31,9 +31,11 @@ class JournalFile {
   // After create() or open(). Programs write there, too.
   soft::CmFront& front() const { return *reinterpret_cast<soft::CmFront*>(bytes_); }
 
-  // Entries have kJournalEntrySize bytes and follow one another. The entry gets lost if there is no memory for it.
+  // Entries have kJournalEntrySize bytes. The entry gets lost if there is no memory for it.
   void write(uint32_t index, std::span<const std::byte> entry);
-  // False behind the last entry. Any bytes may be damaged.
+  // The entries for which the file has room.
+  uint32_t room() const { return room_; }
+  // False if there is none: behind the last one, or because it got lost. Any bytes may be damaged.
   bool read(uint32_t index, std::span<std::byte> entry) const;
   // Removes the entries from this index on.
   void cut(uint32_t index);

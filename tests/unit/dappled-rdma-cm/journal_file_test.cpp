@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,6 +59,26 @@ void write__many_entries__are_read_by_another_process(void**) {
   assert_true(next.read(499, entry));
   assert_false(next.read(500, entry));
   assert_false(next.read(kMany - 1, entry));
+}
+
+void write__without_memory__loses_only_these_entries(void**) {
+  JournalFile journal;
+  assert_int_equal(journal.create(kName), 0);
+  const uint32_t first = journal.room();
+  rlimit whole;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &whole), 0);
+  const rlimit full = {4096, whole.rlim_max};
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+  for (uint32_t i = 0; i < 3 * first; i++) journal.write(i, filled(1));
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
+  signal(SIGXFSZ, before);
+  journal.write(3 * first, filled(2));
+  Entry entry;
+  for (uint32_t i = 0; i <= 3 * first; i++) assert_int_equal(journal.read(i, entry), i < first || i == 3 * first);
+  assert_true(entry == filled(2));
+  journal.cut(first);
+  assert_false(journal.read(3 * first, entry));
 }
 
 void open__of_another_file__is_refused(void**) {
@@ -118,6 +139,7 @@ int main() {
       cmocka_unit_test(write__many_entries__are_read_by_another_process),
       cmocka_unit_test(open__of_another_file__is_refused),
       cmocka_unit_test(create__a_program_cannot_take_the_pages),
+      cmocka_unit_test(write__without_memory__loses_only_these_entries),
       cmocka_unit_test(write__killed_anywhere__leaves_a_whole_entry),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
