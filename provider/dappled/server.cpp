@@ -428,6 +428,7 @@ void Server::answer_announce(Connection& connection, const soft::AnnounceRequest
     if (!slots_.announce(request.slot, descriptors, problem)) return refuse(connection, problem);
     connection.slot = request.slot;
     slots_left_ = true;  // others may have died together with the last dappled
+    cm_.expect_channels();
   }
   for (uint32_t i = 0; i < request.device_count; i++) devices_.restore(request.devices[i]);
   soft::HeaderOnly message;

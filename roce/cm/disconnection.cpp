@@ -53,6 +53,7 @@ void Manager::received_dreq(Time now, const Path& path, const MadView& view) {
     return;
   }
   if (!known) ++count_.unknown;
+  if (!known && now < others_until_) return;
   if (known && !connected) ++count_.duplicates;
   // The kernel's DREP waits for the consumer's rdma_disconnect(); ours does not, so the peer's time wait begins even if
   // the consumer is slow or dead. A DREQ for an unknown connection also gets a DREP.

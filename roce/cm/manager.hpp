@@ -122,6 +122,10 @@ class Manager {
   // consumer destroys it, which informs the peer. Every byte may be hostile.
   Status restore(Time now, uint64_t user, const Saved& saved, Id& id);
 
+  // Until then, listeners and connections of an earlier manager may come. What is meant for one of these gets no
+  // answer, so the peer asks again.
+  void expect_others(Time until) { others_until_ = until; }
+
   // Tells whether this manager also has the other end of the connection. False if it does not, or that end is over.
   bool has_both_ends(Id id) const;
 
@@ -200,6 +204,7 @@ class Manager {
   Table table_;
   Listeners listeners_;
   Counters count_;
+  Time others_until_ = 0;
   uint32_t pending_ = 0;
   uint32_t disconnecting_ = 0;
   Unconfirmed unconfirmed_;

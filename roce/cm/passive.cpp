@@ -62,6 +62,7 @@ void Manager::received_req(Time now, const Path& path, const MadView& view) {
   const bool transport = req.service == Service::kReliable || req.service == Service::kUnreliable;
   if (!served || !transport) {
     ++count_.unserved;
+    if (listener == nullptr && now < others_until_) return;
     rej.reason = listener == nullptr ? RejectReason::kInvalidServiceId
                  : served            ? RejectReason::kInvalidTransport
                                      : RejectReason::kConsumer;

@@ -65,6 +65,7 @@ void Manager::received_sidr_req(Time now, const Path& path, const MadView& view)
   const Listener* listener = listener_for(request.service_id, path, has_ip ? &ip : nullptr);
   if (listener == nullptr || !listener->parameters.datagram || has_ip != ip_service) {
     ++count_.unserved;
+    if (listener == nullptr && now < others_until_) return;
     ++count_.sent;
     const SidrRep reply{.request_id = request.request_id,
                         .status = listener == nullptr ? SidrStatus::kUnsupported : SidrStatus::kRejected,

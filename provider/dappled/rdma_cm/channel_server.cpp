@@ -89,7 +89,15 @@ int ChannelServer::have_service() {
   settings.privileged = geteuid() == 0;
   if (open_channels_ == nullptr) open_channels_.reset(new (std::nothrow) std::unique_ptr<OpenChannel>[kMaxChannels]);
   if (open_channels_ != nullptr) service_ = Service::create(*this, settings);
-  return service_ != nullptr ? 0 : ENOMEM;
+  if (service_ == nullptr) return ENOMEM;
+  service_->expect_channels(others_until_);
+  return 0;
+}
+
+void ChannelServer::expect_channels() {
+  if (others_until_ != 0) return;
+  others_until_ = time() + Service::kArrival;
+  if (service_ != nullptr) service_->expect_channels(others_until_);
 }
 
 void ChannelServer::serve() {
@@ -181,6 +189,7 @@ int ChannelServer::open(soft::OwnedFd end, const Program& program, soft::CmChann
 int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, const Program& program,
                            soft::CmRestoreReply& reply) {
   soft::CmChannelName& name = reply.channel;
+  expect_channels();
   if (const int error = have_service(); error != 0) return error;
   std::unique_ptr<OpenChannel> opened(new (std::nothrow) OpenChannel);
   if (opened == nullptr) return ENOMEM;

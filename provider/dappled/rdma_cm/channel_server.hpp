@@ -64,6 +64,9 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // Call it before the group closes its sockets.
   void drop_wire() { wire_.reset(); }
 
+  // Call it when a program comes that another dappled has served: its channels and those of others may follow, and
+  // packets may come before them.
+  void expect_channels();
   // `end` is dappled's end of the program's pair. `journal` becomes the descriptor of the channel's journal; the
   // channel keeps owning it. 0, or an errno.
   int open(soft::OwnedFd end, const Program& program, soft::CmChannelName& name, int& journal);
@@ -159,6 +162,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   bool sent_to_own_ = false;   // datagrams to an address of this host, not yet received
   NeighbourWatch neighbours_;  // open while an id waits for a neighbour
   std::unique_ptr<Service> service_;
+  Time others_until_ = 0;  // of expect_channels()
   List<Channel> list_;
   uint64_t random_[32] = {};
   size_t random_left_ = 0;

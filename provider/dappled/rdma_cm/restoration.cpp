@@ -16,8 +16,6 @@
 namespace dapple::dappled::rdma_cm {
 namespace {
 
-// Within this time, the members of a dappled that died connect to the next one.
-constexpr Time kArrival = 3'000'000'000;
 // Longer than a program waits for an answer.
 constexpr Time kRepetition = 15'000'000'000;
 

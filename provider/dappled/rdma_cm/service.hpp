@@ -48,6 +48,8 @@ class Service final : private cm::Host {
   static constexpr uint32_t kMaxMemberships = 4096;
   static constexpr size_t kReasonSize = sizeof(soft::ErrorReply::line);
   static constexpr uint32_t kMaxBacklog = IdState::kMaxBacklog;
+  // Within this time, the members of a dappled that died connect to the next one.
+  static constexpr Time kArrival = 3'000'000'000;
 
   // nullptr without memory. The world outlives the service.
   static std::unique_ptr<Service> create(World& world, const Settings& settings);
@@ -107,6 +109,8 @@ class Service final : private cm::Host {
   void advance(Time now);
 
   const cm::Manager& manager() const { return *manager_; }
+  // Until then, channels of a dappled that has died may come.
+  void expect_channels(Time until) { manager_->expect_others(until); }
   uint32_t ids() const { return ids_.size(); }
   // Ids that wait for a neighbour.
   uint32_t resolving() const { return resolving_.size(); }

@@ -292,6 +292,51 @@ void restore__unread_request__goes_with_its_dappled(void** state) {
 }
 
 // What waited when the listener was last written is not waiting any more.
+// Packets come before the channels for which they are meant.
+void restore__disconnected_before__its_program_hears_of_it(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  const Host::Journal journal = pair.server.replace(pair.passive);
+  pair.server.service->expect_channels(pair.server.now + Service::kArrival);
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  pair.client.assert_no_event(pair.active);
+  pair.server.restore(pair.passive, journal);
+  assert_true(pair.wait());
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+  pair.client.event(pair.active, EventKind::kDisconnected);
+  pair.finish();
+}
+
+void restore__requested_before__its_listener_answers(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  const Host::Journal journal = pair.server.replace(pair.passive);
+  pair.server.service->expect_channels(pair.server.now + Service::kArrival);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  pair.client.assert_no_event(pair.active);
+  pair.server.restore(pair.passive, journal);
+  assert_true(pair.wait());
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.finish();
+}
+
+void restore__nothing_came__peers_are_refused(void** state) {
+  Pair& pair = pair_of(state);
+  pair.server.service->expect_channels(pair.server.now + Service::kArrival);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  pair.client.assert_no_event(pair.active);
+  assert_true(pair.wait());
+  pair.carry();
+  pair.client.event(pair.active, EventKind::kRejected);
+}
+
 void restore__listener_with_unread_requests__has_its_whole_backlog(void** state) {
   Pair& pair = pair_of(state);
   pair.listener = pair.server.create(pair.passive, RDMA_PS_TCP, 77);
@@ -610,6 +655,9 @@ int main() {
       RDMA_CM_TEST(restore__response_unread__is_one_error),
       RDMA_CM_TEST(restore__accepted_without_rtu__is_an_error),
       RDMA_CM_TEST(restore__unread_request__goes_with_its_dappled),
+      RDMA_CM_TEST(restore__disconnected_before__its_program_hears_of_it),
+      RDMA_CM_TEST(restore__requested_before__its_listener_answers),
+      RDMA_CM_TEST(restore__nothing_came__peers_are_refused),
       RDMA_CM_TEST(restore__listener_with_unread_requests__has_its_whole_backlog),
       RDMA_CM_TEST(restore__disconnecting__goes_on),
       RDMA_CM_TEST(restore__after_destroying_some__keeps_the_others),
