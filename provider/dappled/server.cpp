@@ -92,8 +92,9 @@ bool Server::run() {
         cm_.serve();
       } else if (key == kStopKey) {
         stops = true;
-      } else if (connections_[key].socket) {
-        serve(connections_[key]);
+      } else if (Connection& connection = connections_[key]; connection.socket) {
+        // Nobody waits for the answer any more, and the program may have been told that the question failed.
+        (events[i].events & EPOLLHUP) != 0 ? drop(connection) : serve(connection);
       }
     }
     // The successor may serve by now. An announcement that both answer makes both look through the bundle at once,

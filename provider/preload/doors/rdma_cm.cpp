@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -97,38 +98,22 @@ bool enter(soft::CmFront& front, const soft::CmEvent& event) {
 }
 
 // Removes the messages of events that will not be read: `bytes` messages of one byte and, with `events`, the events of
-// the id. dappled sends nothing meanwhile, so the other messages keep their order and find room again.
+// the id. dappled sends nothing meanwhile, so the others keep their order: each goes to the end of the queue, where the
+// same message has just left room.
 void take_off(int fd, uint32_t bytes, bool events, uint32_t id) {
   const HeldDoor door(fd);
   if (door.get() == nullptr) return;
-  const int end = door.get()->attached[0];
-  int room = 0;
-  socklen_t room_size = sizeof room;
-  getsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, &room_size);
-  // The socket counts at least this much for a message.
-  const size_t size = static_cast<size_t>(room) + 2 * sizeof(Message);
-  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return;
-  auto* kept = static_cast<uint8_t*>(memory);
-  size_t end_of_kept = 0;
+  int left = 0;  // bytes of all messages that have not had their turn
+  if (real.ioctl(fd, FIONREAD, &left) != 0) return;
   Message message;
-  while (end_of_kept + sizeof message.event + sizeof(uint32_t) <= size && message.receive(fd)) {
+  while (left > 0 && message.receive(fd)) {
+    left -= static_cast<int>(message.size);
     if (message.is_event() ? events && message.id() == id : bytes > 0) {
       if (!message.is_event()) --bytes;
       continue;
     }
-    const auto length = static_cast<uint32_t>(message.size);
-    memcpy(kept + end_of_kept, &length, sizeof length);
-    memcpy(kept + end_of_kept + sizeof length, &message.event, length);
-    end_of_kept += sizeof length + length;
+    send(door.get()->attached[0], &message.event, static_cast<size_t>(message.size), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
-  for (size_t at = 0; at < end_of_kept;) {
-    uint32_t length;
-    memcpy(&length, kept + at, sizeof length);
-    send(end, kept + at + sizeof length, length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    at += sizeof length + length;
-  }
-  munmap(memory, size);
 }
 
 // 0, or the errno for the program, and `problem` has the reason. So do the functions below.
@@ -238,6 +223,16 @@ void await_lines() {
   if (soft::DaemonLink* link = connection(problem)) link->await_reconnection();
 }
 
+// The event of a message of one byte was not handed over and still waits at dappled, so the message waits again. One
+// too many does no harm: dappled answers EAGAIN.
+void put_back_byte(int fd, const soft::CmChannelName& channel) {
+  const Taking taking_one;
+  const HeldDoor door(fd);
+  if (door.get() == nullptr || door.get()->channel.key != channel.key) return;
+  const char byte = 0;
+  send(door.get()->attached[0], &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 // Takes an event that waits. 0, or the errno for the program; EAGAIN: there is none.
 int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   const CancelGuard whole;
@@ -266,6 +261,7 @@ int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& req
   soft::CmCommandReply& event = message.event.reply;
   soft::Problem problem;
   if (!is_whole) error = carry_out(fd, command, request, event, problem);
+  if (!is_whole && error != 0 && error != EAGAIN && error != EFAULT) put_back_byte(fd, request.channel);
   if (error == 0) explain_event(request.channel, event);
   if (is_whole && message.is_removal()) await_lines();
   return error;

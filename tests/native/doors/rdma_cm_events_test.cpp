@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "tests/native/doors/rdma_cm_rig.hpp"
 
@@ -44,6 +45,37 @@ void get_event__a_destroyed_ids_events_do_not_poll(void**) {
   assert_true(readable(fd));
   state->removed = 2;  // more than there are
   assert_true(ask(fd, RDMA_USER_CM_CMD_LEAVE_MCAST, rdma_ucm_destroy_id{}, response) > 0);
+  assert_false(readable(fd));
+  close(fd);
+}
+
+void get_event__destroying_an_id_needs_no_memory(void**) {
+  const int fd = open_channel();
+  for (int i = 0; i < 3; i++) post(last_channel());
+  rlimit whole;
+  assert_int_equal(getrlimit(RLIMIT_AS, &whole), 0);
+  const rlimit none = {0, whole.rlim_max};
+  rdma_ucm_destroy_id_resp response;
+  state->removed = 2;
+  assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+  const ssize_t size = ask(fd, RDMA_USER_CM_CMD_DESTROY_ID, rdma_ucm_destroy_id{}, response);
+  assert_int_equal(setrlimit(RLIMIT_AS, &whole), 0);
+  assert_true(size > 0);
+  rdma_ucm_event_resp event;
+  assert_true(get_event(fd, event) > 0);
+  assert_false(readable(fd));
+  close(fd);
+}
+
+void get_event__without_an_answer__the_event_still_waits(void**) {
+  const int fd = open_channel(O_NONBLOCK);
+  post(last_channel());
+  state->fail = ENOMEM;
+  rdma_ucm_event_resp event;
+  assert_int_equal(get_event(fd, event), -1);
+  assert_int_equal(errno, ENOMEM);
+  assert_true(readable(fd));
+  assert_true(get_event(fd, event) > 0);
   assert_false(readable(fd));
   close(fd);
 }
@@ -129,6 +161,8 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(get_event__without_waiting),
       cmocka_unit_test(get_event__a_destroyed_ids_events_do_not_poll),
+      cmocka_unit_test(get_event__destroying_an_id_needs_no_memory),
+      cmocka_unit_test(get_event__without_an_answer__the_event_still_waits),
       cmocka_unit_test(get_event__waits_for_one),
       cmocka_unit_test(get_event__a_signal_ends_or_restarts_it),
       cmocka_unit_test(get_event__is_a_cancellation_point),
