@@ -38,6 +38,8 @@ constexpr int kMoreWaits = 5;
 // A question that kills each dappled is not repeated without limit.
 constexpr uint64_t kPatienceMs = 10'000;
 constexpr timespec kBusyPause = {0, 20'000'000};
+// A channel of rdma_cm that is not handed over is lost, so a lack of memory gets some time to end.
+constexpr int kRestoreTries = 10;
 
 constexpr uint16_t kRefusedConnection = static_cast<uint16_t>(MessageKind::kConnection) | kReplyBit;
 
@@ -50,6 +52,10 @@ void silent_holder(Problem& problem) {
 
 bool holder_is_kept_waiting() {
   return is_kept_waiting(find_name_holder(kDaemonName, SOCK_SEQPACKET).process);
+}
+
+bool lacks_memory(int error) {
+  return error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS;
 }
 
 // After a refused connection. Too many connections may be fewer after a pause. A lack of descriptors lasts.
@@ -207,7 +213,7 @@ DaemonLink::Answer DaemonLink::exchange_once(std::span<const std::byte> request,
     // EAGAIN: dappled's queue is full, because it does not read any more. A lack of descriptors or memory is our own.
     problem.set(error, "dappled cannot be asked: %s%s", strerror(error), descriptor_remedy(error));
     if (error == EAGAIN) note_silence(problem);
-    if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
+    if (lacks_memory(error)) return Answer::kRefused;
     const bool refused = was_refused(problem);
     disconnect();
     if (refused) return may_change_soon(problem) ? Answer::kGone : Answer::kRefused;
@@ -634,7 +640,12 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem, Problem& lo
   CmRestoreReply reply;
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmRestore);
   const int sent[] = {channel.end, channel.journal};
-  const Answer answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
+  Answer answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
+  // Memory may lack for a moment, here for the message or at dappled.
+  for (int tries = 1; tries < kRestoreTries && answer == Answer::kRefused && lacks_memory(problem.error); tries++) {
+    nanosleep(&kBusyPause, nullptr);
+    answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
+  }
   // After a refusal, the program's end reads an end of file, so no thread waits for an event that cannot come.
   // The next dappled may have a descriptor for it.
   if (answer == Answer::kRefused && socket_ && !would_yield_) {
@@ -648,6 +659,11 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem, Problem& lo
              reply.lost_port);
   }
   return static_cast<bool>(socket_);
+}
+
+bool DaemonLink::restore_late(const CmChannel& channel, Problem& problem, Problem& loss) {
+  const Question question(*this);
+  return connected(problem) && restore(channel, problem, loss);
 }
 
 bool DaemonLink::capture(int file, Problem& problem) {

@@ -114,6 +114,8 @@ class DaemonLink {
   // Only for the function Reconnected. False if the connection is lost. A channel that dappled refuses is lost: the
   // program's end reads an end of file. `loss` gets a line about a channel, or a part of it, that is lost.
   bool restore(const CmChannel& channel, Problem& problem, Problem& loss);
+  // As restore(), for a channel that was opened while the connection changed. Not for the function Reconnected.
+  bool restore_late(const CmChannel& channel, Problem& problem, Problem& loss);
 
   // Opens the domain of hold.device and hold.file, and sets hold.memory with XrcOutcome::kOpen. The link tells each new
   // dappled of the domain then, until close_xrc(). False without an answer.

@@ -66,11 +66,15 @@ struct Handing {
   soft::Problem& problem;
 };
 
+void tell_loss(const soft::Problem& loss) {
+  if (loss.line[0] != '\0') fprintf(stderr, "dapple: rdma_cm: %s\n", loss.line);
+}
+
 bool hand_over(const Door& door, void* argument) {
   const Handing& to = *static_cast<const Handing*>(argument);
   soft::Problem loss;
   const bool connected = to.link.restore({door.channel, door.attached[0], door.attached[1]}, to.problem, loss);
-  if (loss.line[0] != '\0') fprintf(stderr, "dapple: rdma_cm: %s\n", loss.line);
+  tell_loss(loss);
   return connected;
 }
 
@@ -140,6 +144,15 @@ soft::DaemonLink* connection(soft::Problem& problem) {
 
 unsigned connection_number() {
   return connections.load();
+}
+
+void restore_if_missed(const Door& door, unsigned before) {
+  if (connections.load() == before) return;
+  soft::Problem problem, loss;
+  soft::DaemonLink* link = connection(problem);
+  if (link == nullptr) return;
+  link->restore_late({door.channel, door.attached[0], door.attached[1]}, problem, loss);
+  tell_loss(loss);
 }
 
 void watch_connection() {

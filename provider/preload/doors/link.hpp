@@ -8,12 +8,18 @@
 
 namespace dapple::doors {
 
+struct Door;
+
 // Internally locked. The first call connects, and blocks until dappled answers. Null if dappled cannot be reached; then
 // `problem` has the reason.
 soft::DaemonLink* connection(soft::Problem& problem);
 
 // Counts the connections of this process. What dappled has told over an earlier one may not be true any more.
 unsigned connection_number();
+
+// A channel that is in the table now was opened when connection_number() was `before`. If another dappled has come
+// since, it may have missed this channel, and gets it now.
+void restore_if_missed(const Door& door, unsigned before);
 
 // From now on a thread of this process connects again whenever dappled has died. A child of fork() makes its own
 // connection.

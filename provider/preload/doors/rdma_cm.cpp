@@ -308,6 +308,7 @@ int open_channel(int flags, int& fd) {
   if ((flags & O_NONBLOCK) != 0) real.fcntl(ends[0], F_SETFL, O_RDWR | O_NONBLOCK);
   Door door = {.kind = Kind::kRdmaCm};
   soft::OwnedFd journal;
+  const unsigned before = connection_number();
   if (!link->cm_open(ends[1], door.channel, journal, problem)) {
     // librdmacm tries other names and reports them.
     complain(problem);
@@ -326,6 +327,7 @@ int open_channel(int flags, int& fd) {
     if (door.front != nullptr) munmap(door.front, kFrontSize);
     return EMFILE;
   }
+  restore_if_missed(door, before);
   if (door.front != nullptr) door.front->takes_events.store(1);
   fd = ends[0];
   return 0;

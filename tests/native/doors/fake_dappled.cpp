@@ -77,12 +77,11 @@ void open_channel(int to, Descriptors& descriptors) {
 
 void restore_channel(int to, Descriptors& descriptors) {
   Channel channel;
+  if (const int error = state->refuse_restore.exchange(0); error != 0)
+    return refuse(to, MessageKind::kCmRestore, error);
   if (descriptors.count != 2 ||
-      pread(descriptors.fds[1].get(), &channel.number, sizeof channel.number, 0) != sizeof channel.number ||
-      state->refuse_restore.exchange(0) != 0) {
-    refuse(to, MessageKind::kCmRestore, EINVAL);
-    return;
-  }
+      pread(descriptors.fds[1].get(), &channel.number, sizeof channel.number, 0) != sizeof channel.number)
+    return refuse(to, MessageKind::kCmRestore, EINVAL);
   CmRestoreReply reply;
   reply.channel = name_of(channel.number);
   if (find(reply.channel) == nullptr) {

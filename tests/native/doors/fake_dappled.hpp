@@ -23,13 +23,13 @@ struct FakeState {
   uint8_t command[soft::kCmCommandSize];
 
   // Orders, each carried out once.
-  std::atomic<int> post_to;       // 1 + the channel that gets an event
-  std::atomic<int> fail;          // the errno of the next command
-  std::atomic<int> forget_event;  // the next GET_EVENT finds none
-  std::atomic<int> ahead;         // the next GET_EVENT's answer brings one to QUERY_ROUTE, of this many bytes
-  std::atomic<int> removed;       // events that the next command takes away
-  std::atomic<int> die;           // ends at the next command, before the answer
-  std::atomic<int> refuse_restore;
+  std::atomic<int> post_to;         // 1 + the channel that gets an event
+  std::atomic<int> fail;            // the errno of the next command
+  std::atomic<int> forget_event;    // the next GET_EVENT finds none
+  std::atomic<int> ahead;           // the next GET_EVENT's answer brings one to QUERY_ROUTE, of this many bytes
+  std::atomic<int> removed;         // events that the next command takes away
+  std::atomic<int> die;             // ends at the next command, before the answer
+  std::atomic<int> refuse_restore;  // the errno for the next channel of another dappled
   // Permanent settings.
   std::atomic<int> other_version;
 };

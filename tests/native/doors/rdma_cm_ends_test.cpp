@@ -237,7 +237,7 @@ void death__in_a_child_alone_with_the_channel(void**) {
 void death__a_channel_that_is_refused_ends(void**) {
   const int fd = open_channel();
   Waiter waiter(fd);
-  state->refuse_restore = 1;
+  state->refuse_restore = EINVAL;
   kill(state->process, SIGKILL);
   waiter.join();
   assert_int_equal(waiter.result, -1);
@@ -247,6 +247,17 @@ void death__a_channel_that_is_refused_ends(void**) {
   const int next = open_channel();
   assert_true(works(next));
   close(next);
+}
+
+void death__a_channel_for_which_memory_lacks_comes_again(void**) {
+  const int fd = open_channel();
+  assert_true(works(fd));
+  const int restores = state->restores;
+  state->refuse_restore = ENOMEM;
+  kill(state->process, SIGKILL);
+  assert_true(soon([=] { return state->restores == restores + 1; }));
+  assert_true(works(fd));
+  close(fd);
 }
 
 void version__another_one_is_one_line(void**) {
@@ -291,6 +302,7 @@ int main() {
       cmocka_unit_test(death__a_command_is_asked_again),
       cmocka_unit_test(death__in_a_child_alone_with_the_channel),
       cmocka_unit_test(death__a_channel_that_is_refused_ends),
+      cmocka_unit_test(death__a_channel_for_which_memory_lacks_comes_again),
       cmocka_unit_test(version__another_one_is_one_line),
       // This comes last: it closes everything.
       cmocka_unit_test(close_range__leaves_the_channel_working),
