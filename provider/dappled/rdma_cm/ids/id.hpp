@@ -188,10 +188,10 @@ struct CmId : IdState {
 
   uint32_t journal_index = kNowhere;
   uint32_t whole_backlog = 0;  // `backlog` when no request waits
-  bool unheard = false;  // a request whose event nobody has read: not in the journal
-  Gid sender{};          // of a request
-  bool changed = false;  // since it was last written to the journal
-  bool unsure = false;   // it comes from a journal, and the other end is on this host, too
+  bool unheard = false;        // a request whose event nobody has read: not in the journal
+  Gid sender{};                // of a request
+  bool changed = false;        // since it was last written to the journal
+  bool unsure = false;         // it comes from a journal, and the other end is on this host, too
   CmId* next_changed = nullptr;
 };
 
