@@ -367,6 +367,36 @@ void cno_agent__and_a_waiter_both_learn() {
   CHECK(calls.reach(1));
 }
 
+// The agent's thread takes two EVDs before the waiter runs.
+void cno_agent__and_a_waiter_learn_of_each_evd() {
+  struct Slow {
+    std::atomic<bool> called = false, may_end = false;
+    WaitAgent agent() {
+      return {[](void* self, void*) {
+                auto& slow = *static_cast<Slow*>(self);
+                slow.called = true;
+                while (!slow.may_end) std::this_thread::yield();
+              },
+              this};
+    }
+  } slow;
+  no_device::OpenIa ia(true);
+  OpenCno cno(ia.get(), slow.agent());
+  no_device::OpenEvd first(ia.get(), 8), second(ia.get(), 8), third(ia.get(), 8);
+  for (no_device::OpenEvd* open : {&first, &second, &third}) CHECK(open->get().set_cno(cno.cno).has_value());
+  post(first.get());
+  while (!slow.called) std::this_thread::yield();
+  std::thread waiter([&] {
+    CHECK(cno.got(second.get()));
+    CHECK(cno.got(third.get()));
+  });
+  await_waiters(*cno.notifier, 1);
+  post(second.get());
+  post(third.get());
+  slow.may_end = true;
+  waiter.join();
+}
+
 void cno_modify_agent__takes_over_and_leaves() {
   Calls first;
   Calls second;
@@ -517,6 +547,7 @@ int main() {
       TEST(cno_fd__is_readable_until_taken),
       TEST(cno_agent__is_called_on_a_thread_of_ours_for_each),
       TEST(cno_agent__and_a_waiter_both_learn),
+      TEST(cno_agent__and_a_waiter_learn_of_each_evd),
       TEST(cno_modify_agent__takes_over_and_leaves),
       TEST(cno_modify_agent__does_not_wait_for_the_new_agent),
       TEST(cno_modify_agent__by_the_agent__the_waiter_learns_too),

@@ -72,7 +72,11 @@ Result<> Notifier::watch(Evd& evd, int channel_fd) {
 void Notifier::unwatch(Evd& evd, int channel_fd) {
   std::lock_guard guard(mutex_);
   if (channel_fd >= 0) epoll_ctl(set_.get(), EPOLL_CTL_DEL, channel_fd, nullptr);
-  if (passed_ == &evd) passed_ = nullptr;
+  if (std::exchange(evd.notifier_link().passed, false)) {
+    Evd** at = &passed_;
+    while (*at != &evd) at = &(*at)->notifier_link().next_passed;
+    *at = evd.notifier_link().next_passed;
+  }
   if (!std::exchange(evd.notifier_link().triggered, false)) return;
   Evd* before = nullptr;
   for (Evd* at = first_; at != &evd; at = at->notifier_link().next) {
@@ -111,6 +115,25 @@ Evd* Notifier::pop() {
   }
   assert(evd->notifier_link().triggered);
   evd->notifier_link().triggered = false;
+  return evd;
+}
+
+// Each waiter's call returns one EVD, so several may wait here.
+void Notifier::pass_on(Evd& evd) {
+  raise(pass_fd_);
+  if (std::exchange(evd.notifier_link().passed, true)) return;
+  Evd** at = &passed_;
+  while (*at) at = &(*at)->notifier_link().next_passed;
+  evd.notifier_link().next_passed = nullptr;
+  *at = &evd;
+}
+
+Evd* Notifier::take_passed() {
+  Evd* const evd = passed_;
+  if (!evd) return nullptr;
+  assert(evd->notifier_link().passed);
+  passed_ = evd->notifier_link().next_passed;
+  evd->notifier_link().passed = false;
   return evd;
 }
 
@@ -164,7 +187,7 @@ Result<Evd*> Notifier::wait(uint32_t timeout_us) {
     {
       const NoCancel until_taken;
       // The agent may be gone since its thread passed this EVD on.
-      if (Evd* evd = std::exchange(passed_, nullptr)) return evd;
+      if (Evd* evd = take_passed()) return evd;
       if (!agent_.function) {
         collect();
         if (Evd* evd = pop()) return evd;
@@ -234,10 +257,7 @@ void Notifier::run_agent() {
     if (agent_.function) {
       collect();
       if (Evd* evd = pop()) {
-        if (waiters_) {
-          passed_ = evd;
-          raise(pass_fd_);
-        }
+        if (waiters_) pass_on(*evd);
         call_agent(lock, evd);
         continue;
       }
@@ -268,7 +288,8 @@ void Notifier::call_agent(std::unique_lock<std::mutex>& lock, Evd* evd) {
 void Notifier::close(bool tell_agent, Threads& threads) {
   std::lock_guard guard(mutex_);
   closed_ = true;
-  passed_ = nullptr;
+  while (take_passed()) {
+  }
   while (pop()) {
   }
   raise(triggered_fd_);

@@ -29,10 +29,12 @@ struct WaitAgent {
   void* instance_data = nullptr;
 };
 
-// An EVD's place in the list of those that have triggered.
+// An EVD's place in the list of those that have triggered, and in that of those that the agent's thread passes on.
 struct NotifierLink {
   Evd* next = nullptr;
   bool triggered = false;
+  Evd* next_passed = nullptr;
+  bool passed = false;
 };
 
 class Notifier : public std::enable_shared_from_this<Notifier> {
@@ -100,6 +102,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   void collect();
   void push(Evd& evd);
   Evd* pop();
+  void pass_on(Evd& evd);
+  Evd* take_passed();
   void renew();
   void settle();
   void run_agent();
@@ -113,8 +117,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   uint32_t users_ = 0;  // EVDs
   bool closed_ = false;
 
-  // Waiters sleep on pass_fd_, and while there is no agent also on set_. pass_fd_ signals changes, and an EVD that the
-  // agent's thread has taken and passes on in passed_.
+  // Waiters sleep on pass_fd_, and while there is no agent also on set_. pass_fd_ signals changes, and EVDs that the
+  // agent's thread has taken and passes on: passed_ is the first of them.
   UniqueFd pass_fd_;
   Evd* passed_ = nullptr;
   uint32_t waiters_ = 0;
