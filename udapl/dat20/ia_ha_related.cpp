@@ -11,7 +11,7 @@ DAT_RETURN ia_ha_related(Ia& ia, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
   if (!name) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return guarded([&] {
-    const std::string* params = params_of(name);
+    const std::optional<std::string> params = params_of(name);
     if (!params) return error(DAT_MODEL_NOT_SUPPORTED);
     const Result<bool> related = ia.is_on_device_of(*params);
     if (!related) return to_dat(related.error());

@@ -79,11 +79,13 @@ class Entries {
   template <class Match>
   Entry* find(Match match) {
     std::lock_guard guard(mutex_);
-    Entry* found = nullptr;
-    for (Entry& entry : list_) {
-      if (entry.turn > (found ? found->turn : 0) && match(entry)) found = &entry;
-    }
-    return found;
+    return last(match);
+  }
+  // A copy, because the name may be initialised again at any time.
+  std::optional<std::string> params_of(const char* name) {
+    std::lock_guard guard(mutex_);
+    const Entry* found = last([name](const Entry& entry) { return std::strcmp(entry.info.ia_name, name) == 0; });
+    return found ? std::optional(found->params) : std::nullopt;
   }
   void finish(Entry& entry) {
     std::lock_guard guard(mutex_);
@@ -91,6 +93,15 @@ class Entries {
   }
 
  private:
+  template <class Match>
+  Entry* last(Match match) {
+    Entry* found = nullptr;
+    for (Entry& entry : list_) {
+      if (entry.turn > (found ? found->turn : 0) && match(entry)) found = &entry;
+    }
+    return found;
+  }
+
   std::mutex mutex_;
   std::list<Entry> list_;
   uint64_t turns_ = 0;
@@ -227,10 +238,8 @@ const DAT_PROVIDER_INFO& info_of(const void* table) {
   return static_cast<const Entry*>(table)->info;
 }
 
-const std::string* params_of(const char* name) {
-  const Entry* entry =
-      entries().find([name](const Entry& candidate) { return std::strcmp(candidate.info.ia_name, name) == 0; });
-  return entry ? &entry->params : nullptr;
+std::optional<std::string> params_of(const char* name) {
+  return entries().params_of(name);
 }
 
 }  // namespace dapple::udapl::functions

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "udapl/functions/dat.hpp"
@@ -26,6 +27,6 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE
 // The dat.conf entry of a table.
 const DAT_PROVIDER_INFO& info_of(const void* table);
 // The ia_params of our entry with this name; null if there is none.
-const std::string* params_of(const char* name);
+std::optional<std::string> params_of(const char* name);
 
 }  // namespace dapple::udapl::functions
