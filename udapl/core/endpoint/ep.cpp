@@ -307,6 +307,7 @@ void Ep::shut_down() {
   draining_.store(false, std::memory_order_release);
   if (!is_up()) fail_qp();
   enter(EpState::kDisconnected);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in has_ended_meanwhile()
   fail_qp();
   give_up_device();
 }

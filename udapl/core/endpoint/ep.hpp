@@ -225,7 +225,12 @@ class Ep : public Object {
   // True if the device does not flush posted requests, so that the EVD must flush them and the request stays here.
   bool is_given_up() const;
   bool keep_from_device(WorkRequest& request) const;
-  bool has_ended_meanwhile() const;
+  // Called after a post. The fence pairs with those in shut_down() and give_up_device(): one of the two functions sees
+  // the other's change.
+  bool has_ended_meanwhile() const {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return state() == EpState::kDisconnected;
+  }
   void flush_given_up(Evd* evd, FlushLink& link);
   void give_up_device();
 

@@ -138,13 +138,6 @@ bool Ep::keep_from_device(WorkRequest& request) const {
   return true;
 }
 
-// Called after a post. The fence pairs with the one in give_up_device(): one of the two functions sees the
-// other's change.
-bool Ep::has_ended_meanwhile() const {
-  if (!ia().rules().flushes_late_requests) std::atomic_thread_fence(std::memory_order_seq_cst);
-  return state() == EpState::kDisconnected;
-}
-
 // Until the device has flushed, it still completes these requests; give_up_device() then finds those posted meanwhile.
 void Ep::flush_given_up(Evd* evd, FlushLink& link) {
   std::atomic_thread_fence(std::memory_order_seq_cst);

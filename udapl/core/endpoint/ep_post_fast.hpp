@@ -124,7 +124,7 @@ template <DtoOperation kOperation>
     counters_.take_back(EpCounter::kPostRecv, receives_.next().length);
     return error;
   }
-  if (state() == EpState::kDisconnected) [[unlikely]]
+  if (has_ended_meanwhile()) [[unlikely]]
     flush_receives();
   return 0;
 }
