@@ -110,7 +110,7 @@ Result<> Datagrams::free_address(ibv_ah* address) {
 
 // The consumer must not get events about connections that are gone.
 void Datagrams::abandon() {
-  if (Evd* const evd = ep_.evds().connect) evd->forget_datagrams(ep_);
+  ep_.forget_datagrams();
   connections_.for_each<UdConnection>([](UdConnection& connection) {
     ObjectList::remove(connection);
     UdConnection::free(connection);

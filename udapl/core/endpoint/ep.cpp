@@ -191,6 +191,14 @@ Result<> Ep::empty_cqs() {
   return {};
 }
 
+void Ep::forget_datagrams() {
+  if (has_left_evds_) {
+    ia().forget_datagrams(*this);
+  } else if (evds_.connect) {
+    evds_.connect->forget_datagrams(*this);
+  }
+}
+
 void Ep::abandon() {
   draining_ = false;
   connection_.abandon();
@@ -216,6 +224,7 @@ Result<> Ep::free(Ep& ep) {
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
   }
+  if (ep.has_left_evds_) ia.forget_reports(ep);
   assert(!ep.windows_);
   ep.give_back_spares();
   ep.give_back_room_to_flush();
@@ -258,8 +267,7 @@ Result<> Ep::reset() {
   qp_ = std::move(*fresh);
   max_inline_ = max_inline;
   if (datagrams_) {
-    evds_.connect->forget(*this);  // the events point to connections that are destroyed with the queue pair
-    datagrams_->clear(old_num);
+    datagrams_->clear(old_num);  // and the events that point to its connections
   }
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (evd) evd->forget_completions(*this);

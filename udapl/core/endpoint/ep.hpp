@@ -78,6 +78,8 @@ class Ep : public Object {
   static Result<> free(Ep& ep);
   // Ends the connection and all exchanges abruptly, without an event. The connection manager forgets the EP.
   void abandon();
+  // Removes the reports about its exchanges for datagrams from the EVDs, before these exchanges are destroyed.
+  void forget_datagrams();
   // Moves from DISCONNECTED to UNCONNECTED, with a new queue pair. Drops completions that were not delivered, but keeps
   // connection events. After an error the EP is still DISCONNECTED.
   Result<> reset();
@@ -273,6 +275,7 @@ class Ep : public Object {
   EpEvds evds_;
   Comm comm_;
   std::atomic<bool> configured_;
+  bool has_left_evds_ = false;  // reports may wait in a connect EVD that it has no more
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;

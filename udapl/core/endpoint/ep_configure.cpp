@@ -136,8 +136,11 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
     if (evd) evd->acquire();
   }
   if (pz_) pz_->release();
-  // free() removes the EP's events only from the EVDs that the EP has then.
-  if (evds_.connect && evds_.connect != evds.connect) evds_.connect->forget(*this);
+  // The reports that wait there are still for the consumer.
+  if (evds_.connect && evds_.connect != evds.connect) {
+    evds_.connect->forget_completions(*this);
+    has_left_evds_ = true;
+  }
   for (Evd* evd : {evds_.recv, evds_.request, evds_.connect}) {
     if (evd) evd->release();
   }

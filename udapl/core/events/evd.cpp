@@ -369,13 +369,20 @@ void Evd::forget_completions(Ep& ep) {
 
 void Evd::forget(Ep& ep) {
   forget_completions(ep);
+  forget_reports(ep);
+}
+
+void Evd::forget_reports(const Ep& ep) {
+  forget_datagrams(ep);
+  std::lock_guard guard(data_mutex_);
   software_.remove_if([&ep](const Event& event) {
     return data_of(event.kind) == EventData::kConnection && event.connection.ep == &ep;
   });
-  forget_datagrams(ep);
 }
 
 void Evd::forget_datagrams(const Ep& ep) {
+  // A thread that has taken such an event has told the consumer before it releases this lock.
+  std::lock_guard guard(data_mutex_);
   software_.remove_if(
       [&ep](const Event& event) { return data_of(event.kind) == EventData::kDatagrams && event.datagrams.ep == &ep; });
 }

@@ -115,6 +115,8 @@ class Evd : public Object {
   void forget_completions(Ep& ep);
   // Forgets these completions and the reports about the endpoint's connection, because the endpoint is destroyed.
   void forget(Ep& ep);
+  // Forgets the latter alone.
+  void forget_reports(const Ep& ep);
   // Forgets the reports about the endpoint's exchanges for datagrams, because they are abandoned.
   void forget_datagrams(const Ep& ep);
   // Forgets the asynchronous errors of an object that is destroyed.

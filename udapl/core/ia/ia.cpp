@@ -288,6 +288,14 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   });
 }
 
+void Ia::forget_reports(const Ep& ep) {
+  list_of(Kind::kEvd).for_each<Evd>([&ep](Evd& evd) { evd.forget_reports(ep); });
+}
+
+void Ia::forget_datagrams(const Ep& ep) {
+  list_of(Kind::kEvd).for_each<Evd>([&ep](Evd& evd) { evd.forget_datagrams(ep); });
+}
+
 void Ia::give_up_async_evd() {
   if (!async_evd_) return;
   async_evd_->forget_errors(*this);

@@ -124,6 +124,10 @@ class Ia : public Object {
   void report_async(EventKind kind, Object& object, int reason);
   void report_evd_overflow(Evd& evd);
 
+  // As those of an EVD, for all EVDs.
+  void forget_reports(const Ep& ep);
+  void forget_datagrams(const Ep& ep);
+
   // adopt() is the last step of making an object: it adds the object to this IA's lists. destroy() is the last step of
   // freeing one: it removes the object and destroys it.
   void adopt(Object& object);
