@@ -68,6 +68,8 @@ void Requester::drain() {
   for (; drain_end_ < core_.sends.tail(); drain_end_++) {
     // A request that has a PSN and waits for the window has not begun.
     const SendEntry& entry = core_.sends[drain_end_];
+    // The sink has copied a part of its bytes, without packets.
+    if (!entry.started && entry.placed > 0) continue;
     if (!entry.started || (entry.packets != 0 && !psn_before(entry.first_psn, highest_psn_))) break;
   }
   check_drained();

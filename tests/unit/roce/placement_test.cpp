@@ -171,6 +171,26 @@ void write__in_parts__next_turns_go_on(void**) {
   assert_true(pair.a.link.empty());
 }
 
+void write__in_parts__queue_drains_after_the_last(void**) {
+  Pair pair;
+  pair.a.places_into = &pair.b;
+  pair.a.place_at_once = 300;
+  post(pair.a, SendOpcode::kWrite);
+  post(pair.a, SendOpcode::kWrite, 8);
+  assert_true(pair.a.qp->transmit(pair.now, pair.a));
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
+  attributes.notify_drained = true;
+  assert_true(pair.a.qp->modify(attributes, kState | kNotifyDrained));
+  assert_true(pair.a.raised.empty());
+  while (pair.a.qp->transmit(pair.now, pair.a)) {
+  }
+  assert_true(same_bytes(pair));
+  assert_int_equal(pair.a.sent.size(), 1);
+  assert_int_equal(pair.a.raised.size(), 1);
+  assert_int_equal(pair.a.raised[0], QpEvent::kSendQueueDrained);
+}
+
 void write__refused_after_a_part__all_of_it_goes_as_packets(void**) {
   Pair pair;
   pair.a.places_into = &pair.b;
@@ -211,6 +231,7 @@ int main() {
       cmocka_unit_test(packets__after_a_placed_write__go_on_with_their_numbers),
       cmocka_unit_test(other_operations__not_offered),
       cmocka_unit_test(unsignaled_write__placed__no_completion),
+      cmocka_unit_test(write__in_parts__queue_drains_after_the_last),
       cmocka_unit_test(write__in_parts__next_turns_go_on),
       cmocka_unit_test(write__refused_after_a_part__all_of_it_goes_as_packets),
       cmocka_unit_test(write__part_placed__flushed_by_an_error),
