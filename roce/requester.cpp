@@ -551,6 +551,8 @@ void Requester::on_nak(Now now, uint8_t syndrome) {
   SendEntry& entry = core_.sends.front();
   const uint8_t value = syndrome_value(syndrome);
   if (syndrome_kind(syndrome) == SyndromeKind::kRnrNak) {
+    // A copy: the request has not been sent again since the last one.
+    if (rnr_deadline_ != kNever) return;
     if (rnr_retries_left_ == 0) return fail(entry, CompletionStatus::kRnrRetryExceeded);
     if (rnr_retries_left_ != 7) rnr_retries_left_--;
     move_cursor(oldest_psn_);

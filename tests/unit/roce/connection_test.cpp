@@ -448,6 +448,22 @@ void no_receive__rnr_retries_used_up__error(void**) {
 
 // --- Strange packets
 
+void rnr_nak__copies_of_one__cost_one_retry(void**) {
+  Pair pair;
+  post(pair.a, pair.a.request(SendOpcode::kSend, 300));
+  pair.transmit();
+  while (!pair.a.link.empty()) pair.deliver(pair.a, pair.b);
+  pair.transmit();
+  const Bytes nak = pair.b.link.front();
+  for (int i = 0; i < 3; i++) pair.b.link.push_back(nak);
+  while (!pair.b.link.empty()) pair.deliver(pair.b, pair.a);
+  assert_true(pair.a.sent.empty());
+  pair.b.post_receive(300, 4096);
+  pair.sleep();
+  pair.run();
+  assert_sent(pair.a, 0, CompletionStatus::kSuccess);
+}
+
 void ghost_acknowledgement__not_sent_psn__ignored(void**) {
   Pair pair;
   post(pair.a, pair.a.request(SendOpcode::kWrite, 8));
@@ -908,6 +924,7 @@ int main() {
       cmocka_unit_test(silence__rough_clock__timer_between_once_and_four_thirds),
       cmocka_unit_test(no_receive__rnr_nak__waits_and_succeeds),
       cmocka_unit_test(no_receive__rnr_retries_used_up__error),
+      cmocka_unit_test(rnr_nak__copies_of_one__cost_one_retry),
       cmocka_unit_test(ghost_acknowledgement__not_sent_psn__ignored),
       cmocka_unit_test(implied_nak__acknowledged_beyond_a_read__asks_again),
       cmocka_unit_test(bad_response__wrong_size__error),
