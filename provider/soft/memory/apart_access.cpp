@@ -24,11 +24,15 @@ constexpr size_t kNullBytes = 64 * 1024;
 std::byte zeros[kNullBytes];
 std::byte sink[kNullBytes];
 
-// The pages of the range that are not there, or lack the right.
+// Each look at a page is a system call.
+constexpr int kMaxLooks = 1024;
+
+// The pages of the range that are not there, or lack the right: those of its first kMaxLooks pages.
 template <typename Entry>
 [[gnu::cold]] void count_missing(const Entry& entry, uint64_t address, uint64_t length, bool write) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  for (uint64_t at = 0; at < length;) {
+  int looks = 0;
+  for (uint64_t at = 0; at < length && looks < kMaxLooks; looks++) {
     std::byte* memory = entry.at(address + at);
     const uint64_t part = std::min(length - at, page - reinterpret_cast<uintptr_t>(memory) % page);
     if (populate_range(memory, part, write) != 0) entry.pages->missing(memory, part);

@@ -14,6 +14,7 @@
 
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
+#include "provider/soft/memory/on_demand_pages.hpp"
 #include "tests/unit/provider-soft/forbidden_membarrier.hpp"
 #include "tests/unit/provider-soft/store_noise.hpp"
 #include "tests/unit/provider/rig.hpp"
@@ -461,10 +462,20 @@ void on_demand__memory_that_is_gone_or_protected_is_a_fault(void** state) {
 void on_demand__the_whole_address_space(void** state) {
   Rig& rig = rig_of<Rig>(state);
   uint32_t key = 0;
-  const RegionConfig config = {
-      .domain = kDomain, .length = UINT64_MAX, .access = kAllRights, .kind = RegionKind::kOnDemand};
+  const auto pages = OnDemandPages::make(nullptr, UINT64_MAX);
+  assert_non_null(pages.get());
+  const RegionConfig config = {.domain = kDomain,
+                               .length = UINT64_MAX,
+                               .access = kAllRights | kFlushGlobal,
+                               .kind = RegionKind::kOnDemand,
+                               .pages = pages.get()};
   assert_int_equal(rig.table.add_region(config, key), 0);
   std::byte bytes[8] = {std::byte{1}};
+  // A Flush of the whole region needs none of its pages, and a part of it not those that are not there.
+  constexpr uint32_t kToMemory = 1, kWholeRegion = 16;
+  assert_int_equal(rig.table.flush(kOwner, {key, 0, 0}, kToMemory | kWholeRegion), Fault::kNone);
+  assert_int_equal(rig.table.flush(kOwner, {key, 0, uint64_t{1} << 40}, kToMemory), Fault::kNone);
+  assert_int_equal(rig.table.flush(kStranger, {key, 0, 0}, kToMemory | kWholeRegion), Fault::kAccess);
   const uint64_t here = reinterpret_cast<uintptr_t>(rig.memory);
   assert_int_equal(rig.table.write(kOwner, {key, here, 8}, bytes), Fault::kNone);
   assert_memory_equal(rig.memory, bytes, 8);
