@@ -51,6 +51,7 @@ struct Planned<kVerb, kMember, Result (*)(Arguments...)> {
 
 using PlannedReg = Planned<provider::Operation::reg_mr, &Operations::reg_mr>;
 using PlannedRegEx = Planned<provider::Operation::reg_mr, &Operations::reg_mr_ex>;
+using PlannedRegDmabuf = Planned<provider::Operation::reg_dmabuf_mr, &Operations::reg_dmabuf_mr>;
 using PlannedRereg = Planned<provider::Operation::rereg_mr, &Operations::rereg_mr>;
 using PlannedDereg = Planned<provider::Operation::dereg_mr, &Operations::dereg_mr>;
 
@@ -74,8 +75,17 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
   return limited(attr->length, [=] { return PlannedRegEx::call(pd, attr); });
 }
 
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int file, int access) {
+  return limited(length, [=] { return PlannedRegDmabuf::call(pd, offset, length, iova, file, access); });
+}
+
+// Memory of the program's, which the functions above have counted. Null regions and device memory are none.
+uint64_t counted_bytes(const ibv_mr& shown, const Mr& mr) {
+  return mr.dm != nullptr || mr.abi.type == abi::kMrTypeNull ? 0 : shown.length;
+}
+
 int dereg_mr(ibv_mr* mr) {
-  const uint64_t size = mr->length;
+  const uint64_t size = counted_bytes(*mr, *ours<Mr>(mr));
   const int error = PlannedDereg::call(mr);
   if (error == 0) fault_plan()->unregister_bytes(size);
   return error;
@@ -115,6 +125,7 @@ const Operations& planned_operations() {
     // To a program the first two are ibv_reg_mr().
     made.reg_mr = reg_mr;
     made.reg_mr_ex = reg_mr_ex;
+    made.reg_dmabuf_mr = reg_dmabuf_mr;
     made.dereg_mr = dereg_mr;
     made.rereg_mr = rereg_mr;
     if (fault_plan()->arm_delay_ns() != 0) made.req_notify_cq = req_notify_cq;
