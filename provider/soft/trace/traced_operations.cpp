@@ -64,6 +64,8 @@ struct Traced<kVerb, kMember, Result (*)(Arguments...)> {
     const Result result = (inner->*kMember)(arguments...);
     if constexpr (std::is_pointer_v<Result>) {
       result == nullptr ? void(line.error(errno)) : describe(line, result);
+    } else if constexpr (kReturnsNumber<kMember>) {
+      if (result < 0) line.error(-result);
     } else {
       line.error(result);
     }
