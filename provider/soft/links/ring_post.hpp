@@ -25,7 +25,8 @@ class RingPost {
 
   static constexpr bool may_lose_packets() { return false; }
   bool take_along(const roce::Acknowledgement& acknowledgement) {
-    acknowledgement_ = &acknowledgement;
+    taken_ = acknowledgement;
+    acknowledgement_ = &taken_;
     return true;
   }
   std::byte* reserve(size_t size) {
@@ -54,7 +55,8 @@ class RingPost {
   const BiasedLock lock_;
   size_t reserved_ = 0;
   uint64_t bytes_ = 0;
-  const roce::Acknowledgement* acknowledgement_ = nullptr;
+  roce::Acknowledgement taken_;
+  const roce::Acknowledgement* acknowledgement_ = nullptr;  // of the next packet: null or &taken_
 };
 
 }  // namespace dapple::soft

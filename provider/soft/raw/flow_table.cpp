@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/raw/flow_table.hpp"
 
+#include <array>
+#include <bit>
 #include <cassert>
+#include <cstddef>
 
 namespace dapple::soft {
 namespace {
@@ -10,7 +13,8 @@ namespace {
 // The values under the masks.
 template <typename Wanted>
 bool are_equal(const Wanted& a, const Wanted& b) {
-  return std::memcmp(&a.mask, &b.mask, sizeof(a.mask)) == 0 && a.fits(b.value);
+  using Bytes = std::array<std::byte, sizeof(a.mask)>;
+  return std::bit_cast<Bytes>(a.mask) == std::bit_cast<Bytes>(b.mask) && a.fits(b.value);
 }
 
 // As mlx5: a flow that lets later ones have the frame is before all others of its priority.
