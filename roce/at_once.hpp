@@ -87,9 +87,12 @@ inline bool Responder::receive_at_once(const PlainPacket& packet, MemoryType& me
   Completion completion;
   completion.solicited = packet.solicited;
   completion.source_qpn = core_.values.destination_qpn;
-  completions.complete(core_.end_receive(CompletionStatus::kSuccess, completion));
+  const bool is_told = completions.complete(core_.end_receive(CompletionStatus::kSuccess, completion));
   gap_ = false;
-  executed(1, true, packet.ack_request);
+  if (is_told) [[likely]]
+    executed(1, true, packet.ack_request);
+  else
+    lose_completion();
   assert_consistent();
   return true;
 }

@@ -151,10 +151,10 @@ void Core::enter_send_error() {
   entered(from);
 }
 
-void Core::finish_receive(CompletionStatus status, Completion completion) {
+bool Core::finish_receive(CompletionStatus status, Completion completion) {
   if (status != CompletionStatus::kSuccess && status != CompletionStatus::kFlushed)
     events.receive_fails(receive_request, status);
-  receive_completions.complete(end_receive(status, completion));
+  return receive_completions.complete(end_receive(status, completion));
 }
 
 }  // namespace dapple::roce

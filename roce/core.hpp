@@ -60,7 +60,8 @@ class Core : public QueuePair {
 
   // The receive in progress. False if there is none to take.
   bool take_receive() { return has_receive || take_next_receive(receives); }
-  void finish_receive(CompletionStatus status, Completion completion = {});
+  // False if the completion is lost.
+  bool finish_receive(CompletionStatus status, Completion completion = {});
   // A message is dropped.
   void drop(const DroppedMessage& message) {
     count.dropped_packets++;

@@ -128,8 +128,8 @@ uint64_t size_of(const Packet& packet) {
     completion.byte_count = static_cast<uint32_t>(total_);
   }
   completion.source_qpn = core_.values.destination_qpn;
-  core_.finish_receive(CompletionStatus::kSuccess, completion);
-  return InboundError::kNone;
+  const bool is_told = core_.finish_receive(CompletionStatus::kSuccess, completion);
+  return is_told ? InboundError::kNone : InboundError::kLostCompletion;
 }
 
 [[gnu::always_inline]] inline InboundError Inbound::execute(const Packet& packet) {

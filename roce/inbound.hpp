@@ -19,6 +19,7 @@ enum class InboundError : uint8_t {
   kLocalAccess,     // the receive's own memory
   kInvalidation,    // the message is here, but its key cannot be invalidated
   kLost,            // the bytes cannot be fetched: as if the packet had not come
+  kLostCompletion,  // the message is here, but nobody will learn of it
   kLater,           // the memory's owner does not answer: as if the packet had not come
 };
 

@@ -104,12 +104,12 @@ class Memory {
   ~Memory() = default;
 };
 
-// Takes completions. A host without room for a completion reports this to its application (by an asynchronous event)
-// and keeps the rest.
+// Takes completions. False if a completion is lost, because the host has no room for it. The host keeps the others and
+// reports the loss to its application by an asynchronous event. A reliable connection ends with a receive that is lost.
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
-  virtual void complete(const Completion& completion) = 0;
+  virtual bool complete(const Completion& completion) = 0;
 };
 
 // A receive queue, of one queue pair or shared; the host handles the limit event of a shared queue.

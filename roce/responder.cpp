@@ -154,7 +154,8 @@ bool Responder::select_receives(uint32_t srq) {
 [[gnu::noinline]] void Responder::refuse(const Packet& packet, InboundError error) {
   const bool comes_again =
       error == InboundError::kLost || error == InboundError::kLater || error == InboundError::kNoReceive;
-  if (core_.observer != nullptr && !comes_again) tell_refusal(packet);
+  const bool is_executed = error == InboundError::kLostCompletion;
+  if (core_.observer != nullptr && !comes_again && !is_executed) tell_refusal(packet);
   switch (error) {
     case InboundError::kLost:
       return ask_again();
@@ -176,6 +177,8 @@ bool Responder::select_receives(uint32_t srq) {
     case InboundError::kLocalAccess:
       core_.finish_receive(CompletionStatus::kLocalProtection);
       return fatal_nak(NakCode::kRemoteOperation);
+    case InboundError::kLostCompletion:
+      return lose_completion();
     case InboundError::kInvalidation:
       core_.finish_receive(CompletionStatus::kRemoteInvalidRequest);
       return end_silently();
@@ -214,6 +217,12 @@ void Responder::end_silently() {
   reply_ = Reply::kAck;
   syndrome_ = kAckSyndrome;
   reply_psn_ = psn;
+}
+
+// IBTA 9.9.3, class G: the peer must not take the message for one that the application has got.
+[[gnu::cold]] void Responder::lose_completion() {
+  core_.raise(QpEvent::kFatal);
+  end_silently();
 }
 
 [[gnu::noinline]] void Responder::on_request_with_response(const Packet& packet) {

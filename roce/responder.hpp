@@ -76,6 +76,7 @@ class Responder {
   void on_request_with_response(const Packet& packet);
   InboundError execute_with_response(const Packet& packet, Resource& resource);
   void refuse(const Packet& packet, InboundError error);
+  void lose_completion();
   void tell_refusal(const Packet& packet) const;
   void ask_again();
   void fatal_nak(NakCode code);

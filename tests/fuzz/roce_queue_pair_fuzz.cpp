@@ -322,12 +322,18 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   }
   struct Sends final : CompletionSink {
     explicit Sends(End& at_end) : end(at_end) {}
-    void complete(const Completion& completion) override { end.sent(completion); }
+    bool complete(const Completion& completion) override {
+      end.sent(completion);
+      return true;
+    }
     End& end;
   };
   struct Received final : CompletionSink {
     explicit Received(End& at_end) : end(at_end) {}
-    void complete(const Completion& completion) override { end.received(completion); }
+    bool complete(const Completion& completion) override {
+      end.received(completion);
+      return true;
+    }
     End& end;
   };
 

@@ -87,7 +87,10 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   class Sends final : public roce::CompletionSink {
    public:
     explicit Sends(Party& party) : party_(party) {}
-    void complete(const roce::Completion& completion) override { party_.send_completed(completion); }
+    bool complete(const roce::Completion& completion) override {
+      party_.send_completed(completion);
+      return true;
+    }
 
    private:
     Party& party_;
@@ -105,7 +108,10 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   class Received final : public roce::CompletionSink {
    public:
     explicit Received(Party& party) : party_(party) {}
-    void complete(const roce::Completion& completion) override { party_.receive_completed(completion); }
+    bool complete(const roce::Completion& completion) override {
+      party_.receive_completed(completion);
+      return true;
+    }
 
    private:
     Party& party_;

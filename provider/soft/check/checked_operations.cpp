@@ -296,7 +296,7 @@ Queues queues_of(const Qp& qp) {
 }
 
 void report_load(const Qp& qp, const Cq& cq) {
-  if (cq.ignores_overrun) return;
+  if (cq.queue.ignores_overruns()) return;
   const size_t size = checker().asked.depth(&cq, cq.queue.size());
   const std::optional<uint64_t> load = checker().loads.excess(&cq, size);
   if (!load) return;

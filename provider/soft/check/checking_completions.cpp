@@ -12,7 +12,7 @@
 
 namespace dapple::soft::check {
 
-void CheckingCompletions::complete(const roce::Completion& completion) {
+bool CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
@@ -21,14 +21,15 @@ void CheckingCompletions::complete(const roce::Completion& completion) {
   if (queue_.context == nullptr) return below_.complete(completion);
   const bool had_overrun = queue_.queue.has_overrun();
   note_withheld(completion);
-  below_.complete(completion);
+  const bool is_kept = below_.complete(completion);
   // The program never gets a completion that is lost. A queue that has lost one may lose more.
   if (queue_.queue.has_overrun()) checker_.withheld.end(qp_.qpn, receives());
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),
                    "completions in a completion queue", 0, &queue_);
   // The end of a queue pair may flush more requests than the program wants to know of.
   const bool is_flush = completion.status == roce::CompletionStatus::kFlushed;
-  if (!had_overrun && !is_flush && !queue_.ignores_overrun && queue_.queue.has_overrun()) report_overrun();
+  if (!had_overrun && !is_flush && !queue_.queue.ignores_overruns() && queue_.queue.has_overrun()) report_overrun();
+  return is_kept;
 }
 
 const void* CheckingCompletions::receives() const {
@@ -84,11 +85,11 @@ void CheckingCompletions::report_overrun() {
        .places = places});
 }
 
-void ForeignReceives::complete(const roce::Completion& completion) {
+bool ForeignReceives::complete(const roce::Completion& completion) {
   // The numbers of a process' queues and queue pairs begin alike.
   const bool is_own = completion.qpn >> kLargeSlotBits == srq_.xrc.number >> kLargeSlotBits;
   if (!is_own) checker_.receives.take(&srq_.queue, completion.request_id);
-  below_.complete(completion);
+  return below_.complete(completion);
 }
 
 }  // namespace dapple::soft::check

@@ -18,7 +18,7 @@ class CheckingCompletions final : public roce::CompletionSink {
   CheckingCompletions(Checker& checker, const Qp& qp, const Cq& queue, roce::CompletionSink& below)
       : checker_(checker), qp_(qp), queue_(queue), below_(below) {}
 
-  void complete(const roce::Completion& completion) override;
+  bool complete(const roce::Completion& completion) override;
 
  private:
   const void* receives() const;
@@ -40,7 +40,7 @@ class ForeignReceives final : public roce::CompletionSink {
   ForeignReceives(Checker& checker, Srq& srq)
       : checker_(checker), srq_(srq), traced_(std::move(srq.xrc.traced)), below_(*srq.xrc.completions) {}
 
-  void complete(const roce::Completion& completion) override;
+  bool complete(const roce::Completion& completion) override;
 
  private:
   Checker& checker_;

@@ -29,11 +29,12 @@ int CompletionQueue::keep_stamps() {
   return stamps_ == nullptr ? ENOMEM : 0;
 }
 
-inline void CompletionQueue::append(const roce::Completion& completion) {
+inline bool CompletionQueue::append(const roce::Completion& completion) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   uint32_t notice = 0;
-  if (count == size_.load(std::memory_order_relaxed)) {
-    if (overrun_.exchange(true, std::memory_order_relaxed)) return;
+  const bool has_room = count != size_.load(std::memory_order_relaxed);
+  if (!has_room) {
+    if (overrun_.exchange(true, std::memory_order_relaxed)) return ignores_overruns_;
     notice = kOverrun;
   } else {
     assert(count < capacity_);
@@ -47,24 +48,25 @@ inline void CompletionQueue::append(const roce::Completion& completion) {
   }
   assert_consistent();
   if (notice != 0) notice_.fetch_or(notice, std::memory_order_release);
+  return has_room || ignores_overruns_;
 }
 
-void CompletionQueue::complete(const roce::Completion& completion) {
+bool CompletionQueue::complete(const roce::Completion& completion) {
   const BiasedLock lock(mutex_);
-  append(completion);
+  return append(completion);
 }
 
 CompletionStamp StampClocks::now() const {
   return {.raw = raw ? now_ns(kDeviceClock) : 0, .wall = wall ? now_ns(CLOCK_REALTIME) : 0};
 }
 
-void CompletionQueue::complete_stamped(const roce::Completion& completion, StampClocks clocks) {
+bool CompletionQueue::complete_stamped(const roce::Completion& completion, StampClocks clocks) {
   assert(stamps_ != nullptr);
   const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
   // Under the lock: no completion is older than the one before it.
   if (count < size_.load(std::memory_order_relaxed)) stamps_[(head_ + count) & (capacity_ - 1)] = clocks.now();
-  append(completion);
+  return append(completion);
 }
 
 bool CompletionQueue::take_stamped(roce::Completion& completion, CompletionStamp& stamp) {

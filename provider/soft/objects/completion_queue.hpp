@@ -51,10 +51,14 @@ class CompletionQueue final : public roce::CompletionSink {
   bool keeps_stamps() const { return stamps_ != nullptr; }
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
 
-  // Drops the completion if there is no room, and notes an overrun once.
-  void complete(const roce::Completion& completion) override;
+  // From now on a completion without room is dropped as if nobody wanted it.
+  void ignore_overruns() { ignores_overruns_ = true; }
+  bool ignores_overruns() const { return ignores_overruns_; }
+
+  // Drops the completion if there is no room, and notes an overrun once. False then, unless the queue ignores overruns.
+  bool complete(const roce::Completion& completion) override;
   // The same for a queue that keeps stamps.
-  void complete_stamped(const roce::Completion& completion, StampClocks clocks);
+  bool complete_stamped(const roce::Completion& completion, StampClocks clocks);
 
   // Takes up to `count` of the oldest completions: calls use(completion, number) for each, under the lock.
   template <typename Use>
@@ -119,8 +123,8 @@ class CompletionQueue final : public roce::CompletionSink {
   bool has_notice() const { return notice_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  // Under the lock.
-  void append(const roce::Completion& completion);
+  // Under the lock. Returns what complete() does.
+  bool append(const roce::Completion& completion);
   uint32_t note_event();  // an armed queue has got a completion that it reports; returns what complete() notes
   bool release_event();   // true
 
@@ -140,6 +144,7 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t moderation_ = 0;  // completions that make an event due; 0 as 1
   uint32_t held_ = 0;        // of these, those that have come
   std::atomic<bool> overrun_{false};
+  bool ignores_overruns_ = false;
   std::atomic<uint32_t> size_{0};
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> takes_{0};

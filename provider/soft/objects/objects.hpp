@@ -163,7 +163,6 @@ struct Cq : KeptMemory {
   roce::Completion current;
   CompletionStamp current_stamp;
   bool single_threaded = false;
-  bool ignores_overrun = false;
   std::unique_ptr<StampedCompletions> stamped;  // null: the program wants no time stamps
   PollsBelow below_check, below_explain, below_hang;
   std::atomic<uint32_t> moderation_us{0};  // the most that an event waits for others

@@ -13,7 +13,7 @@ class StampedCompletions final : public roce::CompletionSink {
  public:
   StampedCompletions(CompletionQueue& queue, StampClocks clocks) : queue_(queue), clocks_(clocks) {}
 
-  void complete(const roce::Completion& completion) override { queue_.complete_stamped(completion, clocks_); }
+  bool complete(const roce::Completion& completion) override { return queue_.complete_stamped(completion, clocks_); }
 
  private:
   CompletionQueue& queue_;

@@ -16,16 +16,17 @@ class PlannedCompletions final : public roce::CompletionSink {
   PlannedCompletions(FaultPlan& plan, roce::CompletionSink& next, QpEvents& events)
       : plan_(plan), next_(next), events_(events) {}
 
-  void complete(const roce::Completion& completion) override {
+  bool complete(const roce::Completion& completion) override {
     roce::Completion shown = completion;
     if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion(completion.opcode);
     if (shown.status != completion.status) events_.plan_error();
     const bool counts = completion.status == roce::CompletionStatus::kSuccess;
     const int event = counts ? plan_.next_event() : -1;
     const bool outage = counts && plan_.next_outage();
-    next_.complete(shown);
+    const bool is_kept = next_.complete(shown);
     if (event >= 0) events_.plan_event(event);
     if (outage) events_.plan_outage();
+    return is_kept;
   }
 
  private:

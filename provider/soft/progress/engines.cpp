@@ -94,7 +94,7 @@ void tell_of_event(Cq& cq) {
 
 void Engines::tell_of_completions(Cq& cq) {
   const uint32_t notice = cq.queue.take_notice();
-  if ((notice & CompletionQueue::kOverrun) != 0 && !cq.ignores_overrun)
+  if ((notice & CompletionQueue::kOverrun) != 0 && !cq.queue.ignores_overruns())
     cq.context->raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
   if ((notice & CompletionQueue::kEventDue) != 0) tell_of_event(cq);
   if ((notice & CompletionQueue::kEventHeld) == 0) return;

@@ -14,13 +14,13 @@ class TracedCompletions final : public roce::CompletionSink {
  public:
   TracedCompletions(Trace& trace, const Cq& cq, roce::CompletionSink& next) : trace_(trace), cq_(cq), next_(next) {}
 
-  void complete(const roce::Completion& completion) override {
+  bool complete(const roce::Completion& completion) override {
     TraceLine line;
     line.text("event", "completion").hex("qp", completion.qpn).hex("cq", reinterpret_cast<uintptr_t>(&cq_.abi));
     line.number("wr_id", completion.request_id).text("status", status_name(completion.status));
     line.text("opcode", opcode_name(completion.opcode)).number("bytes", completion.byte_count);
     trace_.append(line);
-    next_.complete(completion);
+    return next_.complete(completion);
   }
 
  private:

@@ -134,7 +134,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   }
   const bool in_thread = pd != nullptr && pd->is_single_threaded();
   cq->single_threaded = in_thread || (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
-  cq->ignores_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
+  if ((flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0) cq->queue.ignore_overruns();
   publish_cq_ex(*cq);
   return &cq->abi.cq_ex;
 }

@@ -33,9 +33,14 @@ bool XrcReceives::take(roce::ReceiveRequest& request) {
   return true;
 }
 
-void XrcReceives::complete(const roce::Completion& completion) {
-  if (takes_foreign_) return foreign_.complete(completion);
-  if (table_.complete(domain_, taken_from_, completion)) events_.note_xrc();
+bool XrcReceives::complete(const roce::Completion& completion) {
+  if (takes_foreign_) {
+    foreign_.complete(completion);
+  } else if (table_.complete(domain_, taken_from_, completion)) {
+    events_.note_xrc();
+  }
+  // Another process' queue cannot tell whether it had room. The queue's own program gets an event.
+  return true;
 }
 
 }  // namespace dapple::soft

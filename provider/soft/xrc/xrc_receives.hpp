@@ -23,7 +23,7 @@ class XrcReceives final : public roce::ReceiveSource, public roce::CompletionSin
 
   bool select(uint32_t srq, uint32_t& pd) override;
   bool take(roce::ReceiveRequest& request) override;
-  void complete(const roce::Completion& completion) override;
+  bool complete(const roce::Completion& completion) override;
   // The queue pair has ended, and nobody uses it.
   void leave() { foreign_.leave(); }
   // It is in RESET.

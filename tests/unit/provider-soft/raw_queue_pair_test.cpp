@@ -52,7 +52,10 @@ struct OwnMemory final : Memory {
 
 struct Completions final : CompletionSink {
   std::vector<Completion> all;
-  void complete(const Completion& completion) override { all.push_back(completion); }
+  bool complete(const Completion& completion) override {
+    all.push_back(completion);
+    return true;
+  }
 };
 struct Receives final : ReceiveSource {
   std::deque<ReceiveRequest> all;

@@ -446,6 +446,31 @@ void no_receive__rnr_retries_used_up__error(void**) {
   assert_sent(pair.a, 0, CompletionStatus::kRnrRetryExceeded);
 }
 
+// The peer is not told that a message has arrived of which nobody learns.
+void completion_queue_full__connection_ends(void**) {
+  for (const bool at_once : {false, true}) {
+    Pair pair;
+    for (int i = 0; i < 4; i++) pair.b.post_receive(300, 4096);
+    pair.b.receive_completions.room = 1;
+    post(pair.a, pair.a.request(SendOpcode::kSend, 100));
+    pair.run();
+    assert_sent(pair.a, 0, CompletionStatus::kSuccess);
+    if (at_once) {
+      std::byte bytes[8] = {};
+      const PlainPacket packet = {.psn = psn_add(kFirstPsn, 1), .ack_request = true, .payload = bytes};
+      assert_true(pair.b.receive_at_once(Now(pair.now), packet));
+    } else {
+      post(pair.a, pair.a.request(SendOpcode::kSend, 100));
+      pair.run();
+      assert_int_equal(pair.a.sent.size(), 1);
+    }
+    assert_int_equal(pair.b.qp->state(), QpState::kError);
+    assert_int_equal(pair.b.raised.size(), 1);
+    assert_int_equal(pair.b.raised[0], QpEvent::kFatal);
+    assert_int_equal(pair.b.receive_completions.all.size(), 1);
+  }
+}
+
 // --- Strange packets
 
 void rnr_nak__copies_of_one__cost_one_retry(void**) {
@@ -924,6 +949,7 @@ int main() {
       cmocka_unit_test(silence__rough_clock__timer_between_once_and_four_thirds),
       cmocka_unit_test(no_receive__rnr_nak__waits_and_succeeds),
       cmocka_unit_test(no_receive__rnr_retries_used_up__error),
+      cmocka_unit_test(completion_queue_full__connection_ends),
       cmocka_unit_test(rnr_nak__copies_of_one__cost_one_retry),
       cmocka_unit_test(ghost_acknowledgement__not_sent_psn__ignored),
       cmocka_unit_test(implied_nak__acknowledged_beyond_a_read__asks_again),

@@ -182,7 +182,10 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
 
   bool would_place(const Transfer&) override { return places_into != nullptr; }
 
-  void complete(const Completion& completion) override { sent.push_back(completion); }
+  bool complete(const Completion& completion) override {
+    sent.push_back(completion);
+    return true;
+  }
   bool take(ReceiveRequest& request) override {
     if (receives.empty()) return false;
     request = receives.front();
@@ -260,8 +263,13 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   };
 
   struct Received final : CompletionSink {
-    void complete(const Completion& completion) override { all.push_back(completion); }
+    bool complete(const Completion& completion) override {
+      if (all.size() == room) return false;
+      all.push_back(completion);
+      return true;
+    }
     std::vector<Completion> all;
+    size_t room = SIZE_MAX;
   };
 
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 17);
