@@ -153,7 +153,7 @@ class EventSink {
   virtual void send_fails(const SendRequest&, CompletionStatus) {}
   virtual void receive_fails(const ReceiveRequest&, CompletionStatus) {}
   virtual void dropped(const DroppedMessage&) {}
-  // Requests are about to complete with an error, although the peer may still fetch their bytes.
+  // Requests are about to complete with an error, although the peer may still fetch their bytes, or write to memory.
   virtual void sends_fail() {}
 
  protected:

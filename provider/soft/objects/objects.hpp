@@ -5,13 +5,15 @@
 //
 // provider/common/lock_ranks.def lists the locks and their order. No thread holds two queue pairs' locks. Under a queue
 // pair's lock the only system calls are those that send packets, that make a socket for them, that copy bytes, or that
-// bring in memory under on-demand paging.
+// bring in memory under on-demand paging. When its requests fail, the thread also waits for peers' copies, for 10 ms at
+// most (QpEvents::sends_fail()).
 #pragma once
 
 #include <stdint.h>
 
 #include <atomic>
 #include <memory>
+#include <utility>
 
 #include "provider/common/mutex.hpp"
 #include "provider/protocol/device_rows.hpp"
@@ -235,9 +237,10 @@ class QpEvents final : public roce::EventSink {
   }
   // Under dapple-run --explain and --check. Before the queue pair has its engine.
   void explained_by(roce::EventSink* explained) { explained_ = explained; }
-  // From now on no peer begins to copy for the queue pair, or counts a copy that it has begun.
+  // From now on no peer begins to copy for the queue pair, or counts a copy that it has begun. Writes that have begun
+  // are over, unless the peer is stopped. Only the first of the requests that fail waits for that.
   void sends_fail() override {
-    if (publication_ != nullptr) publication_->withdraw_qp(published_);
+    if (Publication* publication = std::exchange(publication_, nullptr)) publication->stop_qp(published_);
     if (shown_ != nullptr) shown_->show_failure(failed_state_);
   }
   // The row that shows the state. Before the queue pair has its engine.

@@ -45,14 +45,18 @@ void say(const Placer& placer) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(length));
 }
 
-void await_end_of_use(const Placer& placer, const AnnouncedEntry& entry) {
+// False if the process still uses the entry when `most_ns` have passed since `start`. `start`: 0 before the first look
+// at the clock.
+bool await_end_of_use(const Placer& placer, const AnnouncedEntry& entry, uint64_t& start, uint64_t most_ns) {
   for (uint32_t spins = 0; spins < kSpins; spins++) {
-    if (!uses(placer, entry)) return;
+    if (!uses(placer, entry)) return true;
   }
   const uint64_t begin = now_ns();
+  if (start == 0) start = begin;
   uint64_t said = begin;
   while (uses(placer, entry) && !has_ended(placer)) {
     const uint64_t time = now_ns();
+    if (time - start >= most_ns) return false;
     if (time - begin < kYieldingNs) {
       // The copying process may need this CPU.
       sched_yield();
@@ -64,6 +68,7 @@ void await_end_of_use(const Placer& placer, const AnnouncedEntry& entry) {
     said = time;
     say(placer);
   }
+  return true;
 }
 
 }  // namespace
@@ -99,13 +104,16 @@ Placer* Placers::take_user(uint32_t& place, const AnnouncedEntry& entry) {
 }
 
 // A process that comes meanwhile finds the entry dead.
-void Placers::await_end_of(const AnnouncedEntry& entry) {
+bool Placers::await_end_of(const AnnouncedEntry& entry, uint64_t most_ns) {
   uint32_t place = 0;
+  uint64_t start = 0;
   while (Placer* placer = take_user(place, entry)) {
     const CancelGuard whole;
-    await_end_of_use(*placer, entry);
+    const bool is_over = await_end_of_use(*placer, entry, start, most_ns);
     placer->let_go();
+    if (!is_over) return false;
   }
+  return true;
 }
 
 }  // namespace dapple::soft

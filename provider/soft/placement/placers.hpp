@@ -52,9 +52,11 @@ class Placers {
   bool add(Placer& placer);
   void remove(Placer& placer);
 
+  static constexpr uint64_t kNoLimit = UINT64_MAX;
   // Returns when no process uses the entry any more. The entry is dead already. Waits for a process that is stopped,
-  // and then writes a line to standard error once a second; does not wait for a process that has ended.
-  void await_end_of(const AnnouncedEntry& entry);
+  // and then writes a line to standard error once a second; does not wait for a process that has ended. False if a
+  // process still uses the entry after `most_ns`.
+  bool await_end_of(const AnnouncedEntry& entry, uint64_t most_ns = kNoLimit);
 
  private:
   Placer* take_user(uint32_t& place, const AnnouncedEntry& entry);

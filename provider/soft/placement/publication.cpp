@@ -21,6 +21,8 @@
 namespace dapple::soft {
 namespace {
 
+// Many times the length of a copy that one grant serves.
+constexpr uint64_t kMostWaitNs = 10'000'000;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 }  // namespace
@@ -107,7 +109,17 @@ bool Publication::shows(uint32_t key, uint32_t domain, uint64_t address, uint64_
 }
 
 void Publication::withdraw_qp(uint32_t ticket) {
-  if (ticket != 0) table_->qps.at(ticket).alive.store(0, std::memory_order_seq_cst);
+  if (ticket == 0) return;
+  table_->qps.at(ticket).alive.store(0, std::memory_order_seq_cst);
+  // Before the program's next bytes, which a peer may copy: PeerMemory::Grant::queue_pair_lives(). The store does not
+  // order later stores, and a load by LDAPR (armv8.3) in between does not either.
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
+bool Publication::stop_qp(uint32_t ticket) {
+  if (ticket == 0) return true;
+  withdraw_qp(ticket);
+  return placers_.await_end_of(AnnouncedEntry::qp(ticket), kMostWaitNs);
 }
 
 void Publication::revoke_key(uint32_t ticket) {

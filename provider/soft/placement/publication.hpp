@@ -34,9 +34,13 @@ class Publication {
   // These functions return a ticket, or 0 if nothing was published.
   uint32_t publish(const KeyDescription& key);
   uint32_t publish(const QpDescription& qp);
-  // From now on no peer begins to use the queue pair. Does not wait.
+  // From now on no peer begins to use the queue pair. Does not wait. A ticket of 0 is fine here and below.
   void withdraw_qp(uint32_t ticket);
-  // The same, and no peer uses it any more when they return: await_end_of() of the placers. A ticket of 0 is fine.
+  // The same, and waits until no peer uses it any more, for 10 ms at most: a peer that is stopped in the middle of a
+  // copy must not stop this process. False if one still uses it. The caller may hold a queue pair's lock: copies end
+  // without this process' help, and no peer is this process itself.
+  bool stop_qp(uint32_t ticket);
+  // As withdraw_qp(), and no peer uses the entry any more when they return: await_end_of() of the placers.
   void revoke_key(uint32_t ticket);
   void revoke_qp(uint32_t ticket);
 

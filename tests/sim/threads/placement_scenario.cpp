@@ -10,6 +10,7 @@
 
 #include "provider/protocol/unix_message.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
+#include "provider/soft/objects/objects.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/placement/publication.hpp"
 #include "tests/sim/threads/scenarios.hpp"
@@ -169,7 +170,56 @@ void copy_by_queue_pairs(World& w) {
   }
 }
 
-void run_placement(size_t keys) {
+// --- Errors
+
+// Each life of the queue pair ends by a request that fails. Then the program uses its memory again.
+void own_failing_queue_pairs(World& w) {
+  const uint32_t key = w.publication.publish({.key = key_of(0),
+                                              .domain = kDomain,
+                                              .access = roce::kRemoteWrite,
+                                              .address = reinterpret_cast<uintptr_t>(w.memory),
+                                              .length = kLongest});
+  QpEvents events;
+  for (uint64_t n = 0; n < w.rounds; n++) {
+    sim_host()->forbid(w.memory, sizeof w.memory, false);
+    const uint32_t ticket = w.publication.publish(queue_pair(n, roce::kRemoteWrite));
+    if (ticket == 0) sim_host()->fail("a place in the table has leaked");
+    events.shown_as(&w.publication, ticket);
+    sim_host()->set(kQpNow, n + 1);
+    for (uint64_t naps = sim_host()->below(4); naps > 0; naps--) sim_kernel()->yield();
+    events.sends_fail();
+    sim_host()->forbid(w.memory, sizeof w.memory, true);
+    sim_host()->note("life %lu of the queue pair has failed", n);
+    events.shown_as(nullptr, 0);
+    w.publication.revoke_qp(ticket);
+  }
+  w.publication.revoke_key(key);
+  sim_host()->set(kOver, 1);
+}
+
+void write_by_queue_pairs(World& w) {
+  const std::byte bytes[kLongest] = {};
+  sim_host()->await(kQpNow, 1);
+  while (sim_host()->get(kOver) == 0) {
+    const uint64_t n = sim_host()->get(kQpNow) - 1;
+    PeerMemory::Grant grant(w.peer, queue_pair(n, roce::kRemoteWrite),
+                            {key_of(0), reinterpret_cast<uintptr_t>(w.memory), kLongest});
+    if (!grant) continue;
+    sim_host()->note("writes by life %lu of the queue pair", n);
+    grant.write(reinterpret_cast<uintptr_t>(w.memory), bytes, kLongest);
+  }
+}
+
+struct Roles {
+  void (*owner)(World& w);
+  void (*copier)(World& w);
+};
+constexpr Roles kRoles[] = {
+    {own_keys, copy_by_keys}, {own_queue_pairs, copy_by_queue_pairs}, {own_failing_queue_pairs, write_by_queue_pairs}};
+const Roles* roles;
+
+void run_placement(size_t which) {
+  roles = &kRoles[which];
   world = new World;
   World& w = *world;
   prepare_heavy_barriers();
@@ -177,16 +227,10 @@ void run_placement(size_t keys) {
   w.rounds = 2 + static_cast<uint32_t>(sim_host()->below(6));
   sim_host()->name(w.ring.control().announcements, sizeof(Announcement) * kAnnouncements, "announcements");
   sim_host()->spawn(
-      "owner", 0,
-      keys != 0 ? [](void* w_) { own_keys(*static_cast<World*>(w_)); }
-                : [](void* w_) { own_queue_pairs(*static_cast<World*>(w_)); },
-      &w);
+      "owner", 0, [](void* w_) { roles->owner(*static_cast<World*>(w_)); }, &w);
   for (uint32_t i = 0; i < kCopiers; i++)
     sim_host()->spawn(
-        i == 0 ? "copier 0" : "copier 1", 1,
-        keys != 0 ? [](void* w_) { copy_by_keys(*static_cast<World*>(w_)); }
-                  : [](void* w_) { copy_by_queue_pairs(*static_cast<World*>(w_)); },
-        &w);
+        i == 0 ? "copier 0" : "copier 1", 1, [](void* w_) { roles->copier(*static_cast<World*>(w_)); }, &w);
   sim_host()->await_all();
 }
 
@@ -230,8 +274,9 @@ void run_peer_end(size_t) {
 }  // namespace
 
 std::vector<Scenario> placement_scenarios() {
-  return {{"placement-keys", Scenario::Kind::kRules, run_placement, 1},
-          {"placement-queue-pairs", Scenario::Kind::kRules, run_placement, 0},
+  return {{"placement-keys", Scenario::Kind::kRules, run_placement, 0},
+          {"placement-queue-pairs", Scenario::Kind::kRules, run_placement, 1},
+          {"placement-errors", Scenario::Kind::kRules, run_placement, 2},
           {"placement-peer-end", Scenario::Kind::kRules, run_peer_end, 0}};
 }
 

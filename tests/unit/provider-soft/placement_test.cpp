@@ -201,6 +201,18 @@ void grant__withdrawn_or_revoked__refused_until_it_is_published_again(void**) {
   assert_true(rig->grants(rig->range(0, 8)));
 }
 
+// The peer may be stopped; a program must go on then.
+void stop_qp__a_grant_does_not_end__gives_up(void**) {
+  auto grant = std::make_unique<PeerMemory::Grant>(*rig->peer, queue_pair(kWrite), rig->range(0, 8));
+  assert_true(static_cast<bool>(*grant));
+  assert_false(rig->publication.stop_qp(rig->qp));
+  assert_false(grant->queue_pair_lives());
+  grant.reset();
+  assert_true(rig->publication.stop_qp(rig->qp));
+  assert_false(rig->grants(rig->range(0, 8)));
+  assert_true(rig->publication.stop_qp(0));
+}
+
 void grant__more_threads_than_announcements__the_rest_is_refused(void**) {
   std::unique_ptr<PeerMemory::Grant> grants[kAnnouncements];
   for (auto& grant : grants) {
@@ -525,6 +537,7 @@ int main() {
       cmocka_unit_test_setup_teardown(grant__queue_pair_is_another_one__refused, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(grant__withdrawn_or_revoked__refused_until_it_is_published_again, make_rig,
                                       drop_rig),
+      cmocka_unit_test_setup_teardown(stop_qp__a_grant_does_not_end__gives_up, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(grant__more_threads_than_announcements__the_rest_is_refused, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(publish__bucket_is_full__not_published, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(revoke__while_a_grant_exists__waits_for_its_end, make_rig, drop_rig),
