@@ -169,15 +169,29 @@ void SameHostLinks::forget(uint32_t slot, Transport why) {
   ring->peer_memory_.stop();
   transports_->end_ring(ring->number_, why);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->socket_.get(), nullptr);
-  put(ring);
+  if (let_go(*ring)) end(*ring);
 }
 
 void SameHostLinks::put(RingTo* ring) {
-  if (ring == nullptr) return;
-  const uint32_t users = ring->users_.fetch_sub(1, std::memory_order_acq_rel);
+  if (ring == nullptr || !let_go(*ring)) return;
+  const std::lock_guard lock(to_mutex_);
+  end(*ring);
+}
+
+// True if this was the last user.
+bool SameHostLinks::let_go(RingTo& ring) {
+  const uint32_t users = ring.users_.fetch_sub(1, std::memory_order_acq_rel);
   assert(users > 0);
-  if (users != 1) return;
-  delete ring;
+  return users == 1;
+}
+
+void SameHostLinks::end(RingTo& ring) {
+  assert_held(to_mutex_);
+  assert(ring.users_.load(std::memory_order_relaxed) == 0);
+  RingTo** place = &made_;
+  while (*place != &ring) place = &(*place)->next_;
+  *place = ring.next_;
+  delete &ring;
   [[maybe_unused]] const uint64_t bytes = bytes_.fetch_sub(RingMemory::kFileBytes);
   assert(bytes >= RingMemory::kFileBytes);
   transports_->add_ring_bytes(-static_cast<int64_t>(RingMemory::kFileBytes));
@@ -219,7 +233,8 @@ RingTo* SameHostLinks::connect(uint32_t slot, Transport& transport) {
   rings_made_++;
   bytes_.fetch_add(RingMemory::kFileBytes);
   transports_->add_ring_bytes(RingMemory::kFileBytes);
-  return ring.release();
+  ring->next_ = made_;
+  return made_ = ring.release();
 }
 
 void SameHostLinks::release(RingFrom& from) {
@@ -293,6 +308,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
   release(*from_[index]);
   if (next == RingReader::Next::kBroken) {
     counters_->broken.add();
+    const std::lock_guard lock(from_mutex_);
     refuse(index, Transport::kOverwritten);
   }
   counters_->received_packets.add_alone(delivered);
@@ -320,6 +336,7 @@ void SameHostLinks::stay_awake() {
 }
 
 void SameHostLinks::attend() {
+  const std::lock_guard lock(from_mutex_);
   epoll_event events[kEventsAtOnce];
   const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; i++) {
@@ -526,11 +543,26 @@ void SameHostLinks::close_in_child() {
   for (auto& from : from_) {
     if (from != nullptr) from->socket.reset();
   }
-  for (RingTo* ring : to_) {
-    if (ring == nullptr) continue;
+  // A ring that is forgotten still has its connection.
+  for (RingTo* ring = made_; ring != nullptr; ring = ring->next_) {
     ring->socket_.reset();
     ring->peer_memory_.close_in_child();
   }
+}
+
+void SameHostLinks::fork_prepare() {
+  from_mutex_.lock();
+  to_mutex_.lock();
+}
+
+void SameHostLinks::fork_parent() {
+  to_mutex_.unlock();
+  from_mutex_.unlock();
+}
+
+void SameHostLinks::fork_child() {
+  close_in_child();
+  fork_parent();
 }
 
 }  // namespace dapple::soft

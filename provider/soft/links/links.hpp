@@ -78,6 +78,7 @@ class RingTo {
   std::atomic<bool> broken_{false};
   std::atomic<Transport> end_{Transport::kPeerGone};
   std::atomic<uint32_t> users_{1};
+  RingTo* next_ = nullptr;  // of all rings; under the lock of all such rings
 };
 
 class SameHostLinks {
@@ -121,6 +122,12 @@ class SameHostLinks {
   int fd() const { return epoll_.get(); }
   void attend();
 
+  // Around a fork(): no connection is made, accepted or ended meanwhile, so the child knows the descriptors of all. The
+  // child closes them.
+  void fork_prepare();
+  void fork_parent();
+  void fork_child();
+  // As a process that ends.
   void close_in_child();
 
  private:
@@ -183,6 +190,8 @@ class SameHostLinks {
   void take_table(RingTo& ring, uint32_t slot, OwnedFd table);
   static void invite(const RingFrom& from, const RingTo& to);
   RingTo* connect(uint32_t slot, Transport& transport);
+  static bool let_go(RingTo& ring);
+  void end(RingTo& ring);
   void forget(uint32_t slot, Transport why);
 
   uint32_t own_slot_ = 0;
@@ -197,10 +206,12 @@ class SameHostLinks {
 
   Mutex to_mutex_{LockRank::kLinks};
   RingTo* to_[kMaxSlots] = {};
+  RingTo* made_ = nullptr;  // all rings, those included that are forgotten and still have users
   uint64_t most_bytes_ = 0;
   std::atomic<uint64_t> bytes_{0};  // in rings, until the last user of a broken ring is gone; grows under to_mutex_
   uint32_t rings_made_ = 0;
 
+  Mutex from_mutex_{LockRank::kLinksFrom};  // around all changes of from_: a fork() must not meet them halfway
   std::unique_ptr<RingFrom, LetGo> from_[kMaxFrom];
   uint32_t from_end_ = 0;  // places in use are below
   std::atomic<uint32_t> rings_{0};

@@ -92,11 +92,17 @@ Runtime* Runtime::make(Problem& problem) {
 void Runtime::fork_prepare() {
   lock_revival();
   runtime_mutex.lock();
-  if (the_runtime != nullptr) the_runtime->watch_.link().fork_prepare();
+  if (the_runtime != nullptr) {
+    the_runtime->transports_.fork_prepare();
+    the_runtime->watch_.link().fork_prepare();
+  }
 }
 
 void Runtime::fork_parent() {
-  if (the_runtime != nullptr) the_runtime->watch_.link().fork_parent();
+  if (the_runtime != nullptr) {
+    the_runtime->watch_.link().fork_parent();
+    the_runtime->transports_.fork_parent();
+  }
   runtime_mutex.unlock();
   unlock_revival();
 }
@@ -108,7 +114,7 @@ void Runtime::fork_child() {
   if (the_runtime != nullptr) {
     the_runtime->watch_.link().fork_child();
     the_runtime->progress_.wire().close_in_child();
-    the_runtime->transports_.close_in_child();
+    the_runtime->transports_.fork_child();
     the_runtime->wakeup_.close();
     the_runtime = nullptr;
   }

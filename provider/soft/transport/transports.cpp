@@ -58,8 +58,8 @@ void Transports::leave(ChosenTransport transport) {
   table_.leave(transport.row);
 }
 
-void Transports::close_in_child() {
-  links_.close_in_child();
+void Transports::fork_child() {
+  links_.fork_child();
   publication_.close_in_child();
 }
 

@@ -37,7 +37,10 @@ class Transports {
   Publication& publication() { return publication_; }
   SameHostLinks& links() { return links_; }
 
-  void close_in_child();
+  // Around a fork().
+  void fork_prepare() { links_.fork_prepare(); }
+  void fork_parent() { links_.fork_parent(); }
+  void fork_child();
 
  private:
   TransportTable table_;

@@ -11,12 +11,15 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "provider/protocol/unix_message.hpp"
@@ -24,6 +27,26 @@
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
+
+namespace {
+
+// What another thread does while the device has just accepted or made a connection. Once.
+std::function<void()> meanwhile;
+
+}  // namespace
+
+// The device calls these.
+extern "C" int accept4(int fd, sockaddr* address, socklen_t* size, int flags) {
+  const auto accepted = static_cast<int>(syscall(SYS_accept4, fd, address, size, flags));
+  if (const auto does = std::exchange(meanwhile, nullptr)) does();
+  return accepted;
+}
+
+extern "C" int connect(int fd, const sockaddr* address, socklen_t size) {
+  const auto result = static_cast<int>(syscall(SYS_connect, fd, address, size));
+  if (const auto does = std::exchange(meanwhile, nullptr)) does();
+  return result;
+}
 
 namespace {
 
@@ -543,6 +566,117 @@ void reader_executes_another_program__ring_ends(void**) {
   close(ready[1]);
 }
 
+// A child of fork() that lives until the test ends.
+class Child {
+ public:
+  explicit Child(Process& process) : process_(process) {
+    assert_int_equal(pipe2(ends_, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(life_, O_CLOEXEC), 0);
+  }
+  ~Child() {
+    if (id_ > 0) kill(id_, SIGKILL);
+    if (id_ > 0) waitpid(id_, nullptr, 0);
+    for (const int end : {ends_[0], ends_[1], life_[0], life_[1]}) close(end);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void make() {
+    process_.links.fork_prepare();
+    id_ = fork();
+    if (id_ != 0) return process_.links.fork_parent();
+    process_.links.fork_child();
+    close(life_[1]);
+    char byte = 'x';
+    // The second call returns at the end of the test, also if it fails.
+    _exit(::write(ends_[1], &byte, 1) == 1 && read(life_[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  // Forks on another thread at the device's next call of accept4() or connect(), for which it gets a little time there.
+  void make_meanwhile() {
+    meanwhile = [this] {
+      thread_ = std::thread([this] { make(); });
+      constexpr int kALittle = 200;
+      pollfd told = {ends_[0], POLLIN, 0};
+      poll(&told, 1, kALittle);
+    };
+  }
+  // It has closed its copies of the descriptors.
+  void await() {
+    char byte;
+    if (thread_.joinable()) thread_.join();
+    assert_int_equal(read(ends_[0], &byte, 1), 1);
+  }
+
+ private:
+  Process& process_;
+  int ends_[2] = {}, life_[2] = {};
+  pid_t id_ = -1;
+  std::thread thread_;
+};
+
+void fork__during_accept__child_has_no_copy(void**) {
+  Process one(kOneSlot);
+  Child child(one);
+  const OwnedFd peer = connect_to(kOneSlot);
+  child.make_meanwhile();
+  one.links.attend();
+  child.await();
+  assert_false(closed(peer));
+  one.links.close_in_child();
+  assert_true(closed(peer));
+}
+
+// The name of a slot, at which a peer listens.
+OwnedFd listen_at(uint32_t slot) {
+  OwnedFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address;
+  const socklen_t size = address_of(slot, address);
+  assert_int_equal(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  assert_int_equal(listen(listener.get(), 1), 0);
+  return listener;
+}
+
+OwnedFd accept_from(const OwnedFd& listener) {
+  OwnedFd made(accept(listener.get(), nullptr, nullptr));
+  std::byte bytes[sizeof(RingHello)];
+  Descriptors files;
+  assert_int_equal(receive_message(made.get(), bytes, files), sizeof bytes);
+  return made;
+}
+
+void fork__during_connect__child_has_no_copy(void**) {
+  Process one(kOneSlot);
+  Child child(one);
+  const OwnedFd listener = listen_at(kOtherSlot);
+  child.make_meanwhile();
+  RingTo* ring = one.get(kOtherSlot);
+  child.await();
+  const OwnedFd peer = accept_from(listener);
+  assert_false(closed(peer));
+  one.links.close_in_child();
+  assert_true(closed(peer));
+  one.links.put(ring);
+}
+
+// Its queue pairs may still be copying.
+void fork__a_ring_is_forgotten__child_has_no_copy(void**) {
+  Process one(kOneSlot);
+  Child child(one);
+  const OwnedFd listener = listen_at(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
+  const OwnedFd peer = accept_from(listener);
+  const auto reason = static_cast<uint8_t>(Transport::kOverwritten);
+  assert_int_equal(send(peer.get(), &reason, 1, 0), 1);
+  assert_int_equal(shutdown(peer.get(), SHUT_WR), 0);
+  one.links.attend();
+  assert_true(ring->broken());
+  child.make();
+  child.await();
+  assert_false(closed(peer));
+  one.links.put(ring);
+  assert_true(closed(peer));
+}
+
 void get__cap_is_reached__null_until_a_ring_is_given_back(void**) {
   const auto pages = std::make_unique<SlotTransports>();
   Process one(kOneSlot, 2 * RingMemory::kFileBytes - 1);
@@ -868,6 +1002,9 @@ int main() {
       cmocka_unit_test(get__closed__null_for_that_reason),
       cmocka_unit_test(get__descriptors_run_out__null_for_that_reason),
       cmocka_unit_test(get__files_may_not_be_as_large__null_for_lack_of_memory),
+      cmocka_unit_test(fork__during_accept__child_has_no_copy),
+      cmocka_unit_test(fork__during_connect__child_has_no_copy),
+      cmocka_unit_test(fork__a_ring_is_forgotten__child_has_no_copy),
       cmocka_unit_test(get__cap_is_reached__null_until_a_ring_is_given_back),
       cmocka_unit_test(ring_is_refused__writer_knows_why),
       cmocka_unit_test(get__twice__one_ring),
