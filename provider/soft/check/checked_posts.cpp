@@ -81,7 +81,8 @@ struct Noted {
   uint64_t context = PostedContexts::kNone;
   uint64_t id = 0;
 
-  void post_returned() const {
+  void was_taken(Qp& qp) const {
+    if (send != PostedSends::kNone) qp.checked->sends.was_taken();
     if (loan != PostedSends::kNone) Checker::get()->lent.returned(loan);
   }
   void was_refused(Qp& qp) const {
@@ -89,7 +90,7 @@ struct Noted {
     if (withheld != WithheldBytes::kNone) Checker::get()->withheld.remove(withheld);
     if (signaled != WithheldBytes::kNone) Checker::get()->withheld.remove_signaled(qp.qpn, signaled);
     if (context != PostedContexts::kNone) Checker::get()->contexts.remove(id, context);
-    qp.checked->sends.remove(send);
+    if (send != PostedSends::kNone) qp.checked->sends.remove(send);
   }
 };
 
@@ -317,7 +318,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     if (refused) {
       one.was_refused(qp);
     } else {
-      one.post_returned();
+      one.was_taken(qp);
       accepted++;
       report_if_unfit(*Checker::get(), qp, static_cast<roce::SendOpcode>(wr->opcode), has_foreign_address(qp, *wr));
     }
@@ -346,7 +347,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   const int error = qp.checked->wr_complete(ibv);
   posting.reset();
   if (error == 0) {
-    for (const Noted& one : noted) one.post_returned();
+    for (const Noted& one : noted) one.was_taken(qp);
     report_sends_beyond(qp, before, count);
     // The queue pair has been made with the operations that it has.
     if (is_foreign) report_if_unfit(*Checker::get(), qp, roce::SendOpcode::kSend, true);

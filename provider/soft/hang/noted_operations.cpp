@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/hang/noted_operations.hpp"
 
+#include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -127,14 +129,21 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 // Notes a request before the post, since the device may complete it during the call.
 void note_send(Qp& qp, KnownStack stack, bool signaled) {
   notes().change([&](Notes::Tables& tables) {
-    add(tables.qps[&qp].sends, NotedSend{stack, signaled || qp.init.sq_sig_all != 0}, qp.init.cap.max_send_wr);
+    QpNote& note = tables.qps[&qp];
+    note.sends.push_back(NotedSend{stack, signaled || qp.init.sq_sig_all != 0});
+    note.in_post++;
   });
 }
 
-void forget_sends(Qp& qp, size_t count) {
+// After the post of `count` requests. The device has refused the last ones, so those take no older request's place.
+void end_post(Qp& qp, size_t count, size_t refused) {
   notes().change([&](Notes::Tables& tables) {
-    std::deque<NotedSend>& sends = tables.qps[&qp].sends;
-    for (; count > 0 && !sends.empty(); count--) sends.pop_back();
+    QpNote& note = tables.qps[&qp];
+    assert(refused <= count);
+    // Another thread may have destroyed the queue pair, although it is used.
+    note.in_post -= std::min(count, note.in_post);
+    for (; refused > 0 && !note.sends.empty(); refused--) note.sends.pop_back();
+    while (note.sends.size() > qp.init.cap.max_send_wr + note.in_post) note.sends.pop_front();
   });
 }
 
@@ -142,13 +151,12 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   const KnownStack stack = here();
   notes().note_progress();
-  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next)
+  size_t count = 0, refused = 0;
+  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next, count++)
     note_send(qp, stack, (wr->send_flags & IBV_SEND_SIGNALED) != 0);
   const int error = inner->post_send(ibv, requests, bad);
-  if (error == 0) return 0;
-  size_t refused = 0;
-  for (const ibv_send_wr* wr = *bad; wr != nullptr; wr = wr->next) refused++;
-  forget_sends(qp, refused);
+  for (const ibv_send_wr* wr = error == 0 ? nullptr : *bad; wr != nullptr; wr = wr->next) refused++;
+  end_post(qp, count, refused);
   return error;
 }
 
@@ -161,7 +169,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   const uint32_t count = post.error == 0 ? post.count : 0;
   for (uint32_t i = 0; i < count; i++) note_send(qp, stack, (post.requests[i]->send.flags & roce::kSignaled) != 0);
   const int error = post.complete_below_hang(ibv);
-  if (error != 0) forget_sends(qp, count);
+  end_post(qp, count, error == 0 ? 0 : count);
   return error;
 }
 

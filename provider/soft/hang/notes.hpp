@@ -66,8 +66,9 @@ struct Lost {
 
 struct QpNote {
   Stack made;
-  // The last ones since the queue pair was in RESET, as many as its queues have room for.
+  // The last ones since the queue pair was in RESET: as many as its queues have room for, and those in a post.
   std::deque<NotedSend> sends;
+  size_t in_post = 0;  // sends of which the device has not yet said whether it takes them
   std::deque<KnownStack> receives;
   std::optional<Lost> lost;  // by the last change to RESET
   GotEvents got;

@@ -5,6 +5,7 @@
  * finds each mistake's line by the comment with its name.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
@@ -119,10 +120,14 @@ static void post_write(int flags) {
   CHECK(ibv_post_send(sender.qp, &wr, &bad) == 0);
 }
 
-static void post_message(int flags) {
+static int try_message(int flags) {
   struct ibv_sge sge = {(uintptr_t)memory, 64, mr->lkey};
   struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags}, *bad;
-  CHECK(ibv_post_send(sender.qp, &wr, &bad) == 0);
+  return ibv_post_send(sender.qp, &wr, &bad);
+}
+
+static void post_message(int flags) {
+  CHECK(try_message(flags) == 0);
 }
 
 static void post_receive(void) {
@@ -280,6 +285,23 @@ static void lost_sends(void) {
   poll_until_there(sender.cq);
 }
 
+/* The full queue refuses the last request, so the first one is still the oldest of those that are lost. */
+static void lost_from_full_queue(void) {
+  make_pair();
+  for (int i = 0; mended && i < 8; i++) post_receive();
+  post_message(IBV_SEND_SIGNALED); /* lost-from-full-queue */
+  if (mended) {
+    post_message(IBV_SEND_SIGNALED);
+  } else {
+    int error;
+    while ((error = try_message(IBV_SEND_SIGNALED)) == 0) continue;
+    CHECK(error == ENOMEM);
+    reset(sender.qp);
+    initialize(sender.qp);
+  }
+  poll_until_there(sender.cq);
+}
+
 static void lost_receives(void) {
   make_pair();
   post_receive();
@@ -430,6 +452,7 @@ static const struct {
     {"solicited", solicited},
     {"unsignaled", unsignaled},
     {"lost-sends", lost_sends},
+    {"lost-from-full-queue", lost_from_full_queue},
     {"lost-receives", lost_receives},
     {"not-ready", not_ready},
     {"limit", limit},

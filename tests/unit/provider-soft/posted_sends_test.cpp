@@ -28,11 +28,18 @@ SharedCopy copy_of_buffer() {
   return copy;
 }
 
-uint64_t post(PostedSends& sends) {
+uint64_t begin_post(PostedSends& sends) {
   PostedSend send;
   send.segments = {segment()};
   send.copy = copy_of_buffer();
   return sends.add(std::move(send));
+}
+
+// The device takes the request.
+uint64_t post(PostedSends& sends) {
+  const uint64_t number = begin_post(sends);
+  sends.was_taken();
+  return number;
 }
 
 void fill(int value) {
@@ -134,14 +141,14 @@ void overwritten__beside_the_buffer__keeps_the_copy(void**) {
 void remove__refused_request__waits_no_more(void**) {
   PostedSends sends(4);
   fill(1);
-  const uint64_t number = post(sends);
+  const uint64_t number = begin_post(sends);
   assert_true(waits(sends, 0));
   sends.remove(number);
   assert_false(waits(sends, 0));
   assert_int_equal(BufferCopy::all_bytes.load(), 0);
 }
 
-void add__more_than_the_depth__forgets_the_oldest(void**) {
+void was_taken__more_than_the_depth__forgets_the_oldest(void**) {
   PostedSends sends(1);
   fill(1);
   post(sends);
@@ -150,6 +157,17 @@ void add__more_than_the_depth__forgets_the_oldest(void**) {
   assert_int_equal(BufferCopy::all_bytes.load(), kSize);
   assert_int_equal(taken(sends, 0, kSize), -1);
   assert_false(waits(sends, 0));
+}
+
+// A program may post to a full queue, and try again later.
+void remove__queue_is_full__keeps_the_oldest(void**) {
+  PostedSends sends(1);
+  fill(1);
+  post(sends);
+  fill(2);
+  sends.remove(begin_post(sends));
+  assert_true(waits(sends, 0));
+  assert_int_equal(taken(sends, 0, kSize), 0);
 }
 
 constexpr uint32_t kQpn = 17;
@@ -213,7 +231,8 @@ int main() {
       cmocka_unit_test(add_in_error__after_one_flush__is_a_program_that_drains),
       cmocka_unit_test(add_in_error__flushes_of_older_requests__do_not_count),
       cmocka_unit_test(add_in_error__flushes_polled_by_another_thread__do_not_count),
-      cmocka_unit_test(add__more_than_the_depth__forgets_the_oldest),
+      cmocka_unit_test(was_taken__more_than_the_depth__forgets_the_oldest),
+      cmocka_unit_test(remove__queue_is_full__keeps_the_oldest),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

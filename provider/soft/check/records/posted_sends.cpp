@@ -31,13 +31,20 @@ uint64_t PostedSends::add(PostedSend send) {
   send.number = next_number_++;
   if (!is_done(send)) all_waiting_.fetch_add(1);
   sends_.push_back(std::move(send));
-  if (sends_.size() > most_) {
+  in_post_++;
+  return next_number_ - 1;
+}
+
+void PostedSends::was_taken() {
+  const std::lock_guard lock(mutex_);
+  assert(in_post_ > 0);
+  in_post_--;
+  // A request that the device may yet refuse takes nobody's place.
+  while (sends_.size() > most_ + in_post_) {
     forget(sends_.front());
     sends_.pop_front();
     if (done_ > 0) done_--;
   }
-  assert(sends_.size() <= most_);
-  return next_number_ - 1;
 }
 
 void PostedSends::keep(uint64_t number, SharedCopy copy) {
@@ -52,6 +59,8 @@ void PostedSends::keep(uint64_t number, SharedCopy copy) {
 
 void PostedSends::remove(uint64_t number) {
   const std::lock_guard lock(mutex_);
+  assert(number < next_number_ && in_post_ > 0);
+  in_post_--;
   const auto found =
       std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
   if (found == sends_.end()) return;

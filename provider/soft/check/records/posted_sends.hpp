@@ -43,10 +43,12 @@ class PostedSends {
 
   static constexpr uint64_t kNone = UINT64_MAX;  // no number
 
-  // Only the last `depth` are kept: the device can have no older one. Returns its number.
+  // Before the device gets it. Returns its number, for was_taken() or remove() after the post.
   uint64_t add(PostedSend send);
   // The copy of a buffer is made after add(), so that the device cannot store there unnoticed meanwhile.
   void keep(uint64_t number, SharedCopy copy);
+  // The device has taken it. Of those, only the last `depth` are kept: the device can have no older one.
+  void was_taken();
   // The device has refused it.
   void remove(uint64_t number);
   // The queue pair starts again, with no request.
@@ -91,7 +93,8 @@ class PostedSends {
   const size_t most_;
   uint64_t next_number_ = 0;
   std::deque<PostedSend> sends_;
-  size_t done_ = 0;  // the first so many have sent all their bytes, or have none to send
+  size_t in_post_ = 0;  // requests of which the device has not yet said whether it takes them
+  size_t done_ = 0;     // the first so many have sent all their bytes, or have none to send
   uint32_t qpn_in_error_ = 0;
   std::deque<uint64_t> ids_in_error_;  // of the last requests that were posted in error and are not polled
   pthread_t flushes_polled_by_ = {};
