@@ -22,7 +22,8 @@ constexpr size_t kRoomyStackSize = 2 * 1024 * 1024;
 // function how much a stack must have besides the thread's own use. musl lacks the function, and adds the room itself.
 size_t thread_local_room(const pthread_attr_t& attributes) {
   using Least = size_t(const pthread_attr_t*);
-  auto* least = reinterpret_cast<Least*>(dlsym(RTLD_DEFAULT, "__pthread_get_minstack"));
+  // Once: dlsym() waits while another thread is in dlopen(), where it may hang, and a report needs a new thread then.
+  static auto* const least = reinterpret_cast<Least*>(dlsym(RTLD_DEFAULT, "__pthread_get_minstack"));
   return least == nullptr ? 0 : least(&attributes);
 }
 

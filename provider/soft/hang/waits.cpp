@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/hang/waits.hpp"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <sys/select.h>
 #include <sys/uio.h>
@@ -13,6 +12,7 @@
 
 #include "provider/common/clock.hpp"
 #include "provider/soft/hang/proc_files.hpp"
+#include "provider/source_lines/loaded_code.hpp"
 
 namespace dapple::soft::hang {
 namespace {
@@ -20,8 +20,8 @@ namespace {
 // A thread that polls may sleep between two polls.
 constexpr uint64_t kPollsWithin = 1'000'000'000;
 
-std::string_view file_of(const Dl_info& info) {
-  const std::string_view path = info.dli_fname == nullptr ? "" : info.dli_fname;
+// Without its folder.
+std::string_view name_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
@@ -72,10 +72,11 @@ Wait wait_of(const ThreadStack& thread, const View& view) {
   Wait wait;
   bool in_c_library = true;
   for (int i = 0; i < thread.stack.count; i++) {
-    Dl_info info;
-    if (dladdr(thread.stack.callers[i], &info) == 0) break;
-    const std::string_view file = file_of(info);
-    const std::string_view name = info.dli_sname == nullptr ? "" : info.dli_sname;
+    // The thread may be in dlopen().
+    const source_lines::LoadedCode code = source_lines::loaded_code_at(thread.stack.callers[i]);
+    if (code.file == nullptr) break;
+    const std::string_view file = name_of(code.file);
+    const std::string_view name = code.function == nullptr ? "" : code.function;
     in_c_library = in_c_library && (file.starts_with("libc.") || file.starts_with("libc-"));
     if (in_c_library && wait.system_function.empty()) wait.system_function = name;
     if (is_library_of_rdma(file)) {

@@ -107,7 +107,7 @@ void Reporter::show(const Report& report, void (*before_halt)()) {
     const std::lock_guard lock(mutex_);
     if (shown_ == kMaxShown || !is_new(report)) return;
   }
-  // Without the lock: a thread in dlopen() has the lock of the dynamic linker, and may report, too.
+  // Without the lock, as the dynamic linker has locks, too.
   std::vector<Callers> callers;
   for (const Place& place : report.places) callers.push_back(callers_of(place.stack));
   const std::lock_guard lock(mutex_);

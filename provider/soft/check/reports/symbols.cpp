@@ -16,6 +16,7 @@
 #include "provider/soft/check/reports/scripts.hpp"
 #include "provider/source_lines/debug_information.hpp"
 #include "provider/source_lines/libdw.hpp"
+#include "provider/source_lines/loaded_code.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -56,13 +57,8 @@ std::string_view name_of(const char* path) {
 }
 
 // True for dapple's librpma, which has functions that the original lacks. The program may have loaded it anywhere.
-bool is_own_librpma(const Dl_info& info) {
-  if (!name_of(info.dli_fname).starts_with("librpma.so")) return false;
-  void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return false;
-  const bool is_own = dlsym(library, "rpma_peer_has_feature") != nullptr;
-  dlclose(library);
-  return is_own;
+bool is_own_librpma(const char* file, const void* address) {
+  return name_of(file).starts_with("librpma.so") && source_lines::module_defines(address, "rpma_peer_has_feature");
 }
 
 bool is_of_rdma_core(const Frame& frame) {
@@ -95,18 +91,18 @@ Callers callers_of(const Stack& stack) {
   for (int i = 0; i < stack.count; i++) {
     Caller caller;
     caller.address = reinterpret_cast<uintptr_t>(stack.callers[i]);
-    Dl_info info;
-    if (dladdr(stack.callers[i], &info) != 0 && info.dli_fname != nullptr) {
-      if (name_of(info.dli_fname).starts_with("libdapple")) {
+    const source_lines::LoadedCode code = source_lines::loaded_code_at(stack.callers[i]);
+    if (code.file != nullptr) {
+      if (name_of(code.file).starts_with("libdapple")) {
         caller.code = Caller::Code::kDevice;
-      } else if (is_own_librpma(info)) {
+      } else if (is_own_librpma(code.file, stack.callers[i])) {
         caller.code = Caller::Code::kOwnLibrpma;
-      } else if (stack.script != 0 && Scripts::get().is_interpreter(info.dli_fbase)) {
+      } else if (stack.script != 0 && Scripts::get().is_interpreter(reinterpret_cast<const void*>(code.base))) {
         caller.code = Caller::Code::kInterpreter;
       }
-      caller.known.module = info.dli_fname;
-      caller.known.offset = caller.address - reinterpret_cast<uintptr_t>(info.dli_fbase);
-      if (info.dli_sname != nullptr) caller.known.function = info.dli_sname;
+      caller.known.module = code.file;
+      caller.known.offset = caller.address - code.base;
+      if (code.function != nullptr) caller.known.function = code.function;
     }
     callers.all.push_back(std::move(caller));
   }

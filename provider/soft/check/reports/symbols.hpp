@@ -37,7 +37,7 @@ struct Callers {
   std::vector<Caller> all;
   uint32_t script = 0;
 };
-// For the thread that reports. It may be in dlopen() or dlclose(), and then no other thread can ask the dynamic linker.
+// Any thread may call it, also while another one is in dlopen() or dlclose().
 Callers callers_of(const Stack& stack);
 
 // Without the frames of the device and of librpma, and with those of functions that the compiler has inlined. Needs no
