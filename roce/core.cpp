@@ -3,6 +3,7 @@
 #include "roce/core.hpp"
 
 #include <cassert>
+#include <new>
 
 #include "roce/transitions.hpp"
 
@@ -34,6 +35,12 @@ Core::Core(const QpConfig& qp_config, Memory& qp_memory, CompletionSink& qp_send
       events(qp_events) {
   // A datagram has no path, so its size is the port's.
   values.path_mtu = config.datagram_mtu;
+}
+
+bool Core::allocate() {
+  receive_segments_.reset(new (std::nothrow) Segment[config.max_receive_segments]);
+  receive_request.segments = receive_segments_.get();
+  return receive_segments_ != nullptr && sends.create(config);
 }
 
 bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
@@ -71,7 +78,7 @@ void Core::assert_consistent() const {
   // Peers reach a queue pair from RTR on, and an error flushes the receive in progress, too.
   assert((state_ >= QpState::kRtr && state_ < QpState::kError) || !has_receive);
   assert(state_ != QpState::kSqe || !is_reliable(config.type));
-  assert(!has_receive || receive_request.segment_count <= kMaxSegments);
+  assert(!has_receive || receive_request.segment_count <= config.max_receive_segments);
 }
 
 QpAttributes Core::attributes() const {

@@ -7,6 +7,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <memory>
 
 #include "roce/queue_pair.hpp"
 #include "roce/send_queue.hpp"
@@ -17,7 +18,7 @@ class Core : public QueuePair {
  public:
   Core(const QpConfig& config, Memory& memory, CompletionSink& send_completions, CompletionSink& receive_completions,
        ReceiveSource& receives, EventSink& events);
-  bool allocate() { return sends.create(config); }
+  bool allocate();
 
   bool modify(const QpAttributes& attributes, uint32_t mask) final;
   QpAttributes attributes() const final;
@@ -87,7 +88,7 @@ class Core : public QueuePair {
   RequestObserver* observer = nullptr;
   SendQueue sends;
 
-  ReceiveRequest receive_request;
+  ReceiveRequest receive_request;  // its segments are in receive_segments_
   bool has_receive = false;
   uint64_t receive_room = 0;  // bytes that its segments hold
   uint64_t received = 0;      // bytes of the message so far
@@ -102,6 +103,8 @@ class Core : public QueuePair {
 
  private:
   void flush_receives();
+
+  std::unique_ptr<Segment[]> receive_segments_;
 };
 
 template <typename Step>
@@ -125,7 +128,7 @@ inline bool Core::send_by(Step step) {
 template <typename Receives>
 inline bool Core::take_next_receive(Receives& from) {
   if (!from.take(receive_request)) return false;
-  assert(receive_request.segment_count <= kMaxSegments);
+  assert(receive_request.segment_count <= config.max_receive_segments);
   has_receive = true;
   received = 0;
   receive_room = length_of({receive_request.segments, receive_request.segment_count});

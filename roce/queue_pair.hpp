@@ -38,6 +38,7 @@ struct QpConfig {
   uint32_t send_depth = 0;
   uint32_t max_send_segments = 1;
   uint32_t max_inline = 0;  // bytes
+  uint32_t max_receive_segments = kMaxSegments;
   bool signal_all = false;
   bool shared_receives = false;  // of a shared receive queue: not flushed with this queue pair
   uint32_t datagram_mtu = 1024;  // UD: the largest payload, which the port decides

@@ -116,11 +116,35 @@ struct PlainSend {
   std::span<const Segment> segments;
 };
 
+// Its segments are in the room of the one who keeps it: for as many as its queue allows. An assignment copies them
+// there.
 struct ReceiveRequest {
+  ReceiveRequest() = default;
+  ReceiveRequest(const ReceiveRequest&) = delete;
+  ReceiveRequest& operator=(const ReceiveRequest& from) {
+    id = from.id;
+    segment_count = from.segment_count;
+    mark = from.mark;
+    copy_segments({from.segments, from.segment_count}, segments);
+    return *this;
+  }
+
   uint64_t id = 0;
   uint32_t segment_count = 0;
   uint16_t mark = 0;  // as in SendRequest
-  Segment segments[kMaxSegments];
+  Segment* segments = nullptr;
+};
+
+// One with room of its own.
+struct WholeReceiveRequest : ReceiveRequest {
+  WholeReceiveRequest() { segments = room; }
+  WholeReceiveRequest(const WholeReceiveRequest& from) : WholeReceiveRequest() { *this = from; }
+  WholeReceiveRequest& operator=(const WholeReceiveRequest& from) {
+    ReceiveRequest::operator=(from);
+    return *this;
+  }
+
+  Segment room[kMaxSegments];
 };
 
 enum class CompletionStatus : uint8_t {

@@ -143,7 +143,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   }
 
   void post_receive(Choices& choices) {
-    ReceiveRequest request;
+    WholeReceiveRequest request;
     request.id = ++last_receive_;
     request.segment_count = choices.byte() % 3;
     const uint32_t key = choices.byte() == 0xFF ? 1 : kKey;
@@ -342,7 +342,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   Received received_{*this};
   std::vector<std::byte> bytes_ = std::vector<std::byte>(kSize);
   std::vector<std::byte> packet_;
-  std::deque<ReceiveRequest> receives_;
+  std::deque<WholeReceiveRequest> receives_;
   std::deque<Posted> open_;
   uint64_t last_id_ = 0;
   uint64_t last_receive_ = 0;

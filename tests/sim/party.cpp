@@ -246,7 +246,7 @@ void Party::receive_completed(const roce::Completion& completion) {
   referee_.note("receive completion", config_.qpn, completion.request_id, static_cast<uint64_t>(completion.status),
                 completion.byte_count);
   if (completion.qpn != config_.qpn) referee_.fail("QP %#x: completion of QP %#x", config_.qpn, completion.qpn);
-  roce::ReceiveRequest request;
+  roce::WholeReceiveRequest request;
   if (!receives_->completed(completion.request_id, request)) return;
   --taken_;
   if (completion.status == CompletionStatus::kSuccess) return receive_succeeded(completion, request);

@@ -23,7 +23,7 @@ void Receives::post() {
     size = static_cast<uint32_t>(random_.below(size_));
     had_short = true;
   }
-  roce::ReceiveRequest request;
+  roce::WholeReceiveRequest request;
   request.id = ++last_id_;
   request.segment_count = static_cast<uint32_t>(random_.between(1, segments));
   const uint32_t key = random_.one_of(keys);
@@ -47,7 +47,7 @@ void Receives::clear() {
 bool Receives::take(roce::ReceiveRequest& request) {
   if (posted_.empty()) return false;
   request = posted_.front();
-  taken_.push_back(request);
+  taken_.push_back(posted_.front());
   posted_.pop_front();
   return true;
 }

@@ -47,8 +47,8 @@ class Receives final : public roce::ReceiveSource {
   uint32_t size_;
   bool is_shared_;
   uint64_t last_id_ = 0;
-  std::deque<roce::ReceiveRequest> posted_;
-  std::deque<roce::ReceiveRequest> taken_;
+  std::deque<roce::WholeReceiveRequest> posted_;
+  std::deque<roce::WholeReceiveRequest> taken_;
   std::vector<uint64_t> buffers_;  // free ones
 };
 

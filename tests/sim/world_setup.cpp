@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kNodeBytes = 4 << 20;
 constexpr uint32_t kReceiveSize = 12 * 1024;
+constexpr uint32_t kReceiveSegments = 4;  // at most
 constexpr uint32_t kDomain = 7;
 constexpr uint32_t kForeignDomain = 8;
 constexpr uint32_t kQkey = 0x11111111;
@@ -60,6 +61,7 @@ Party& World::make_party(QpType type, Node& node) {
   config.send_depth = static_cast<uint32_t>(random_.between(1, 16));
   config.max_send_segments = static_cast<uint32_t>(random_.between(1, 4));
   config.max_inline = static_cast<uint32_t>(random_.below(300));
+  config.max_receive_segments = kReceiveSegments;
   config.signal_all = random_.in_thousand(200);
   config.datagram_mtu = random_.one_of(kMtus);
   config.shared_receives = type != QpType::kUd && node.shared_receives != nullptr && random_.in_thousand(700);
@@ -80,7 +82,7 @@ Party& World::make_party(QpType type, Node& node) {
     receives->keys = {node.local_key};
     if (plan_.revocations > 0 && random_.in_thousand(200)) receives->keys.push_back(node.revocable_local_key);
   }
-  receives->segments = static_cast<uint32_t>(random_.between(1, 4));
+  receives->segments = static_cast<uint32_t>(random_.between(1, kReceiveSegments));
   if (plan_.bad_requests > 0 && type != QpType::kUd && random_.in_thousand(200)) receives->short_ones = 50;
   if (!party.create(*receives)) referee_.fail("no memory for a queue pair");
   return party;

@@ -67,7 +67,7 @@ bool FetchedBytes::copy_with_next(std::byte* to) const {
   if (reference_.source_count != 1 || next->source_count != 1) return false;
   const uint64_t both = uint64_t{reference_.length} + next->length;
   if (!peer_->copies_once(reference_.length) || both > peer_->most_at_once(both)) return false;
-  roce::ReceiveRequest receive;
+  roce::WholeReceiveRequest receive;
   if (!ahead_->receives.peek(receive) || receive.segment_count == 0 || receive.segments[0].length < next->length)
     return false;
   Fetch fetch(*this, to, next->length);

@@ -22,7 +22,7 @@ struct XrcGuest {
   uint32_t qpn = 0;
   bool has_receive = false;
   uint32_t srq = 0;  // that the receive is from
-  roce::ReceiveRequest receive;
+  roce::WholeReceiveRequest receive;
   uint32_t sequence = 0;  // of the last question that must not be executed twice
   XrcAnswer answer;       // to that one
   XrcGuest* next = nullptr;

@@ -64,7 +64,7 @@ struct Receiver {
   // The packet with this number: takes a receive and fetches the message into it.
   Fault receive(uint64_t arrival, const RingReference& reference, const RingReference* next,
                 dapple::roce::Accessor receiver = kReceiver) {
-    dapple::roce::ReceiveRequest receive;
+    dapple::roce::WholeReceiveRequest receive;
     assert_true(receives.take(receive));
     const FetchAhead look = {arrival, next, receiver, receives, table, ahead};
     const FetchedBytes bytes(sender.peer.get(), sending, reference, counters, &look);

@@ -58,7 +58,7 @@ struct Completions final : CompletionSink {
   }
 };
 struct Receives final : ReceiveSource {
-  std::deque<ReceiveRequest> all;
+  std::deque<WholeReceiveRequest> all;
   bool take(ReceiveRequest& request) override {
     if (all.empty()) return false;
     request = all.front();
@@ -138,8 +138,10 @@ struct Rig {
     qp->receive(Now(1), packet);
   }
   void add_receive(void* to, uint32_t size, uint32_t key = kGoodKey) {
-    receives.all.push_back({.id = receives.all.size(), .segment_count = 1, .segments = {}});
-    receives.all.back().segments[0] = {reinterpret_cast<uintptr_t>(to), size, key};
+    WholeReceiveRequest& receive = receives.all.emplace_back();
+    receive.id = receives.all.size() - 1;
+    receive.segment_count = 1;
+    receive.segments[0] = {reinterpret_cast<uintptr_t>(to), size, key};
   }
 };
 

@@ -16,7 +16,7 @@ const Segment kSegments[] = {{0x1000, 10, 1}, {0x2000, 20, 2}, {0x3000, 30, 3}};
 void take__in_order_with_the_segments_around_the_ring(void**) {
   ReceiveQueue queue;
   assert_int_equal(queue.initialize(3, 2), 0);
-  ReceiveRequest request;
+  WholeReceiveRequest request;
   assert_false(queue.take(request));
   uint64_t in = 0;
   uint64_t out = 0;
@@ -35,7 +35,7 @@ void take__in_order_with_the_segments_around_the_ring(void**) {
 void peek__the_next_request_stays(void**) {
   ReceiveQueue queue;
   assert_int_equal(queue.initialize(2, 2), 0);
-  ReceiveRequest request;
+  WholeReceiveRequest request;
   assert_false(queue.peek(request));
   for (uint64_t id = 0; id < 10; ++id) {
     assert_int_equal(queue.next_number(), id);
@@ -61,7 +61,7 @@ void post__full_or_too_many_segments_is_refused(void**) {
   assert_int_equal(queue.post(2, {}), 0);
   assert_int_equal(queue.post(3, {}), ENOMEM);
   queue.clear();
-  ReceiveRequest request;
+  WholeReceiveRequest request;
   assert_false(queue.take(request));
   assert_int_equal(queue.initialize(kMaxRequests + 1, 1), EINVAL);
   assert_int_equal(queue.initialize(1, kMaxSegments + 1), EINVAL);
@@ -72,7 +72,7 @@ void post__full_or_too_many_segments_is_refused(void**) {
 
 void limit__is_noted_once_when_fewer_are_left(void**) {
   ReceiveQueue queue;
-  ReceiveRequest request;
+  WholeReceiveRequest request;
   assert_int_equal(queue.initialize(8, 1), 0);
   assert_int_equal(queue.set_limit(9), EINVAL);
   for (uint64_t id = 0; id < 4; ++id) assert_int_equal(queue.post(id, {}), 0);
@@ -90,7 +90,7 @@ void limit__is_noted_once_when_fewer_are_left(void**) {
 
 void resize__keeps_the_requests_and_refuses_to_lose_any(void**) {
   ReceiveQueue queue;
-  ReceiveRequest request;
+  WholeReceiveRequest request;
   assert_int_equal(queue.initialize(4, 2), 0);
   assert_int_equal(queue.post(0, {}), 0);
   assert_true(queue.take(request));

@@ -131,7 +131,7 @@ void question__that_has_no_answer__keeps_its_number_beside_other_questions(void*
 void reset__after_questions_without_an_answer__keeps_that_of_a_receive(void**) {
   Domain domain;
   XrcForeign foreign(domain.shared.get());
-  dapple::roce::ReceiveRequest request;
+  dapple::roce::WholeReceiveRequest request;
   uint64_t original = 0;
   std::vector<XrcQuestion> asked;
   assert_int_equal(foreign.compare_swap(kWho, 1, 64, 2, 3, original), Fault::kLater);

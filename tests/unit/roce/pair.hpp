@@ -86,7 +86,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     return made;
   }
   void post_receive(uint32_t length, uint64_t offset = 0) {
-    ReceiveRequest made;
+    WholeReceiveRequest made;
     made.id = ++last_id;
     made.segment_count = 1;
     made.segments[0] = {kBase + offset, length, kKey};
@@ -281,7 +281,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Accessor accessor;  // of the last access by segments
   Accessor reader;    // of the last read by a peer
   uint64_t last_id = 0;
-  std::deque<ReceiveRequest> receives;
+  std::deque<WholeReceiveRequest> receives;
   std::map<uint32_t, uint32_t> srqs;  // of XRC: numbers and protection domains; they share `receives`
   std::vector<uint32_t> selected;
   std::vector<Completion> sent;

@@ -72,6 +72,12 @@ roce::ReceiveSource& receives_of(Qp& qp) {
   return qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
 }
 
+// A queue pair of XRC takes receives of any shared receive queue.
+uint32_t max_receive_segments_of(const Qp& qp) {
+  if (qp.xrc != nullptr) return roce::kMaxSegments;
+  return qp.srq != nullptr ? qp.srq->queue.max_segments() : qp.own_receives.max_segments();
+}
+
 }  // namespace
 
 roce::CompletionSink* traced_way(Cq& cq, std::unique_ptr<roce::CompletionSink>& traced) {
@@ -94,6 +100,7 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       .send_depth = cap.max_send_wr,
       .max_send_segments = cap.max_send_sge,
       .max_inline = cap.max_inline_data,
+      .max_receive_segments = max_receive_segments_of(qp),
       .signal_all = qp.init.sq_sig_all != 0,
       .shared_receives = qp.srq != nullptr || qp.xrc != nullptr,
       .datagram_mtu = roce_mtu_bytes(netdev_mtu),
