@@ -58,7 +58,7 @@ bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
   if (to == QpState::kReset) next.path_mtu = config.datagram_mtu;
   if (from == QpState::kRts && to == QpState::kSqd) next.notify_drained = false;  // each time it is asked for anew
   apply(next, attributes, mask);
-  if ((to != from || (mask & kMaxDestRdAtomic)) && !prepare(to, next)) return false;
+  if ((to != from || (mask & (kMaxDestRdAtomic | kMaxRdAtomic))) && !prepare(to, next)) return false;
   values = next;
   state_ = to;
   if (to == QpState::kReset) {

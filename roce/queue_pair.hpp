@@ -5,7 +5,7 @@
 // and the next deadline.
 //
 // No thread, lock, clock or system call inside: the host calls one function of a queue pair at a time. Memory is
-// allocated by create() and by modify() to RTR and RTS, never later.
+// allocated by create() and by modify() to RTR, RTS and SQD, never later.
 #pragma once
 
 #include <cstdint>

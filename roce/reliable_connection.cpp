@@ -7,8 +7,9 @@
 namespace dapple::roce {
 
 bool ReliableConnection::prepare(QpState to, const QpAttributes& next) {
-  if (to == QpState::kSqd) return responder_.make_room(next.max_dest_rd_atomic);
-  return to != QpState::kRtr || responder_.prepare(next.max_dest_rd_atomic);
+  if (to == QpState::kRtr) return responder_.prepare(next.max_dest_rd_atomic);
+  if (to == QpState::kSqd && !responder_.make_room(next.max_dest_rd_atomic)) return false;
+  return (to != QpState::kRts && to != QpState::kSqd) || requester_.make_room(next.max_rd_atomic);
 }
 
 void ReliableConnection::entered(QpState from) {

@@ -3,8 +3,11 @@
 #include "roce/requester.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "roce/data_packet.hpp"
 #include "roce/psn.hpp"
@@ -37,6 +40,17 @@ constexpr uint8_t kMaxPatience = 2;
 constexpr Time kLongWait = 3 * kRoughError;
 
 }  // namespace
+
+bool Requester::make_room(uint8_t max_rd_atomic) {
+  if (max_rd_atomic <= chunk_room_) return true;
+  const uint32_t room = std::bit_ceil<uint32_t>(max_rd_atomic);
+  std::unique_ptr<uint32_t[]> ends(new (std::nothrow) uint32_t[room]);
+  if (ends == nullptr) return false;
+  for (uint32_t number = chunk_head_; number != chunk_tail_; number++) ends[number & (room - 1)] = end_of_chunk(number);
+  chunk_ends_ = std::move(ends);
+  chunk_room_ = room;
+  return true;
+}
 
 void Requester::start() {
   stop();
@@ -117,8 +131,8 @@ void Requester::assert_consistent() const {
   assert(!psn_before(highest_psn_, oldest_psn_) && psn_distance(highest_psn_, next_psn_) <= 0);
   assert(!psn_before(cursor_psn(), reference_end_) && !psn_before(reference_end_, oldest_psn_));
   assert(!outstanding() || !core_.sends.empty());
-  assert(chunk_tail_ - chunk_head_ <= kChunks);
-  assert(chunk_tail_ == chunk_head_ || !psn_before(chunk_ends_[chunk_head_ % kChunks], oldest_psn_));
+  assert(chunk_tail_ - chunk_head_ <= chunk_room_);
+  assert(chunk_tail_ == chunk_head_ || !psn_before(end_of_chunk(chunk_head_), oldest_psn_));
   assert(patience_ <= kMaxPatience && rnr_retries_left_ <= 7);
   assert(draining_ || !drained_);
   assert(after_others_ <= core_.sends.tail() && (!draining_ || drain_end_ <= core_.sends.tail()));
@@ -126,7 +140,7 @@ void Requester::assert_consistent() const {
 
 void Requester::move_cursor(uint32_t psn) {
   assert(!psn_before(psn, oldest_psn_));
-  while (chunk_tail_ != chunk_head_ && !psn_before(chunk_ends_[(chunk_tail_ - 1) % kChunks], psn)) chunk_tail_--;
+  while (chunk_tail_ != chunk_head_ && !psn_before(end_of_chunk(chunk_tail_ - 1), psn)) chunk_tail_--;
   cursor_packet_ = unasked_ = 0;
   if (psn_before(psn, reference_end_)) reference_end_ = psn;
   for (cursor_ = core_.sends.head(); cursor_ < core_.sends.tail(); cursor_++) {
@@ -364,8 +378,8 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
   write_headers(headers, {room, before});
   if (size > 0) memcpy(room + before, &request.atomic_write, size);
   sink.commit(nullptr);
-  assert(chunk_tail_ - chunk_head_ < kChunks);
-  chunk_ends_[chunk_tail_++ % kChunks] = psn_add(entry.first_psn, end - 1);
+  assert(chunk_tail_ - chunk_head_ < chunk_room_);
+  end_of_chunk(chunk_tail_++) = psn_add(entry.first_psn, end - 1);
   unasked_ = 0;
   sent(entry, end);
   return true;
@@ -497,7 +511,7 @@ bool Requester::acknowledge(Now now, uint32_t psn) {
   if (advance > 0) {
     oldest_psn_ = oldest;
     if (psn_before(reference_end_, oldest)) reference_end_ = oldest;
-    while (chunk_head_ != chunk_tail_ && psn_before(chunk_ends_[chunk_head_ % kChunks], oldest)) chunk_head_++;
+    while (chunk_head_ != chunk_tail_ && psn_before(end_of_chunk(chunk_head_), oldest)) chunk_head_++;
     if (cursor_ < core_.sends.head() || psn_before(cursor_psn(), oldest)) move_cursor(oldest);
     window_.acknowledged(static_cast<uint32_t>(advance));
     retries_left_ = core_.values.retry_count;

@@ -11,7 +11,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
+#include <memory>
 
 #include "roce/core.hpp"
 #include "roce/window.hpp"
@@ -22,6 +24,8 @@ class Requester {
  public:
   explicit Requester(Core& core) : core_(core) {}
 
+  // Memory for `max_rd_atomic` requests that wait for a response. Those that wait now stay.
+  bool make_room(uint8_t max_rd_atomic);
   // RTR to RTS: begins with the attributes' send PSN.
   void start();
   // Forgets everything: the send queue is empty.
@@ -81,6 +85,10 @@ class Requester {
   uint32_t in_flight() const;
   void set_most_in_flight(bool may_lose_packets);
   void move_cursor(uint32_t psn);
+  uint32_t& end_of_chunk(uint32_t number) const {
+    assert(chunk_room_ != 0);
+    return chunk_ends_[number & (chunk_room_ - 1)];
+  }
 
   void fail(SendEntry& entry, CompletionStatus status);
   // Finishes entries at the head: local operations, and the failed entry when it is first.
@@ -122,9 +130,9 @@ class Requester {
   bool message_ended_ = false;   // by an acknowledgement, and no packet has been sent since
 
   // The last PSNs of the requests that wait for a response, in order: no more than max_rd_atomic.
-  static constexpr uint32_t kChunks = 256;
-  uint32_t chunk_ends_[kChunks] = {};
-  uint32_t chunk_head_ = 0;  // counts up; the place is modulo kChunks
+  std::unique_ptr<uint32_t[]> chunk_ends_;
+  uint32_t chunk_room_ = 0;  // a power of two; 0: none may wait
+  uint32_t chunk_head_ = 0;  // counts up; the place is modulo chunk_room_
   uint32_t chunk_tail_ = 0;
 
   uint8_t retries_left_ = 0;

@@ -878,6 +878,29 @@ void sqd__no_more_reads_allowed__waiting_read_fails(void**) {
   assert_sent(pair.a, 2, CompletionStatus::kLocalQpOperation);
 }
 
+// IBTA table 91: from SQD to SQD the number of Reads that may be under way can change, while some are.
+void sqd__more_reads_allowed__they_go_together(void**) {
+  Pair pair;
+  for (int i = 0; i < 8; i++) post(pair.a, pair.a.request(SendOpcode::kRead, 8));
+  pair.transmit();
+  assert_int_equal(pair.a.link.size(), 2);
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
+  attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 5;
+  assert_true(stop_sending(pair.a, 0));
+  assert_true(pair.a.qp->modify(attributes, kState | kMaxRdAtomic));
+  assert_true(stop_sending(pair.b, 0));
+  assert_true(pair.b.qp->modify(attributes, kState | kMaxDestRdAtomic));
+  pair.run();
+  assert_int_equal(pair.a.sent.size(), 2);
+  assert_true(send_again(pair.a));
+  pair.transmit();
+  assert_int_equal(pair.a.link.size(), 5);
+  pair.run();
+  assert_int_equal(pair.a.sent.size(), 8);
+  for (size_t i = 0; i < 8; i++) assert_sent(pair.a, i, CompletionStatus::kSuccess);
+}
+
 void error__posts_afterwards__flushed_at_once(void**) {
   Pair pair;
   QpAttributes attributes;
@@ -972,6 +995,7 @@ int main() {
       cmocka_unit_test(sqd__event_not_asked_for_again__does_not_come),
       cmocka_unit_test(attributes__psns__are_those_of_the_next_packets),
       cmocka_unit_test(sqd__no_more_reads_allowed__waiting_read_fails),
+      cmocka_unit_test(sqd__more_reads_allowed__they_go_together),
       cmocka_unit_test(error__posts_afterwards__flushed_at_once),
       cmocka_unit_test(modify__missing_unknown_or_impossible__refused_and_nothing_changed),
       cmocka_unit_test(window__losses__shrinks_and_recovers),
