@@ -45,8 +45,7 @@ inline bool Requester::send_at_once(Now now, const PlainSend& request, Sink& sin
   const bool asks = wants_acknowledgement(request.flags);
   if (!emit_plain_send(core_, request, length, next_psn_, asks, sink, memory)) return false;
   SendEntry& entry = core_.sends.push(request, length);
-  entry.quiet = core_.ends_quietly(request.flags);
-  entry.started = true;
+  entry.progress = core_.ends_quietly(request.flags) ? SendEntry::Progress::kQuiet : SendEntry::Progress::kStarted;
   entry.first_psn = next_psn_;
   entry.packets = 1;
   next_psn_ = highest_psn_ = psn_add(next_psn_, 1);

@@ -11,11 +11,10 @@ namespace dapple::roce {
 namespace {
 
 // The queue keeps a copy of inline bytes and no segments. The sink gets one segment, so that it knows the length.
-void tell_failure(EventSink& events, const SendEntry& entry, CompletionStatus status) {
-  if (entry.inline_bytes == nullptr) return events.send_fails(entry.request, status);
-  const Segment copied = {reinterpret_cast<uintptr_t>(entry.inline_bytes), static_cast<uint32_t>(entry.length), 0};
-  SendRequest request = entry.request;
-  request.segments = {&copied, 1};
+void tell_failure(EventSink& events, const SendQueue& sends, const SendEntry& entry, CompletionStatus status) {
+  SendRequest request = sends.request_of(entry);
+  const Segment copied = {reinterpret_cast<uintptr_t>(sends.inline_bytes(entry)), entry.length, 0};
+  if (entry.is_inline()) request.segments = {&copied, 1};
   events.send_fails(request, status);
 }
 
@@ -41,6 +40,11 @@ bool Core::allocate() {
   receive_segments_.reset(new (std::nothrow) Segment[config.max_receive_segments]);
   receive_request.segments = receive_segments_.get();
   return receive_segments_ != nullptr && sends.create(config);
+}
+
+std::optional<SendRequest> Core::oldest_send() const {
+  if (sends.empty()) return std::nullopt;
+  return sends.request_of(sends.front());
 }
 
 bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
@@ -109,19 +113,19 @@ void Core::receives_posted() {
 void Core::finish_send(CompletionStatus status) {
   const SendEntry& entry = sends.front();
   if (status != CompletionStatus::kSuccess) {
-    if (status != CompletionStatus::kFlushed) tell_failure(events, entry, status);
+    if (status != CompletionStatus::kFlushed) tell_failure(events, sends, entry, status);
     events.sends_fail();
   }
   if (observer != nullptr) [[unlikely]]
-    observer->sent(entry.request.opcode, entry.length, status);
-  if (status != CompletionStatus::kSuccess || has_completion(entry.request.flags)) {
+    observer->sent(entry.opcode, entry.length, status);
+  if (status != CompletionStatus::kSuccess || has_completion(entry.flags)) {
     Completion completion;
-    completion.request_id = entry.request.id;
+    completion.request_id = entry.id;
     completion.status = status;
-    completion.opcode = completion_opcode(entry.request.opcode);
-    completion.byte_count = static_cast<uint32_t>(entry.length);
+    completion.opcode = completion_opcode(entry.opcode);
+    completion.byte_count = entry.length;
     completion.qpn = config.qpn;
-    completion.mark = entry.request.mark;
+    completion.mark = entry.mark;
     send_completions.complete(completion);
   }
   sends.pop();

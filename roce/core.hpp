@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "roce/queue_pair.hpp"
 #include "roce/send_queue.hpp"
@@ -28,7 +29,7 @@ class Core : public QueuePair {
   void observed_by(RequestObserver& watcher) final { observer = &watcher; }
   const QpCounters& counters() const final { return count; }
   uint64_t outstanding_sends() const final { return sends.tail() - sends.head(); }
-  const SendRequest* oldest_send() const final { return sends.empty() ? nullptr : &sends.front().request; }
+  std::optional<SendRequest> oldest_send() const final;
 
   Accessor self() const { return {domain, config.qpn}; }
   uint32_t mtu() const { return values.path_mtu; }

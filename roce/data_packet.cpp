@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "roce/big_endian.hpp"
 #include "roce/psn.hpp"
 
 namespace dapple::roce {
@@ -39,17 +40,28 @@ size_t place_of(const SendEntry& entry, const DataPacket& packet) {
 }
 
 const OpcodeInfo& info_of(const SendEntry& entry, const DataPacket& packet, size_t place) {
-  return opcode_info(opcode_of(packet.transport, operation_of(entry.request.opcode, place)));
+  return opcode_info(opcode_of(packet.transport, operation_of(entry.opcode, place)));
 }
 
-void write_extended(const OpcodeInfo& info, const SendRequest& request, uint64_t length, const Deth& deth,
-                    std::byte* to) {
+constexpr size_t kRethSize = 16;
+
+void write_extended(const OpcodeInfo& info, const SendEntry& entry, const Deth& deth, std::byte* to) {
+  // A Write has mostly this header alone, and then the others are not made. As roce::write_extended() writes it.
+  if (info.has(kHasReth) && info.extended_size == kRethSize) {
+    store_be64(to, entry.remote().address);
+    store_be32(to + 8, entry.remote().rkey);
+    store_be32(to + 12, entry.length);
+    return;
+  }
   Headers headers;
   headers.deth = deth;
-  headers.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(length)};
-  headers.immediate = request.immediate_or_rkey;
-  headers.invalidated_rkey = request.immediate_or_rkey;
-  headers.xrc_srq = request.remote_srq;
+  headers.immediate = entry.immediate_or_rkey();
+  headers.invalidated_rkey = entry.immediate_or_rkey();
+  if (entry.part() == SendEntry::Part::kRemote) {
+    const SendEntry::Remote& remote = entry.remote();
+    headers.reth = {remote.address, remote.rkey, entry.length};
+    headers.xrc_srq = remote.srq;
+  }
   roce::write_extended(info, headers, to);
 }
 
@@ -57,13 +69,13 @@ void write_headers(const SendEntry& entry, const DataPacket& packet, const Opcod
                    std::byte* to) {
   Bth bth;
   bth.opcode = opcode_of(info.transport, info.operation);
-  bth.solicited = info.has(kEnds) && (entry.request.flags & kSolicited) != 0;
+  bth.solicited = info.has(kEnds) && (entry.flags & kSolicited) != 0;
   bth.pad = pad;
   bth.destination_qpn = packet.destination_qpn;
   bth.ack_request = packet.ack_request;
   bth.psn = psn_add(entry.first_psn, packet.number);
   write_bth(bth, to);
-  if (info.extended_size != 0) write_extended(info, entry.request, entry.length, packet.deth, to + kBthSize);
+  if (info.extended_size != 0) write_extended(info, entry, packet.deth, to + kBthSize);
 }
 
 }  // namespace
@@ -80,9 +92,10 @@ Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, 
   write_headers(entry, packet, info, pad, room);
   write_pad(pad, room + before + size);
   if (size > 0) {
-    if (entry.inline_bytes != nullptr) {
-      memcpy(room + before, entry.inline_bytes + offset, size);
-    } else if (core.memory.gather(core.self(), entry.request.segments, offset, room + before, size) != Fault::kNone) {
+    if (entry.is_inline()) {
+      memcpy(room + before, core.sends.inline_bytes(entry) + offset, size);
+    } else if (core.memory.gather(core.self(), core.sends.segments(entry), offset, room + before, size) !=
+               Fault::kNone) {
       return Emitted::kFault;
     }
   }
@@ -94,8 +107,8 @@ bool emit_reference(Core& core, const SendEntry& entry, const DataPacket& packet
   const uint64_t offset = uint64_t{packet.number} * core.mtu();
   assert(packet.count > 1 && packet.number + packet.count <= entry.packets && offset < entry.length);
   // The peer cannot reach a copy in the send queue.
-  assert(entry.inline_bytes == nullptr);
-  const Reference reference = {core.self(), entry.request.segments, offset,
+  assert(!entry.is_inline());
+  const Reference reference = {core.self(), core.sends.segments(entry), offset,
                                std::min<uint64_t>(entry.length - offset, uint64_t{packet.count} * core.mtu()),
                                packet.count};
   const OpcodeInfo& info = info_of(entry, packet, place_of(entry, packet));

@@ -166,8 +166,8 @@ class QueuePair {
   virtual const QpCounters& counters() const = 0;
   // Requests that were posted and are not complete.
   virtual uint64_t outstanding_sends() const = 0;
-  // The oldest of them; null if there is none. Valid until the next call of another function.
-  virtual const SendRequest* oldest_send() const { return nullptr; }
+  // The oldest of them. Its segments are valid until the next call of another function.
+  virtual std::optional<SendRequest> oldest_send() const { return std::nullopt; }
 
  protected:
   QpState state_ = QpState::kReset;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "roce/queue_pair.hpp"
@@ -52,7 +53,7 @@ class QueuePairLayer : public QueuePair {
   void observed_by(RequestObserver& observer) override { engine_->observed_by(observer); }
   const QpCounters& counters() const override { return engine_->counters(); }
   uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
-  const SendRequest* oldest_send() const override { return engine_->oldest_send(); }
+  std::optional<SendRequest> oldest_send() const override { return engine_->oldest_send(); }
 
  protected:
   explicit QueuePairLayer(std::unique_ptr<QueuePair> engine) : engine_(std::move(engine)) {}

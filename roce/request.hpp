@@ -78,9 +78,9 @@ struct WindowBind {
   uint32_t window_rkey = 0;  // the key that the window has now (type 1), or had
   uint32_t new_rkey = 0;
   uint32_t region_lkey = 0;
+  uint32_t access = 0;  // Access bits
   uint64_t address = 0;
   uint64_t length = 0;
-  uint32_t access = 0;  // Access bits
 };
 
 // The segments and inline bytes are copied when it is posted.

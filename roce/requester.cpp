@@ -60,6 +60,7 @@ void Requester::start() {
   rnr_retries_left_ = core_.values.rnr_retry;
   take_timeout();
   window_.reset(core_.mtu());
+  chunk_ = std::max<uint32_t>(kChunkBytes / core_.mtu(), 1);
 }
 
 void Requester::stop() {
@@ -69,6 +70,7 @@ void Requester::stop() {
   next_psn_ = oldest_psn_ = highest_psn_ = reference_end_ = 0;
   unasked_ = 0;
   chunk_head_ = chunk_tail_ = 0;
+  placed_ = 0;
   lost_seen_ = false;
   patience_ = 0;
   ack_deadline_ = rnr_deadline_ = kNever;
@@ -82,9 +84,9 @@ void Requester::drain() {
   for (; drain_end_ < core_.sends.tail(); drain_end_++) {
     // A request that has a PSN and waits for the window has not begun.
     const SendEntry& entry = core_.sends[drain_end_];
-    // The sink has copied a part of its bytes, without packets.
-    if (!entry.started && entry.placed > 0) continue;
-    if (!entry.started || (entry.packets != 0 && !psn_before(entry.first_psn, highest_psn_))) break;
+    // The sink has copied a part of the oldest one, without packets.
+    if (placed_ > 0 && drain_end_ == core_.sends.head()) continue;
+    if (!entry.is_started() || (entry.packets != 0 && !psn_before(entry.first_psn, highest_psn_))) break;
   }
   check_drained();
 }
@@ -105,7 +107,7 @@ void Requester::check_drained() {
 uint32_t Requester::cursor_psn() const {
   if (cursor_ == core_.sends.tail()) return next_psn_;
   const SendEntry& entry = core_.sends[cursor_];
-  return entry.started ? psn_add(entry.first_psn, cursor_packet_) : next_psn_;
+  return entry.is_started() ? psn_add(entry.first_psn, cursor_packet_) : next_psn_;
 }
 
 // A wire that carries references loses nothing, so the window does not count packets with references, nor the packets
@@ -133,6 +135,7 @@ void Requester::assert_consistent() const {
   assert(!outstanding() || !core_.sends.empty());
   assert(chunk_tail_ - chunk_head_ <= chunk_room_);
   assert(chunk_tail_ == chunk_head_ || !psn_before(end_of_chunk(chunk_head_), oldest_psn_));
+  assert(placed_ == 0 || (!core_.sends.empty() && !core_.sends.front().is_started()));
   assert(patience_ <= kMaxPatience && rnr_retries_left_ <= 7);
   assert(draining_ || !drained_);
   assert(after_others_ <= core_.sends.tail() && (!draining_ || drain_end_ <= core_.sends.tail()));
@@ -145,7 +148,7 @@ void Requester::move_cursor(uint32_t psn) {
   if (psn_before(psn, reference_end_)) reference_end_ = psn;
   for (cursor_ = core_.sends.head(); cursor_ < core_.sends.tail(); cursor_++) {
     const SendEntry& entry = core_.sends[cursor_];
-    if (!entry.started) return;
+    if (!entry.is_started()) return;
     const int32_t packet = psn_distance(psn, entry.first_psn);
     if (packet >= 0 && packet < static_cast<int32_t>(entry.packets)) {
       cursor_packet_ = static_cast<uint32_t>(packet);
@@ -157,8 +160,8 @@ void Requester::move_cursor(uint32_t psn) {
 SendEntry* Requester::oldest_wanting_response() {
   for (uint64_t number = core_.sends.head(); number < core_.sends.tail(); number++) {
     SendEntry& entry = core_.sends[number];
-    if (!entry.started) return nullptr;
-    if (wants_response(entry.request.opcode) && !entry.failed && entry.received < entry.packets) return &entry;
+    if (!entry.is_started()) return nullptr;
+    if (wants_response(entry.opcode) && !entry.has_failed() && entry.received() < entry.packets) return &entry;
   }
   return nullptr;
 }
@@ -166,10 +169,10 @@ SendEntry* Requester::oldest_wanting_response() {
 // --- Sending
 
 bool Requester::start_entry(SendEntry& entry) {
-  assert(!entry.started && !is_local(entry.request.opcode));
-  entry.started = true;
+  assert(!entry.is_started() && !is_local(entry.opcode));
+  entry.progress = SendEntry::Progress::kStarted;
   entry.first_psn = next_psn_;
-  const SendOpcode opcode = entry.request.opcode;
+  const SendOpcode opcode = entry.opcode;
   if (opcode != SendOpcode::kWrite && opcode != SendOpcode::kRead) after_others_ = cursor_ + 1;
   // IBTA 11.6.2: Local Length Error.
   if (is_too_long(entry)) {
@@ -183,11 +186,10 @@ bool Requester::start_entry(SendEntry& entry) {
       return false;
     }
     const bool has_result = opcode != SendOpcode::kFlush && opcode != SendOpcode::kAtomicWrite;
-    if (has_result && core_.memory.check_local(core_.self(), entry.request.segments, true) != Fault::kNone) {
+    if (has_result && core_.memory.check_local(core_.self(), core_.sends.segments(entry), true) != Fault::kNone) {
       fail(entry, CompletionStatus::kLocalProtection);
       return false;
     }
-    entry.chunk = std::max<uint32_t>(kChunkBytes / core_.mtu(), 1);
   }
   entry.packets = opcode == SendOpcode::kRead || !wants_response(opcode) ? packets_of(entry.length, core_.mtu()) : 1;
   next_psn_ = psn_add(next_psn_, entry.packets);
@@ -195,14 +197,14 @@ bool Requester::start_entry(SendEntry& entry) {
 }
 
 Requester::Step Requester::step_local(SendEntry& entry) {
-  assert(!entry.started && entry.packets == 0);
+  assert(!entry.is_started() && entry.packets == 0);
   // A retry of an earlier request could still need the key that this one invalidates.
-  const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
+  const bool is_invalidate = entry.opcode == SendOpcode::kLocalInvalidate;
   if (is_invalidate && core_.sends.head() != cursor_) return Step::kWait;
-  entry.started = true;
+  entry.progress = SendEntry::Progress::kStarted;
   entry.first_psn = next_psn_;
-  const Fault fault = is_invalidate ? core_.memory.invalidate_local(core_.self(), entry.request.immediate_or_rkey)
-                                    : core_.memory.bind_window(core_.self(), entry.request.bind);
+  const Fault fault = is_invalidate ? core_.memory.invalidate_local(core_.self(), entry.immediate_or_rkey())
+                                    : core_.memory.bind_window(core_.self(), entry.bind());
   if (fault != Fault::kNone) {
     fail(entry, is_invalidate ? CompletionStatus::kLocalQpOperation : CompletionStatus::kWindowBind);
     return Step::kWait;
@@ -213,12 +215,12 @@ Requester::Step Requester::step_local(SendEntry& entry) {
 }
 
 uint32_t Requester::chunk_end(const SendEntry& entry) const {
-  return std::min(entry.packets, (cursor_packet_ / entry.chunk + 1) * entry.chunk);
+  return std::min(entry.packets, (cursor_packet_ / chunk_ + 1) * chunk_);
 }
 
 bool Requester::window_allows(const SendEntry& entry) const {
   const uint32_t flying = in_flight();
-  if (!wants_response(entry.request.opcode)) return flying < most_in_flight_;
+  if (!wants_response(entry.opcode)) return flying < most_in_flight_;
   if (chunk_tail_ - chunk_head_ >= core_.values.max_rd_atomic) return false;
   // The peer may have another way to this end than this end has to the peer, so responses always have the window.
   const bool is_alone = flying == 0 || (most_in_flight_ == kMaxWithoutLoss && chunk_tail_ == chunk_head_);
@@ -229,27 +231,28 @@ bool Requester::window_allows(const SendEntry& entry) const {
 // Writes and Reads that are on their way as packets, an entry waits for their end, or a queue that is never empty would
 // go on with packets for ever. Behind other requests it does not wait, because those may take long.
 Requester::Step Requester::step_placement(SendEntry& entry, PacketSink& sink) {
-  const SendRequest& request = entry.request;
-  const bool is_read = request.opcode == SendOpcode::kRead;
-  if (entry.length == 0 || (!is_read && request.opcode != SendOpcode::kWrite)) return Step::kSend;
+  const bool is_read = entry.opcode == SendOpcode::kRead;
+  if (entry.length == 0 || (!is_read && entry.opcode != SendOpcode::kWrite)) return Step::kSend;
   if ((is_read && core_.values.max_rd_atomic == 0) || is_too_long(entry)) return Step::kSend;
   const uint64_t head = core_.sends.head();
   if (cursor_ != head && after_others_ > head) return Step::kSend;
   const Transfer transfer = {core_.self(),
                              is_read,
-                             {request.rkey, request.remote_address, entry.length},
-                             request.segments,
-                             entry.inline_bytes};
+                             {entry.remote().rkey, entry.remote().address, entry.length},
+                             core_.sends.segments(entry),
+                             core_.sends.inline_bytes(entry)};
   if (cursor_ != head) return sink.would_place(transfer) ? Step::kWait : Step::kSend;
   assert(!outstanding());
-  switch (sink.place(transfer, entry.placed)) {
+  switch (sink.place(transfer, placed_)) {
     case Placed::kNo:
+      placed_ = 0;
       return Step::kSend;
     case Placed::kPart:
       return Step::kFull;
     case Placed::kWhole:
       break;
   }
+  placed_ = 0;
   core_.finish_send(CompletionStatus::kSuccess);
   cursor_++;
   return Step::kAgain;
@@ -257,26 +260,26 @@ Requester::Step Requester::step_placement(SendEntry& entry, PacketSink& sink) {
 
 Requester::Step Requester::step_cursor(SendEntry& entry, PacketSink& sink) {
   if (draining_ && cursor_ >= drain_end_) return Step::kWait;
-  if (!entry.started) {
+  if (!entry.is_started()) {
     // IBTA 10.8.3.3: a fence waits for the RDMA Reads and atomics before it.
-    if ((entry.request.flags & kFence) && oldest_wanting_response() != nullptr) return Step::kWait;
-    if (is_local(entry.request.opcode)) return step_local(entry);
+    if ((entry.flags & kFence) && oldest_wanting_response() != nullptr) return Step::kWait;
+    if (is_local(entry.opcode)) return step_local(entry);
     if (const Step step = step_placement(entry, sink); step != Step::kSend) return step;
     if (!start_entry(entry)) return Step::kWait;
-  } else if (is_local(entry.request.opcode) && !entry.failed) {
+  } else if (is_local(entry.opcode) && !entry.has_failed()) {
     cursor_++;  // a retry passes this entry again
     return Step::kAgain;
   }
-  if (entry.failed) return Step::kWait;
+  if (entry.has_failed()) return Step::kWait;
   if (window_allows(entry)) return Step::kSend;
   // In SQD the program may have taken the last right to Reads away.
-  const bool never = wants_response(entry.request.opcode) && core_.values.max_rd_atomic == 0 && !outstanding();
+  const bool never = wants_response(entry.opcode) && core_.values.max_rd_atomic == 0 && !outstanding();
   if (never) fail(entry, CompletionStatus::kLocalQpOperation);
   return Step::kWait;
 }
 
 void Requester::sent(SendEntry& entry, uint32_t end) {
-  assert(entry.started && cursor_packet_ < end && end <= entry.packets);
+  assert(entry.is_started() && cursor_packet_ < end && end <= entry.packets);
   const uint32_t psn = psn_add(entry.first_psn, end);
   if (psn_before(highest_psn_, psn)) {
     highest_psn_ = psn;
@@ -291,10 +294,10 @@ void Requester::sent(SendEntry& entry, uint32_t end) {
 
 // A packet that was sent before goes with its bytes: the peer may not have been able to fetch them.
 bool Requester::send_reference(SendEntry& entry, PacketSink& sink) {
-  const SendOpcode opcode = entry.request.opcode;
+  const SendOpcode opcode = entry.opcode;
   const uint32_t psn = cursor_psn();
   const uint32_t count = std::min(entry.packets - cursor_packet_, std::max<uint32_t>(kReferredBytes / core_.mtu(), 1));
-  if (!refers_ || count == 1 || entry.inline_bytes != nullptr || psn_before(psn, highest_psn_)) return false;
+  if (!refers_ || count == 1 || entry.is_inline() || psn_before(psn, highest_psn_)) return false;
   if (opcode != SendOpcode::kSend && opcode != SendOpcode::kSendImmediate && opcode != SendOpcode::kSendInvalidate)
     return false;
   if (psn_distance(psn_add(psn, count), oldest_psn_) > kMaxReferredPsns) return false;
@@ -335,27 +338,27 @@ bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
 }
 
 bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
-  const SendRequest& request = entry.request;
+  const SendEntry::Remote& remote = entry.remote();
   Headers headers;
   headers.destination_qpn = core_.values.destination_qpn;
   headers.psn = cursor_psn();
   headers.ack_request = true;
-  headers.xrc_srq = request.remote_srq;
-  headers.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(entry.length)};
+  headers.xrc_srq = remote.srq;
+  headers.reth = {remote.address, remote.rkey, entry.length};
   uint32_t end = 1;
   Operation operation = Operation::kReadRequest;
-  switch (request.opcode) {
+  switch (entry.opcode) {
     case SendOpcode::kCompareSwap:
       operation = Operation::kCompareSwap;
-      headers.atomic = {request.remote_address, request.rkey, request.swap, request.compare_or_add};
+      headers.atomic = {remote.address, remote.rkey, remote.swap, remote.operand};
       break;
     case SendOpcode::kFetchAdd:
       operation = Operation::kFetchAdd;
-      headers.atomic = {request.remote_address, request.rkey, request.compare_or_add, 0};
+      headers.atomic = {remote.address, remote.rkey, remote.operand, 0};
       break;
     case SendOpcode::kFlush:
       operation = Operation::kFlush;
-      headers.flush = request.flush_type;
+      headers.flush = static_cast<uint32_t>(remote.operand);
       break;
     case SendOpcode::kAtomicWrite:
       operation = Operation::kAtomicWrite;
@@ -372,11 +375,11 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
   }
   headers.opcode = opcode_of(core_.transport, operation);
   const size_t before = kBthSize + opcode_info(headers.opcode).extended_size;
-  const size_t size = operation == Operation::kAtomicWrite ? sizeof request.atomic_write : 0;
+  const size_t size = operation == Operation::kAtomicWrite ? sizeof remote.operand : 0;
   std::byte* room = sink.reserve(before + size);
   if (room == nullptr) return false;
   write_headers(headers, {room, before});
-  if (size > 0) memcpy(room + before, &request.atomic_write, size);
+  if (size > 0) memcpy(room + before, &remote.operand, size);
   sink.commit(nullptr);
   assert(chunk_tail_ - chunk_head_ < chunk_room_);
   end_of_chunk(chunk_tail_++) = psn_add(entry.first_psn, end - 1);
@@ -391,7 +394,7 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
 bool Requester::waits_for_part() const {
   if (message_ended_ || cursor_ == core_.sends.tail()) return false;
   const SendEntry& entry = core_.sends[cursor_];
-  if (!entry.started || entry.failed || wants_response(entry.request.opcode)) return false;
+  if (!entry.is_started() || entry.has_failed() || wants_response(entry.opcode)) return false;
   const uint32_t flying = in_flight();
   const uint32_t free = most_in_flight_ - std::min(flying, most_in_flight_);
   return flying > 0 && free < part_ && free < entry.packets - cursor_packet_;
@@ -412,7 +415,7 @@ bool Requester::transmit(Now now, PacketSink& sink) {
     if (step == Step::kAgain) continue;
     is_full = step == Step::kFull;
     if (step == Step::kWait || is_full) break;
-    is_full = !(wants_response(entry.request.opcode) ? send_request(entry, sink) : send_data(entry, sink));
+    is_full = !(wants_response(entry.opcode) ? send_request(entry, sink) : send_data(entry, sink));
     if (core_.state() == QpState::kError) return false;
   }
   set_timer(now);
@@ -465,9 +468,9 @@ void Requester::fail(SendEntry& entry, CompletionStatus status) {
 }
 
 void Requester::settle() {
-  while (!core_.sends.empty() && core_.sends.front().started) {
+  while (!core_.sends.empty() && core_.sends.front().is_started()) {
     const SendEntry& entry = core_.sends.front();
-    if (entry.failed) {
+    if (entry.has_failed()) {
       core_.finish_send(entry.status);
       core_.enter_error();
       return;
@@ -489,13 +492,13 @@ bool Requester::acknowledge(Now now, uint32_t psn) {
       message_ended_ = true;
     }
   }
-  while (!core_.sends.empty() && core_.sends.front().started && !core_.sends.front().failed) {
+  while (!core_.sends.empty() && core_.sends.front().is_started() && !core_.sends.front().has_failed()) {
     const SendEntry& entry = core_.sends.front();
     if (entry.packets != 0) {
       if (psn_before(psn, entry.first_psn)) break;
-      if (wants_response(entry.request.opcode)) {
-        const uint32_t expected = psn_add(entry.first_psn, entry.received);
-        if (entry.received < entry.packets) {
+      if (wants_response(entry.opcode)) {
+        const uint32_t expected = psn_add(entry.first_psn, entry.received());
+        if (entry.received() < entry.packets) {
           is_complete = psn_before(psn, expected);
           if (!is_complete) oldest = expected;
           break;
@@ -561,7 +564,7 @@ void Requester::on_acknowledgement(Now now, uint32_t psn, uint8_t syndrome) {
 }
 
 void Requester::on_nak(Now now, uint8_t syndrome) {
-  if (core_.sends.empty() || !core_.sends.front().started) return;
+  if (core_.sends.empty() || !core_.sends.front().is_started()) return;
   SendEntry& entry = core_.sends.front();
   const uint8_t value = syndrome_value(syndrome);
   if (syndrome_kind(syndrome) == SyndromeKind::kRnrNak) {
@@ -603,10 +606,10 @@ CompletionStatus Requester::take_response(const SendEntry& entry, const Packet& 
   uint64_t offset = 0;
   uint64_t original = packet.headers.atomic_original;
   std::span<const std::byte> bytes = packet.payload;
-  switch (entry.request.opcode) {
+  switch (entry.opcode) {
     case SendOpcode::kRead:
       if (operation == Operation::kAtomicAcknowledge) return CompletionStatus::kBadResponse;
-      offset = uint64_t{entry.received} * core_.mtu();
+      offset = uint64_t{entry.received()} * core_.mtu();
       if (bytes.size() != std::min<uint64_t>(core_.mtu(), entry.length - offset)) return CompletionStatus::kBadResponse;
       break;
     case SendOpcode::kCompareSwap:
@@ -619,7 +622,8 @@ CompletionStatus Requester::take_response(const SendEntry& entry, const Packet& 
       return CompletionStatus::kSuccess;
   }
   if (bytes.empty()) return CompletionStatus::kSuccess;
-  const Fault fault = core_.memory.scatter(core_.self(), entry.request.segments, offset, bytes.data(), bytes.size());
+  const Fault fault =
+      core_.memory.scatter(core_.self(), core_.sends.segments(entry), offset, bytes.data(), bytes.size());
   return fault == Fault::kNone ? CompletionStatus::kSuccess : CompletionStatus::kLocalProtection;
 }
 
@@ -631,7 +635,7 @@ void Requester::on_response(Now now, const Packet& packet) {
     core_.count.dropped_packets++;
     return;
   }
-  const uint32_t expected = psn_add(entry->first_psn, entry->received);
+  const uint32_t expected = psn_add(entry->first_psn, entry->received());
   if (psn_before(psn, expected)) return;  // it has come before
   if (expected != oldest_psn_ && psn_before(oldest_psn_, expected)) {
     // A response acknowledges the requests before it.
@@ -639,11 +643,11 @@ void Requester::on_response(Now now, const Packet& packet) {
     if (core_.state() == QpState::kError) return;
   }
   if (psn != expected) return retry_lost(now, expected);
-  assert(entry->started && wants_response(entry->request.opcode) && !entry->failed);
+  assert(entry->is_started() && wants_response(entry->opcode) && !entry->has_failed());
   const CompletionStatus status = take_response(*entry, packet);
   if (status != CompletionStatus::kSuccess) return fail(*entry, status);
-  entry->received++;
-  assert(entry->received <= entry->packets);
+  entry->set_received(entry->received() + 1);
+  assert(entry->received() <= entry->packets);
   acknowledge(now, psn);
 }
 

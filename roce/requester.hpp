@@ -61,7 +61,7 @@ class Requester {
   Step step_cursor(SendEntry& entry, PacketSink& sink);
   Step step_local(SendEntry& entry);
   bool is_too_long(const SendEntry& entry) const {
-    return entry.length > core_.config.max_message && entry.request.opcode != SendOpcode::kFlush;
+    return entry.length > core_.config.max_message && entry.opcode != SendOpcode::kFlush;
   }
   // kWait: not yet, kSend: as packets.
   Step step_placement(SendEntry& entry, PacketSink& sink);
@@ -134,6 +134,9 @@ class Requester {
   uint32_t chunk_room_ = 0;  // a power of two; 0: none may wait
   uint32_t chunk_head_ = 0;  // counts up; the place is modulo chunk_room_
   uint32_t chunk_tail_ = 0;
+  uint32_t chunk_ = 1;  // packets of the response that one request of an RDMA Read asks for
+
+  uint64_t placed_ = 0;  // bytes of the oldest request that the sink has copied; it is not started then
 
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;

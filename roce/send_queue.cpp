@@ -24,6 +24,17 @@ OpcodeSet operations_for(const QpConfig& config) {
   return operations;
 }
 
+SendEntry::Part part_of_sends(QpType type) {
+  switch (type) {
+    case QpType::kUd:
+      return SendEntry::Part::kDatagram;
+    case QpType::kXrcSend:
+      return SendEntry::Part::kRemote;
+    default:
+      return SendEntry::Part::kBare;
+  }
+}
+
 }  // namespace
 
 CompletionOpcode completion_opcode(SendOpcode opcode) {
@@ -60,12 +71,52 @@ bool SendQueue::create(const QpConfig& config) {
   depth_ = config.send_depth;
   max_segments_ = std::min(config.max_send_segments, kMaxSegments);
   max_inline_ = config.max_inline;
+  part_of_sends_ = part_of_sends(config.type);
   const uint32_t room = std::bit_ceil(std::max<uint32_t>(depth_, 1));
   mask_ = room - 1;
+  place_size_ = std::max<size_t>(max_segments_, (size_t{max_inline_} + sizeof(Segment) - 1) / sizeof(Segment));
   entries_.reset(new (std::nothrow) SendEntry[room]);
-  segments_.reset(new (std::nothrow) Segment[size_t{room} * max_segments_]);
-  inline_bytes_.reset(new (std::nothrow) std::byte[size_t{room} * max_inline_]);
-  return entries_ != nullptr && segments_ != nullptr && inline_bytes_ != nullptr;
+  segments_.reset(new (std::nothrow) Segment[room * place_size_]);
+  return entries_ != nullptr && segments_ != nullptr;
+}
+
+SendRequest SendQueue::request_of(const SendEntry& entry) const {
+  SendRequest request;
+  request.id = entry.id;
+  request.opcode = entry.opcode;
+  request.flags = entry.flags;
+  request.mark = entry.mark;
+  if (!wants_response(entry.opcode)) request.immediate_or_rkey = entry.immediate_or_rkey();
+  switch (entry.part()) {
+    case SendEntry::Part::kBare:
+      break;
+    case SendEntry::Part::kRemote: {
+      const SendEntry::Remote& remote = entry.remote();
+      request.remote_address = remote.address;
+      request.rkey = remote.rkey;
+      request.remote_srq = remote.srq;
+      if (entry.opcode == SendOpcode::kFlush) {
+        request.flush_length = entry.length;
+        request.flush_type = static_cast<uint32_t>(remote.operand);
+      } else if (entry.opcode == SendOpcode::kAtomicWrite) {
+        request.atomic_write = remote.operand;
+      } else {
+        request.compare_or_add = remote.operand;
+        request.swap = remote.swap;
+      }
+      break;
+    }
+    case SendEntry::Part::kDatagram:
+      request.address = entry.datagram().address;
+      request.remote_qpn = entry.datagram().qpn;
+      request.remote_qkey = entry.datagram().qkey;
+      break;
+    case SendEntry::Part::kBind:
+      request.bind = entry.bind();
+      break;
+  }
+  request.segments = segments(entry);
+  return request;
 }
 
 PostError SendQueue::check(const SendRequest& request, uint32_t ahead) const {
@@ -81,27 +132,72 @@ PostError SendQueue::check(const SendRequest& request, uint32_t ahead) const {
   return PostError::kNone;
 }
 
-PostError SendQueue::push(const SendRequest& request) {
+// With check() inside, which looks at the same things.
+[[gnu::flatten]] PostError SendQueue::push(const SendRequest& request) {
   if (const PostError error = check(request, 0); error != PostError::kNone) return error;
-  const uint64_t length = length_of(request.segments);
-  if (wants_response(request.opcode) && request.opcode != SendOpcode::kRead) {
-    push_with_result(request, length);
-  } else {
-    push(request, length);
+  std::span<const Segment> segments = request.segments;
+  uint64_t length = length_of(segments);
+  SendEntry& entry = begin(request.id, request.opcode, request.flags);
+  entry.mark = request.mark;
+  switch (request.opcode) {
+    case SendOpcode::kSend:
+    case SendOpcode::kSendImmediate:
+    case SendOpcode::kSendInvalidate:
+      entry.set_immediate_or_rkey(request.immediate_or_rkey);
+      keep_part_of_send(entry, request);
+      break;
+    case SendOpcode::kWrite:
+    case SendOpcode::kWriteImmediate:
+      entry.set_immediate_or_rkey(request.immediate_or_rkey);
+      entry.set(SendEntry::Remote{request.remote_address, request.rkey, request.remote_srq});
+      break;
+    case SendOpcode::kRead:
+      entry.set_received(0);
+      entry.set(SendEntry::Remote{request.remote_address, request.rkey, request.remote_srq});
+      break;
+    case SendOpcode::kCompareSwap:
+    case SendOpcode::kFetchAdd:
+      // Its result has eight bytes. A longer list becomes shorter in its place.
+      if (length != kAtomicSize) segments = first_bytes(segments, kAtomicSize, next_place());
+      length = kAtomicSize;
+      entry.set_received(0);
+      entry.set(SendEntry::Remote{request.remote_address, request.rkey, request.remote_srq, request.compare_or_add,
+                                  request.swap});
+      break;
+    case SendOpcode::kFlush:
+      length = request.flush_length;
+      entry.set_received(0);
+      entry.set(SendEntry::Remote{request.remote_address, request.rkey, request.remote_srq, request.flush_type});
+      break;
+    case SendOpcode::kAtomicWrite:
+      length = kAtomicSize;
+      entry.set_received(0);
+      entry.set(SendEntry::Remote{request.remote_address, request.rkey, request.remote_srq, request.atomic_write});
+      break;
+    case SendOpcode::kLocalInvalidate:
+      entry.set_immediate_or_rkey(request.immediate_or_rkey);
+      entry.set_bare();
+      break;
+    case SendOpcode::kBindWindow:
+      entry.set_immediate_or_rkey(request.immediate_or_rkey);
+      entry.set(request.bind);
+      break;
   }
+  entry.length = static_cast<uint32_t>(std::min<uint64_t>(length, UINT32_MAX));
+  entry.packets = 0;
+  entry.progress = SendEntry::Progress::kWaiting;
+  keep(entry, segments, goes_inline(request));
   return PostError::kNone;
 }
 
-void SendQueue::push_with_result(const SendRequest& request, uint64_t length) {
-  if (request.opcode == SendOpcode::kFlush) {
-    push(request, request.flush_length);
-  } else if (kAtomics.has(request.opcode) && length != kAtomicSize) {
-    Segment result[kMaxSegments];
-    SendRequest atomic = request;
-    atomic.segments = first_bytes(request.segments, kAtomicSize, result);
-    push(atomic, kAtomicSize);
-  } else {
-    push(request, kAtomicSize);
+void SendQueue::keep_part_of_send(SendEntry& entry, const SendRequest& request) const {
+  switch (part_of_sends_) {
+    case SendEntry::Part::kDatagram:
+      return entry.set(SendEntry::Datagram{request.address, request.remote_qpn, request.remote_qkey});
+    case SendEntry::Part::kRemote:
+      return entry.set(SendEntry::Remote{.srq = request.remote_srq});
+    default:
+      return entry.set_bare();
   }
 }
 

@@ -24,9 +24,9 @@ void Unreliable::tell_progress(QpAttributes& now) const {
 }
 
 Core::SendStep Unreliable::step_local(const SendEntry& entry) {
-  const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
-  const Fault fault = is_invalidate ? memory.invalidate_local(self(), entry.request.immediate_or_rkey)
-                                    : memory.bind_window(self(), entry.request.bind);
+  const bool is_invalidate = entry.opcode == SendOpcode::kLocalInvalidate;
+  const Fault fault = is_invalidate ? memory.invalidate_local(self(), entry.immediate_or_rkey())
+                                    : memory.bind_window(self(), entry.bind());
   if (fault == Fault::kNone) {
     finish_send(CompletionStatus::kSuccess);
     return SendStep::kDone;
@@ -36,19 +36,20 @@ Core::SendStep Unreliable::step_local(const SendEntry& entry) {
 }
 
 Core::SendStep Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
-  if (!entry.started) {
+  if (!entry.is_started()) {
     // IBTA 11.6.2: an operation that the transport lacks, and C10-10: an address handle of another protection domain.
-    if (!operations_of(config.type).has(entry.request.opcode) || entry.request.address.is_foreign) {
+    const bool is_foreign = entry.part() == SendEntry::Part::kDatagram && entry.datagram().address.is_foreign;
+    if (!operations_of(config.type).has(entry.opcode) || is_foreign) {
       finish_send(CompletionStatus::kLocalQpOperation);
       return SendStep::kFailed;
     }
-    if (is_local(entry.request.opcode)) return step_local(entry);
+    if (is_local(entry.opcode)) return step_local(entry);
     // IBTA 9.8.2.2.4: a datagram is one packet.
     if (entry.length > (config.type == QpType::kUd ? mtu() : config.max_message)) {
       finish_send(CompletionStatus::kLocalLength);
       return SendStep::kFailed;
     }
-    entry.started = true;
+    entry.progress = SendEntry::Progress::kStarted;
     entry.first_psn = next_psn_;
     entry.packets = packets_of(entry.length, mtu());
     next_psn_ = psn_add(next_psn_, entry.packets);

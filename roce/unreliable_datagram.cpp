@@ -15,11 +15,11 @@ constexpr uint32_t kControlledQkey = 0x80000000;
 }  // namespace
 
 void UnreliableDatagram::address(const SendEntry& entry, DataPacket& packet) const {
-  const SendRequest& request = entry.request;
+  const SendEntry::Datagram& datagram = entry.datagram();
   packet.transport = Transport::kUd;
-  packet.to = &request.address;
-  packet.destination_qpn = request.remote_qpn;
-  packet.deth = {(request.remote_qkey & kControlledQkey) ? values.qkey : request.remote_qkey, config.qpn};
+  packet.to = &datagram.address;
+  packet.destination_qpn = datagram.qpn;
+  packet.deth = {(datagram.qkey & kControlledQkey) ? values.qkey : datagram.qkey, config.qpn};
 }
 
 [[gnu::cold]] DroppedMessage UnreliableDatagram::reason_to_drop(const Packet& packet) const {

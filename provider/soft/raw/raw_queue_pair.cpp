@@ -44,17 +44,17 @@ void RawQueuePair::entered(QpState) {
 }
 
 CompletionStatus RawQueuePair::build(const roce::SendEntry& entry, std::span<std::byte> to, size_t& size) {
-  if (!roce::operations_of(config.type).has(entry.request.opcode)) return CompletionStatus::kLocalQpOperation;
+  if (!roce::operations_of(config.type).has(entry.opcode)) return CompletionStatus::kLocalQpOperation;
   if (entry.length < kEthernetHeader || entry.length > kLongestFrame) return CompletionStatus::kLocalLength;
   size = std::max<size_t>(entry.length, kShortestFrame);
   assert(size <= to.size());
-  if (entry.inline_bytes != nullptr) {
-    memcpy(to.data(), entry.inline_bytes, entry.length);
-  } else if (memory.gather(self(), entry.request.segments, 0, to.data(), entry.length) != roce::Fault::kNone) {
+  if (entry.is_inline()) {
+    memcpy(to.data(), sends.inline_bytes(entry), entry.length);
+  } else if (memory.gather(self(), sends.segments(entry), 0, to.data(), entry.length) != roce::Fault::kNone) {
     return CompletionStatus::kLocalProtection;
   }
   memset(&to[entry.length], 0, size - entry.length);
-  if ((entry.request.flags & roce::kIpChecksum) != 0) complete_checksums(to.first(size));
+  if ((entry.flags & roce::kIpChecksum) != 0) complete_checksums(to.first(size));
   return CompletionStatus::kSuccess;
 }
 

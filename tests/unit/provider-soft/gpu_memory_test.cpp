@@ -108,7 +108,7 @@ void rights_and_bounds__come_before_the_copy(void** state) {
   assert_int_equal(rig.gpu.stores, 0);
   uint32_t window = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, window), 0);
-  assert_int_equal(rig.table.bind_window(kOwner, {window, window + 1, rig.key, kAddress, 16, kRemoteWrite}),
+  assert_int_equal(rig.table.bind_window(kOwner, {window, window + 1, rig.key, kRemoteWrite, kAddress, 16}),
                    Fault::kNone);
   const uint32_t rkey = (window & ~0xFFu) | ((window + 1) & 0xFF);
   assert_int_equal(rig.table.write(kOwner, {rkey, kAddress + 8, 8}, bytes), Fault::kNone);

@@ -105,7 +105,7 @@ void holder__is_what_a_valid_key_stands_for(void** state) {
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
   assert_false(rig.table.find_holder(key, holder));
-  assert_int_equal(rig.table.bind_window(kOwner, {key, key + 1, rig.key, kIova + 8, 16, kRemoteRead}), Fault::kNone);
+  assert_int_equal(rig.table.bind_window(kOwner, {key, key + 1, rig.key, kRemoteRead, kIova + 8, 16}), Fault::kNone);
   assert_true(rig.table.find_holder(key + 1, holder));
   assert_true(holder.is_window);
   assert_int_equal(holder.start, kIova + 8);
@@ -201,7 +201,7 @@ void windows_type_1__bind_move_unbind(void** state) {
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
   assert_int_equal(rig.table.read(kOwner, {key, kIova, 8}, bytes), Fault::kAccess);
-  WindowBind bind = {key, key + 1, rig.key, kIova + 8, 16, kRemoteRead};
+  WindowBind bind = {key, key + 1, rig.key, kRemoteRead, kIova + 8, 16};
   assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kNone);
   assert_int_equal(rig.table.read(kOwner, {key, kIova + 8, 8}, bytes), Fault::kAccess);
   assert_int_equal(rig.table.read(kOwner, {key + 1, kIova + 8, 8}, bytes), Fault::kNone);
@@ -212,7 +212,7 @@ void windows_type_1__bind_move_unbind(void** state) {
   assert_int_equal(rig.table.check_local(kOwner, {&segment, 1}, false), Fault::kAccess);
   assert_int_equal(rig.table.remove_region(rig.key), EBUSY);
   assert_int_equal(rig.table.invalidate_remote(kOwner, key + 1), Fault::kAccess);
-  bind = {key + 1, key + 2, rig.key, kIova, 0, 0};
+  bind = {key + 1, key + 2, rig.key, 0, kIova, 0};
   assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kNone);
   assert_int_equal(rig.table.read(kOwner, {key + 1, kIova + 8, 8}, bytes), Fault::kAccess);
   assert_int_equal(rig.table.remove_region(rig.key), 0);
@@ -225,7 +225,7 @@ void windows_type_2__belong_to_a_queue_pair_until_invalidated(void** state) {
   std::byte bytes[8] = {};
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
-  WindowBind bind = {key, (key & ~0xFFu) | ((key + 1) & 0xFF), rig.key, kIova, 16, kRemoteRead};
+  WindowBind bind = {key, (key & ~0xFFu) | ((key + 1) & 0xFF), rig.key, kRemoteRead, kIova, 16};
   assert_int_equal(rig.table.bind_obstacle(kStranger, bind), BindObstacle::kWindowOfAnotherDomain);
   assert_int_equal(rig.table.bind_window(kStranger, bind), Fault::kAccess);
   assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kNone);
@@ -252,7 +252,7 @@ void windows_type_2__every_lowest_byte_of_a_key_works(void** state) {
     // The first choice is the byte of the present key.
     for (uint32_t i = 0; i < 256; ++i) {
       const uint32_t choice = index | ((now + i) & 0xFF);
-      assert_int_equal(rig.table.bind_window(kOwner, {now, choice, rig.key, kIova, 16, kRemoteRead}), Fault::kNone);
+      assert_int_equal(rig.table.bind_window(kOwner, {now, choice, rig.key, kRemoteRead, kIova, 16}), Fault::kNone);
       now = (key & ~0xFFu) | (choice & 0xFF);
       assert_int_equal(rig.table.read(kOwner, {now, kIova, 8}, bytes), Fault::kNone);
       assert_int_equal(rig.table.read(kOwner, {now ^ 1, kIova, 8}, bytes), Fault::kAccess);
@@ -267,7 +267,7 @@ void bind__what_is_not_possible_is_named(void** state) {
   uint32_t key = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
   const auto obstacle = [&](const WindowBind& bind) { return rig.table.bind_obstacle(kOwner, bind); };
-  WindowBind bind = {key, key + 1, rig.add(kLocalWrite), kIova, 8, kRemoteRead};
+  WindowBind bind = {key, key + 1, rig.add(kLocalWrite), kRemoteRead, kIova, 8};
   assert_int_equal(obstacle(bind), BindObstacle::kRegionWithoutBinding);
   bind.region_lkey = rig.add(kWindowBind);
   assert_int_equal(obstacle(bind), BindObstacle::kNone);
@@ -289,7 +289,7 @@ void bind__what_is_not_possible_is_named(void** state) {
   bind.window_rkey = rig.key;
   assert_int_equal(obstacle(bind), BindObstacle::kNoWindow);
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
-  assert_int_equal(obstacle({key, key, rig.key, kIova, 0, kRemoteRead}), BindObstacle::kNoBytes);
+  assert_int_equal(obstacle({key, key, rig.key, kRemoteRead, kIova, 0}), BindObstacle::kNoBytes);
 }
 
 struct Writer {
@@ -442,7 +442,7 @@ void on_demand__memory_that_is_gone_or_protected_is_a_fault(void** state) {
   // A window looks at the memory, too.
   uint32_t window = 0;
   assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, window), 0);
-  assert_int_equal(rig.table.bind_window(kOwner, {window, window + 1, key, pages.at(0), 3 * pages.page, kRemoteWrite}),
+  assert_int_equal(rig.table.bind_window(kOwner, {window, window + 1, key, kRemoteWrite, pages.at(0), 3 * pages.page}),
                    Fault::kNone);
   const uint32_t rkey = (window & ~0xFFu) | ((window + 1) & 0xFF);
   assert_int_equal(rig.table.write(kOwner, {rkey, pages.at(0), 8}, bytes), Fault::kNone);

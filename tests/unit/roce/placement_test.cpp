@@ -219,6 +219,32 @@ void write__part_placed__flushed_by_an_error(void**) {
   assert_int_equal(pair.a.offered, 1);
 }
 
+void write__behind_one_that_was_placed_in_part__is_placed_from_its_beginning(void**) {
+  for (const bool is_reset : {false, true}) {
+    Pair pair;
+    pair.a.places_into = &pair.b;
+    pair.a.place_at_once = 300;
+    post(pair.a, SendOpcode::kWrite);
+    assert_true(pair.a.qp->transmit(pair.now, pair.a));
+    if (is_reset) {
+      QpAttributes attributes;
+      attributes.state = QpState::kReset;
+      assert_true(pair.a.qp->modify(attributes, kState));
+      assert_true(pair.a.connect(0x22));
+    } else {
+      pair.a.places_into = nullptr;
+      pair.run();
+      pair.a.places_into = &pair.b;
+    }
+    memset(pair.b.at(kBase + kPlace), 0, kSize);
+    pair.a.place_at_once = UINT64_MAX;
+    const uint64_t next = post(pair.a, SendOpcode::kWrite);
+    assert_false(pair.a.qp->transmit(pair.now, pair.a));
+    assert_true(same_bytes(pair));
+    expect_success(pair.a, is_reset ? 0 : 1, next);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -234,6 +260,7 @@ int main() {
       cmocka_unit_test(write__in_parts__queue_drains_after_the_last),
       cmocka_unit_test(write__in_parts__next_turns_go_on),
       cmocka_unit_test(write__refused_after_a_part__all_of_it_goes_as_packets),
+      cmocka_unit_test(write__behind_one_that_was_placed_in_part__is_placed_from_its_beginning),
       cmocka_unit_test(write__part_placed__flushed_by_an_error),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

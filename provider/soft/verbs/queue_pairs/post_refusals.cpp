@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <optional>
+
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/refusals/refusal.hpp"
@@ -24,8 +26,8 @@ const char* name_of(roce::SendOpcode opcode) {
 
 int refuse_full(Qp& qp) {
   const uint32_t depth = qp.init.cap.max_send_wr;
-  const roce::SendRequest* oldest = qp.engine->oldest_send();
-  if (oldest == nullptr) {
+  const std::optional<roce::SendRequest> oldest = qp.engine->oldest_send();
+  if (!oldest) {
     return refuse(ENOMEM,
                   "the send queue has room for %u requests (cap.max_send_wr).\n"
                   "Make the queue pair with room for the longest list of requests.",

@@ -165,9 +165,9 @@ roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_b
       .window_rkey = mw.rkey,
       .new_rkey = (mw.rkey & ~kProgramsByte) | (new_rkey & kProgramsByte),
       .region_lkey = info.mr == nullptr ? 0 : info.mr->lkey,
+      .access = info.mw_access_flags,
       .address = info.addr,
       .length = info.length,
-      .access = info.mw_access_flags,
   };
 }
 
