@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <atomic>
 #include <memory>
 
 #include "provider/common/mutex.hpp"
@@ -19,7 +20,7 @@ namespace dapple::soft {
 
 // Events of one object on one pipe. Guarded by the pipe's lock.
 struct EventCount {
-  uint32_t written = 0;  // without those that were taken out
+  std::atomic<uint32_t> written{0};  // without those that were taken out; changed under the lock of EventPipes
 };
 
 // The pipes of one context. Internally locked; the lock is a leaf.

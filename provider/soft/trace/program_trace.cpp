@@ -15,13 +15,14 @@ struct Opened {
   Problem problem;
 };
 
+// Never destroyed: threads of the device write lines until the process ends.
 Opened& opened() {
-  static Opened one = [] {
-    Opened made;
-    if (made.trace.open(made.problem)) made.trace.file().descriptor().hide();
+  static Opened* const one = [] {
+    Opened* made = new Opened;
+    if (made->trace.open(made->problem)) made->trace.file().descriptor().hide();
     return made;
   }();
-  return one;
+  return *one;
 }
 
 // Polls of this thread that have found nothing, since its last call.

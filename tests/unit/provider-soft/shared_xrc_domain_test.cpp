@@ -77,18 +77,20 @@ class Domain {
 class Answers {
  public:
   explicit Answers(XrcChannel& channel) : channel_(channel), thread_([this] { work(); }) {}
-  ~Answers() {
-    ends_ = true;
-    thread_.join();
-  }
+  ~Answers() { end(); }
 
-  std::vector<XrcQuestion> asked;
+  // Returns the questions. No more are answered.
+  std::vector<XrcQuestion> end() {
+    ends_ = true;
+    if (thread_.joinable()) thread_.join();
+    return asked_;
+  }
 
  private:
   void work() {
     while (!ends_) {
       if (channel_.state == XrcChannel::kAsked) {
-        asked.push_back(channel_.question);
+        asked_.push_back(channel_.question);
         channel_.answer = {};
         channel_.state = XrcChannel::kAnswered;
       }
@@ -97,6 +99,7 @@ class Answers {
   }
 
   XrcChannel& channel_;
+  std::vector<XrcQuestion> asked_;
   std::atomic<bool> ends_{false};
   std::thread thread_;
 };
@@ -116,7 +119,7 @@ void question__that_has_no_answer__keeps_its_number_beside_other_questions(void*
     while (foreign.read(kWho, {1, 0, sizeof bytes}, bytes) == Fault::kLater) usleep(1000);
     assert_int_equal(foreign.compare_swap(kWho, 1, 64, 2, 3, original), Fault::kNone);
     assert_int_equal(foreign.compare_swap(kWho, 1, 64, 2, 3, original), Fault::kNone);
-    asked = answers.asked;
+    asked = answers.end();
   }
   assert_int_equal(asked.size(), 4);
   assert_int_equal(asked[0].sequence, number);
@@ -140,7 +143,7 @@ void reset__after_questions_without_an_answer__keeps_that_of_a_receive(void**) {
   {
     Answers answers(domain.channel_to_other());
     while (foreign.compare_swap(kWho, 1, 64, 2, 3, original) == Fault::kLater) usleep(1000);
-    asked = answers.asked;
+    asked = answers.end();
   }
   assert_int_equal(asked.size(), 2);
   assert_int_equal(asked[0].sequence, atomic);
