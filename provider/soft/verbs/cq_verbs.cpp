@@ -202,7 +202,7 @@ int modify_cq(ibv_cq* ibv, ibv_modify_cq_attr* attr) {
 
 template <Program kProgram>
 int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
-  const auto ends_with = [ibv](int error) {
+  const auto ends_with = [&](int error) {
     if constexpr (kProgram == Program::kExplained) explain::explain_poll(ibv, -error, nullptr);
     return -refused(error);
   };
