@@ -34,7 +34,7 @@ void explain_missing_lines(const Findings& findings) {
 int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execute)(void* argument), void* argument) {
   // Malformed options end dapple-run before the program starts.
   const int given_code = check_exit_code();
-  const NotesFile notes(run.is_checked ? "DAPPLE_CHECK_RECORDS" : kHangRecords);
+  const NotesFile notes(run.is_checked || !files.empty() ? "DAPPLE_CHECK_RECORDS" : kHangRecords);
   std::optional<NotesFile> emulation;
   if (run.emulate) emulation.emplace(kEmulationNotes);
   ReportFile json("--json", files.json), sarif("--sarif", files.sarif), junit("--junit", files.junit);
@@ -42,13 +42,16 @@ int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execu
   const int code = run.hang > 0 ? run_watched_child(run.hang, hangs, execute, argument) : run_child(execute, argument);
   Findings findings = read_findings(notes.name());
   findings.status = code;
-  findings.complete = !run.emulate || read_emulation(*emulation).complete;
+  const Emulation emulated = run.emulate ? read_emulation(*emulation) : Emulation{.complete = true};
+  findings.complete = emulated.complete;
+  // A program that is not checked may well open no device.
+  if (!run.is_checked) findings.attached = true;
   bool written = json.write(as_json_lines(findings));
   written = sarif.write(as_sarif(findings)) && written;
   written = junit.write(as_junit(findings, run.program)) && written;
   explain_missing_lines(findings);
   if (hangs) return given_code == 0 ? code : given_code;
-  if (!run.is_checked) return code;
+  if (!run.is_checked) return verdict_of(emulated, given_code, code);
   if (!findings.attached) {
     say("nothing was checked: no software device was opened, or its process could not write to %s", notes.name());
   }

@@ -18,11 +18,11 @@ struct ReportFiles {
 struct CheckedRun {
   std::string program;     // its name, for people
   bool emulate = false;    // the child has the emulator, too
-  bool is_checked = true;  // otherwise only its hangs are explained
+  bool is_checked = true;  // otherwise only its failures or hangs are explained
   double hang = 0;         // seconds after which the program hangs; 0: never
 };
 
-// Returns dapple-run's exit code: the child's, or the one for findings.
+// Returns dapple-run's exit code: the child's, or the one for findings or a hang.
 int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execute)(void* argument), void* argument);
 
 }  // namespace dapple::run

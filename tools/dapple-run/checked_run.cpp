@@ -59,14 +59,17 @@ Emulation read_emulation(const NotesFile& notes) {
   return emulation;
 }
 
-int run_checked(int check_exit, void (*execute)(void* argument), void* argument) {
-  const NotesFile notes(kEmulationNotes);
-  const int code = run_child(execute, argument);
-  const Emulation emulation = read_emulation(notes);
+int verdict_of(const Emulation& emulation, int check_exit, int code) {
   // An end by a signal is passed on as such.
   if (check_exit == 0 || code > 128) return code;
   if (emulation.findings > 0) return check_exit;
   return code == 0 && !emulation.complete ? check_exit : code;
+}
+
+int run_checked(int check_exit, void (*execute)(void* argument), void* argument) {
+  const NotesFile notes(kEmulationNotes);
+  const int code = run_child(execute, argument);
+  return verdict_of(read_emulation(notes), check_exit, code);
 }
 
 }  // namespace dapple::run

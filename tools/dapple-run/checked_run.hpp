@@ -22,6 +22,9 @@ Emulation read_emulation(const NotesFile& notes);
 // The exit code for findings: DAPPLE_CHECK's, or 66. A malformed DAPPLE_CHECK ends dapple-run.
 int check_exit_code();
 
+// dapple-run's exit code for a program with the emulator that has ended with `code`: this code, or `check_exit`.
+int verdict_of(const Emulation& emulation, int check_exit, int code);
+
 // Runs `execute` in a child, passes signals on to it, and returns dapple-run's exit code: the child's, or `check_exit`.
 int run_checked(int check_exit, void (*execute)(void* argument), void* argument);
 

@@ -107,10 +107,8 @@ int main(char** arguments) {
   const PlannedFaults faults;
   if (options.enumerate) return enumerate(options.runs, execute, &command);
   if (options.check || !options.reports.empty() || options.hang > 0) {
-    const CheckedRun run = {.program = options.command[0],
-                            .emulate = emulate,
-                            .is_checked = options.check || !options.reports.empty(),
-                            .hang = options.hang};
+    const CheckedRun run = {
+        .program = options.command[0], .emulate = emulate, .is_checked = options.check, .hang = options.hang};
     return faults.say_missed(run_with_check(options.reports, run, execute, &command));
   }
   if (emulate) return faults.say_missed(run_checked(findings, execute, &command));
