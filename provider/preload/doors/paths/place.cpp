@@ -133,7 +133,7 @@ Place::Place(int folder, const char* path, bool follow_last, bool after_all) {
   if (root < 0) return;
   walk(root, base, path, follow_last, walked);
   assert(walked.end == Walked::End::kFailed || walked.path[0] == '/');
-  if (walked.end != Walked::End::kTree && detail::leads_through_descriptor(path)) return;
+  if (walked.end != Walked::End::kTree && detail::leads_through_process(path)) return;
   switch (walked.end) {
     case Walked::End::kFailed:
       where = Where::kFailed;

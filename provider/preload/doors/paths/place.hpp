@@ -46,11 +46,13 @@ inline bool may_be_below_sys(const char* path) {
   return may_be_of_function && provider::settings().as != nullptr;
 }
 
-// By a link of /proc, such as "/proc/self/fd/3/name". It leads to the file itself, so a path that does not end in the
-// tree goes on unchanged.
-inline bool leads_through_descriptor(const char* path) {
-  if (!doors::is_tree_in_use()) return false;
-  if (strncmp(path, "/proc/", 6) == 0) return strstr(path, "/fd/") != nullptr || strstr(path, "/cwd/") != nullptr;
+// By a link of /proc, such as "/proc/self/fd/3/name" or "/proc/1/root/name". It leads to the file itself, also in
+// another mount namespace, where the link's text names another file. So a path that does not end in the tree goes on
+// unchanged.
+inline bool leads_through_process(const char* path) {
+  if (strncmp(path, "/proc/", 6) == 0) {
+    return strstr(path, "/fd/") != nullptr || strstr(path, "/cwd/") != nullptr || strstr(path, "/root/") != nullptr;
+  }
   return strncmp(path, "/dev/fd/", 8) == 0;
 }
 
@@ -65,13 +67,13 @@ inline bool may_lead_to_tree(int folder, const char* path) {
       return strncmp(path + 2, "ys/", 3) == 0 && detail::may_be_below_sys(path + 5);
     case 'd':
       if (strncmp(path + 2, "ev/infiniband", 13) == 0) return !names_kernel_device(path);
-      return detail::leads_through_descriptor(path);
+      return is_tree_in_use() && detail::leads_through_process(path);
     case '/':
     case '.':
       return strstr(path, "infiniband") != nullptr;
     case 'p':
       if (strncmp(path + 2, "roc/", 4) != 0) return false;
-      return strstr(path + 6, "/sys/") != nullptr || detail::leads_through_descriptor(path);
+      return strstr(path + 6, "/sys/") != nullptr || (is_tree_in_use() && detail::leads_through_process(path));
     default:
       return false;
   }
