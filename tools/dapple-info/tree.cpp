@@ -63,6 +63,15 @@ bool wait(int signals, int connection, bool& ended) {
   return true;
 }
 
+// dappled writes there with this user's rights. Whoever may rename an entry may put a link in its place.
+bool others_may_rename(int folder) {
+  struct stat status;
+  if (fstat(folder, &status) != 0) return true;
+  if (status.st_uid != geteuid() && status.st_uid != 0) return true;
+  const mode_t others = S_IWOTH | (status.st_gid != getegid() ? S_IWGRP : 0U);
+  return (status.st_mode & others) != 0 && (status.st_mode & S_ISVTX) == 0;
+}
+
 void remove_when_empty(const std::string& folder) {
   for (int i = 0; i < kFarewellTries && rmdir(folder.c_str()) != 0 && errno == ENOTEMPTY; i++) usleep(kFarewellPause);
 }
@@ -91,6 +100,9 @@ int keep_tree(const std::string& folder) {
   if (!made && errno != EEXIST) return fail(folder, strerror(errno));
   const soft::OwnedFd open_folder(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!open_folder) return fail(folder, errno == ENOTDIR ? "it is no folder" : strerror(errno));
+  if (others_may_rename(open_folder.get())) {
+    return fail(folder, "other users may rename files there; name a folder that only you can write, or a new one");
+  }
   if (flock(open_folder.get(), LOCK_EX | LOCK_NB) != 0) {
     return fail(folder, errno == EWOULDBLOCK ? "another dapple-info keeps this folder up to date" : strerror(errno));
   }
