@@ -45,6 +45,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     options = early_config.known_args_namespace
     if not (options.dapple or options.dapple_check or options.dapple_run) or STARTED in os.environ:
         return
+    # All workers of pytest-xdist would write to one file of records.
+    if options.dapple_check and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
+        raise pytest.UsageError("--dapple-check cannot tell which of several workers makes a mistake: leave out -n")
     # pytest already catches the output, in files that the next program would inherit.
     capture = early_config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
@@ -89,17 +92,23 @@ def plan(verb: str, error: int) -> None:
         pytest.skip(f"no fault of {verb} can be planned: {os.strerror(code)}")
 
 
-# The file of the check's records, and its size when the present test began.
+# The size of the file of the check's records when the present step of the test began: its set-up, its body or its end.
 START = pytest.StashKey[int]()
 
 
+# Empty in a worker of pytest-xdist, whose neighbours write to the same file.
 def records() -> str:
-    return os.environ.get("DAPPLE_CHECK_RECORDS", "")
+    return "" if "PYTEST_XDIST_WORKER" in os.environ else os.environ.get("DAPPLE_CHECK_RECORDS", "")
+
+
+# Before the fixtures, which may open devices.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[START] = reports_of(records(), 0)[1]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    item.stash[START] = reports_of(records(), 0)[1]
     for mark in item.iter_markers("dapple_fault"):
         plan(*mark.args)
 
@@ -107,9 +116,9 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     outcome = yield
-    if call.when != "call" or START not in item.stash:
+    if START not in item.stash:
         return
-    found, _ = reports_of(records(), item.stash[START])
+    found, item.stash[START] = reports_of(records(), item.stash[START])
     report = outcome.get_result()
     if found and report.outcome == "passed":
         report.outcome = "failed"
