@@ -107,6 +107,9 @@ void verdict__this_end() {
   facts.deaf = "dappled has it.";
   expect(facts, PingCode::kHere, "answers cannot be received here.\ndappled has it.");
   // An error that came back has priority.
+  facts.prohibited = true;
+  facts.teller = "10.0.0.254";
+  expect(facts, PingCode::kSilence, "A firewall forbids it (reported by 10.0.0.254)");
   facts.port_closed = true;
   expect(facts, PingCode::kPortClosed, "closed");
   facts.here_problem = "No socket.";

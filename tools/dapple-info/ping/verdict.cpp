@@ -103,7 +103,7 @@ PingCode judge(const PingFacts& facts) {
   if (changed(facts) != 0) return PingCode::kChanged;
   if (facts.port_closed) return PingCode::kPortClosed;
   if (facts.unreachable) return PingCode::kUnreachable;
-  if (!facts.deaf.empty()) return PingCode::kHere;
+  if (!facts.deaf.empty() && !facts.prohibited) return PingCode::kHere;
   return PingCode::kSilence;
 }
 
