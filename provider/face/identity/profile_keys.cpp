@@ -93,6 +93,13 @@ bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
+// A folder has this name. An empty one is none.
+bool set_driver(const Key& key, std::string_view value, Identity& identity, soft::Problem& problem) {
+  if (!std::all_of(value.begin(), value.end(), is_name) || value.starts_with('.'))
+    return refuse(problem, key, value, "the name of a driver, such as mlx5_core");
+  return set_text(key, value, identity, problem);
+}
+
 bool set_name(const Key& key, std::string_view value, Identity& identity, soft::Problem& problem) {
   const size_t place = value.find("%d");
   const bool good = place != value.npos && place > 0 && value.size() <= kMaxNamePattern && value[0] != '.' &&
@@ -255,7 +262,7 @@ constexpr Key kKeys[] = {
     {.name = "rate", .set = set_rate},
     {.name = "gid_twins", .set = set_gid_twins},
     {.name = "pci", .set = set_pci},
-    text(DAPPLE_AT(driver)),
+    {.name = "driver", .set = set_driver, .offset = offsetof(DeviceAttributes, driver)},
     number(DAPPLE_AT(pci_class), 0xFFFFFF),
     number(DAPPLE_AT(pci_vendor), 0xFFFF),
     number(DAPPLE_AT(pci_device), 0xFFFF),

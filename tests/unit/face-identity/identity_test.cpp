@@ -91,6 +91,10 @@ void read_identity__wrong_words__one_line(void**) {
       {"card,rate=1", "rate is 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400 or 800 (Gb/s), not 1"},
       {"card,pci=none", ""},
       {"card,driver=", "the identity: a device with a PCI function (pci) needs its driver (driver)"},
+      {"card,driver=ice-2.0", ""},
+      {"card,driver=../x", "driver is the name of a driver, such as mlx5_core, not ../x"},
+      {"card,driver=a/b", "driver is the name of a driver, such as mlx5_core, not a/b"},
+      {"card,driver=..", "driver is the name of a driver, such as mlx5_core, not .."},
   };
   OneProfile source(kCard);
   for (const auto& each : kCases) {
