@@ -48,6 +48,8 @@ class RegionPolicy {
   // Called before the device registers memory. May change address and iova for the device; the program still sees its
   // own values. Returns 0, or an errno with which the registration fails.
   virtual int before_registration(RegionRequest& request, void** state) = 0;
+  // The device has registered the memory. The program gets the region after this call.
+  virtual void registered(void* state) = 0;
   // The device has refused the registration after before_registration().
   virtual void registration_failed(void* state) = 0;
   // Called before the device changes a region in place. flags and access as for ibv_rereg_mr(). Returns 0, or an errno

@@ -115,6 +115,11 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
   return 0;
 }
 
+void Emulator::registered(void* state) {
+  if (state != nullptr) shadow_.registered(static_cast<ShadowRegion*>(state));
+  show_findings(note_end);
+}
+
 void Emulator::registration_failed(void* state) {
   if (state != nullptr) shadow_.remove(static_cast<ShadowRegion*>(state));
   show_findings(note_end);

@@ -30,6 +30,7 @@ class Emulator final : public RegionPolicy, private TransferWatch {
   void report_all(End end);
 
   int before_registration(RegionRequest& request, void** state) override;
+  void registered(void* state) override;
   void registration_failed(void* state) override;
   int before_reregistration(int flags, int access, void* state) override;
   void deregistered(void* state) override;

@@ -75,8 +75,8 @@ Shadow::Span Shadow::pages_of(uintptr_t address, size_t length) const {
   return {address & ~(page_size_ - 1), ((address + length - 1) & ~(page_size_ - 1)) + page_size_};
 }
 
-// Counts one more region over each page. Pages that had none get a shadow with the program's contents. Returns 0, EBUSY
-// or ENOMEM, with nothing changed.
+// Counts one more region over each page. Unused pages get a shadow with the program's contents. Returns 0, EBUSY or
+// ENOMEM, with nothing changed.
 int Shadow::take(const std::vector<Piece>& pieces) {
   for (size_t i = 0; i < pieces.size(); ++i) {
     const int error = take(pieces[i]);
@@ -100,13 +100,20 @@ int Shadow::take(const Piece& piece) {
     const uintptr_t end = std::min(piece.physical_end(), chunk->address + ShadowPages::kChunk);
     while (at < end) {
       size_t index = ShadowPages::index_in(*chunk, at);
-      if (chunk->pages[index].regions != 0) {
-        ++chunk->pages[index].regions;
+      if (Page& page = chunk->pages[index]; page.is_used()) {
+        if (page.regions == 0) {
+          if (!claim({at, at + kPage})) {
+            error = EBUSY;
+            break;
+          }
+          page.is_old = true;
+        }
+        ++page.regions;
         at += kPage;
         continue;
       }
       uintptr_t fresh_end = at;
-      while (fresh_end < end && chunk->pages[ShadowPages::index_in(*chunk, fresh_end)].regions == 0) fresh_end += kPage;
+      while (fresh_end < end && !chunk->pages[ShadowPages::index_in(*chunk, fresh_end)].is_used()) fresh_end += kPage;
       if (!claim({at, fresh_end})) {
         error = EBUSY;
         break;
@@ -122,11 +129,10 @@ int Shadow::take(const Piece& piece) {
       memcpy(chunk->baseline + (at - chunk->address), memory, length);
       for (; at < fresh_end; at += kPage, ++index) {
         Page& page = chunk->pages[index];
-        // Otherwise use() would count the page twice.
-        assert(!page.is_used());
         page.regions = 1;
         page.moved = 0;
         page.needless = 0;
+        page.is_old = false;
         pages_.use(*chunk, 1);
       }
     }
@@ -196,7 +202,6 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
   region->peers_read = peers_read;
   region->registered = registered;
   int error = physical_addresses_.cut(pages.begin, pages.end, &region->pieces);
-  for (const Piece& piece : region->pieces) give_up_waiting(physical_span(piece));
   if (error == 0) error = take(region->pieces);
   if (error != 0) {
     delete region;
@@ -222,6 +227,13 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
   *added = region;
   assert_consistent();
   return 0;
+}
+
+void Shadow::registered(ShadowRegion* region) {
+  if (in_child()) return;
+  const SignalSafeLock::Guard guard(lock_);
+  region->for_each_page([this](uintptr_t address, uintptr_t physical) { begin_anew(address, physical); });
+  assert_consistent();
 }
 
 // Notes at the addresses of a region where its shadows are. False without memory, with nothing changed.

@@ -126,8 +126,11 @@ class Shadow {
 
   // Gives the region's pages shadows with the program's contents, unless another region has given them one, and maps
   // them for the device. The view begins at the same offset in its page as the address. Returns 0 or an errno: EFAULT
-  // if the program's memory is not readable, EBUSY if another process has a shadow of a page of it.
+  // if the program's memory is not readable, EBUSY if another process has a shadow of a page of it. Pages in which
+  // lines of removed regions wait for a sync keep their shadow until registered().
   int add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** region);
+  // The device has registered the region. Reports removed regions with lines that wait for a sync in it.
+  void registered(ShadowRegion* region);
   // Reports the errors in the region. Lines that the device has changed can still be synced: they are reported when
   // their memory is registered again, when there are too many, or by tell_all(). Everything else is freed with the last
   // region over a page. The program's memory does not change.
@@ -211,7 +214,7 @@ class Shadow {
   static Span physical_span(const Piece& piece) { return {piece.physical, piece.physical_end()}; }
   void wait_for_syncs(ShadowRegion* region);
   void settle(ShadowPages::Chunk& chunk, size_t index, bool give_up);
-  void give_up_waiting(Span physical);
+  void begin_anew(uintptr_t address, uintptr_t physical);
   void forget_oldest();
   void finish(ShadowRegion* region);
   void sync(uintptr_t address, size_t length, bool invalidate);

@@ -33,6 +33,7 @@ class ShadowPages {
     uint32_t waiting;   // removed regions with lines in it that were never synced
     uint64_t moved;     // lines that a sync has moved, either way
     uint64_t needless;  // lines that a sync found with nothing to move
+    bool is_old;        // its contents are those of removed regions until a region over it is registered
     // At an address.
     uintptr_t elsewhere;  // the physical address of its shadow; 0 if that is here
     uint32_t noted;       // regions with the page at this address, removed ones that wait included

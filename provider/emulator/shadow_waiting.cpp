@@ -3,6 +3,9 @@
 //
 // Regions that were removed with lines that the device has changed and no sync has moved. On hardware such lines are in
 // memory, and a later sync still makes them visible.
+#include <string.h>
+#include <sys/uio.h>
+
 #include <algorithm>
 
 #include "provider/emulator/shadow.hpp"
@@ -53,18 +56,25 @@ void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
   assert(!give_up || page.waiting == 0);
 }
 
-// Ends the waiting for pages that are about to be registered again, unless another region is over them.
-void Shadow::give_up_waiting(Span physical) {
-  if (num_waiting_pages_ == 0) return;
-  for (uintptr_t at = physical.begin; at < physical.end; at += kPage) {
-    Chunk* chunk = pages_.find(at);
-    if (chunk == nullptr) continue;
-    const size_t index = ShadowPages::index_in(*chunk, at);
-    if (chunk->pages[index].regions != 0 || chunk->pages[index].waiting == 0) continue;
-    settle(*chunk, index, true);
-    assert(!chunk->pages[index].is_used());
-    pages_.give_back(*chunk, at, at + kPage);
-  }
+// Gives an old page of a region that the device has registered the program's contents. Removed regions no longer wait
+// for syncs of it.
+void Shadow::begin_anew(uintptr_t address, uintptr_t physical) {
+  Chunk& chunk = *pages_.find(physical);
+  const size_t index = ShadowPages::index_in(chunk, physical);
+  Page& page = chunk.pages[index];
+  if (!page.is_old) return;
+  settle(chunk, index, true);
+  page.is_old = false;
+  page.moved = 0;
+  page.needless = 0;
+  unsigned char* const memory = chunk.memory + index * kPage;
+  const iovec to = {memory, kPage};
+  const iovec from = {reinterpret_cast<void*>(address), kPage};
+  begin_sync(address);
+  // If this fails, the program has unmapped the page meanwhile, and nobody needs its contents.
+  [[maybe_unused]] const ssize_t copied = process_vm_readv(owner_, &to, 1, &from, 1, 0);
+  end_sync(address);
+  memcpy(chunk.baseline + index * kPage, memory, kPage);
 }
 
 void Shadow::forget_oldest() {

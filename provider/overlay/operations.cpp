@@ -49,6 +49,7 @@ ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call ca
   region->length = wanted.length;
   region->iova = wanted.iova;
   region->access = wanted.access;
+  if (policy != nullptr) policy->registered(region->policy_state);
   return keep(attached, region, mr);
 }
 

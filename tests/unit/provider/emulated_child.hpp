@@ -23,6 +23,7 @@ inline void* register_memory(size_t offset, size_t length) {
   RegionRequest request = {memory + offset, length, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
   void* state = nullptr;
   if (Emulator::running()->before_registration(request, &state) != 0) _exit(100);
+  Emulator::running()->registered(state);
   return state;
 }
 

@@ -218,6 +218,10 @@ class Substitute final : public RegionPolicy {
     ++alive;
     return 0;
   }
+  void registered(void* state) override {
+    assert_ptr_equal(state, this);
+    ++num_registered;
+  }
   void registration_failed(void* state) override {
     assert_ptr_equal(state, this);
     --alive;
@@ -233,6 +237,7 @@ class Substitute final : public RegionPolicy {
 
   int refuse = 0;
   int alive = 0;
+  int num_registered = 0;
 };
 
 void policy__substitutes_address_and_keeps_the_programs(void**) {
@@ -290,6 +295,7 @@ void policy__refuses(void**) {
   assert_null(reg_mr(memory, 64, at(memory)));
   provider.error = 0;
   assert_int_equal(policy.alive, 0);
+  assert_int_equal(policy.num_registered, 1);
   end_context();
 }
 

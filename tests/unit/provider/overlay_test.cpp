@@ -45,6 +45,7 @@ void attach__replaces_regions_and_closing_only(void**) {
 class Watch final : public RegionPolicy, public TransferWatch {
  public:
   int before_registration(RegionRequest&, void**) override { return 0; }
+  void registered(void*) override {}
   void registration_failed(void*) override {}
   int before_reregistration(int, int, void*) override { return 0; }
   void deregistered(void*) override {}

@@ -48,14 +48,17 @@ unsigned char* map_file(size_t first_page, size_t pages, int flags = MAP_SHARED,
 ShadowRegion* add(const unsigned char* memory, size_t length) {
   ShadowRegion* region = nullptr;
   assert_int_equal(shadow.add(at(memory), length, false, &region), 0);
+  shadow.registered(region);
   return region;
 }
 
 int add_error(const unsigned char* memory, size_t length) {
   ShadowRegion* region = nullptr;
   const int error = shadow.add(at(memory), length, false, &region);
-  if (error == 0) shadow.remove(region);
-  return error;
+  if (error != 0) return error;
+  shadow.registered(region);
+  shadow.remove(region);
+  return 0;
 }
 
 int setup(void**) {

@@ -47,6 +47,7 @@ unsigned char* seen(const ShadowRegion* by, size_t offset) {
 ShadowRegion* add(size_t offset, size_t length, bool peers_read = false) {
   ShadowRegion* region = nullptr;
   assert_int_equal(shadow.add(at(offset), length, peers_read, &region), 0);
+  shadow.registered(region);
   return region;
 }
 
@@ -360,6 +361,44 @@ void remove__memory_that_is_registered_anew_has_a_new_shadow(void**) {
   assert_int_equal(shadow.num_pages(), 0);
 }
 
+void remove__region_that_the_device_has_refused_ends_no_waiting(void**) {
+  shadow.remove(add(0, kPage));
+  ShadowRegion* region = add(0, 2 * kPage);
+  *seen(region, 128) = 99;
+  shadow.remove(region);
+  ShadowRegion* refused = nullptr;
+  assert_int_equal(shadow.add(at(64), 2 * kPage, false, &refused), 0);
+  shadow.remove(refused);
+  assert_int_equal(told.size(), 0);
+  assert_int_equal(shadow.num_pages(), 1);
+  shadow.clean_invalidate(at(128), 1);
+  assert_int_equal(program[128], 99);
+  assert_int_equal(shadow.num_pages(), 0);
+}
+
+// Both wait for the device at the same time; the first that it has registered gets a new shadow.
+void remove__memory_that_two_regions_register_anew_has_one_new_shadow(void**) {
+  ShadowRegion* region = add(0, kPage);
+  *seen(region, 128) = 99;
+  shadow.remove(region);
+  program[128] = 55;
+  ShadowRegion* first = nullptr;
+  ShadowRegion* second = nullptr;
+  assert_int_equal(shadow.add(at(0), kPage, false, &first), 0);
+  assert_int_equal(shadow.add(at(64), kPage, false, &second), 0);
+  shadow.registered(first);
+  assert_int_equal(told.size(), 1);
+  assert_int_equal(*seen(second, 128), 55);
+  *seen(first, 256) = 44;
+  shadow.registered(second);
+  assert_int_equal(told.size(), 1);
+  shadow.clean_invalidate(at(256), 1);
+  assert_int_equal(program[256], 44);
+  shadow.remove(second);
+  shadow.remove(first);
+  assert_int_equal(shadow.num_pages(), 0);
+}
+
 void remove__what_waits_is_bounded(void**) {
   for (size_t i = 0; i < Shadow::kMaxWaitingRegions + 10; ++i) {
     ShadowRegion* region = add(i * 64, 64);
@@ -489,6 +528,7 @@ void* come_and_go(void* offset) {
   while (!over) {
     ShadowRegion* region = nullptr;
     if (shadow.add(at(reinterpret_cast<uintptr_t>(offset)), 3 * kPage, true, &region) != 0) return offset;
+    shadow.registered(region);
     *seen(region, reinterpret_cast<uintptr_t>(offset)) += 1;
     shadow.remove(region);
   }
@@ -541,6 +581,7 @@ void pages_of_64_kib__every_mapping_begins_and_ends_with_one(void**) {
   const uintptr_t first = (at(0) + kLarge - 1) & ~(kLarge - 1);
   ShadowRegion* region = nullptr;
   assert_int_equal(of_large.add(first + 5000, 100, false, &region), 0);
+  of_large.registered(region);
   assert_int_equal(of_large.num_pages(), kLarge / kPage);
   assert_int_equal(reinterpret_cast<uintptr_t>(region->view - 5000) % kPage, 0);
   auto* memory = reinterpret_cast<unsigned char*>(first);
@@ -575,6 +616,8 @@ int main() {
       SHADOW_TEST(remove__late_sync_brings_the_devices_lines),
       SHADOW_TEST(remove__lines_that_nobody_syncs_are_told_of_at_the_end),
       SHADOW_TEST(remove__memory_that_is_registered_anew_has_a_new_shadow),
+      SHADOW_TEST(remove__region_that_the_device_has_refused_ends_no_waiting),
+      SHADOW_TEST(remove__memory_that_two_regions_register_anew_has_one_new_shadow),
       SHADOW_TEST(remove__what_waits_is_bounded),
       SHADOW_TEST(add__memory_that_is_not_there),
       SHADOW_TEST(add__without_memory_leaves_the_neighbours_alone),

@@ -49,6 +49,7 @@ ShadowRegion* add(size_t offset, size_t length) {
   ShadowRegion* region = nullptr;
   must(watched->add(at(offset), length, false, &region) == 0, 101);
   must(watched->watch(region), 102);
+  watched->registered(region);
   return region;
 }
 

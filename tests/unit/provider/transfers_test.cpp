@@ -58,6 +58,7 @@ struct Rig {
         mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     assert_null(shadow.open([](const ShadowFindings&) {}, kPage));
     assert_int_equal(shadow.add(at(0), 2 * kPage, false, &region), 0);
+    shadow.registered(region);
     qp.context = &context;
     qp.qp_num = 17;
     room = 1000;
