@@ -55,6 +55,8 @@ class RegionPolicy {
   // Called before the device changes a region in place. flags and access as for ibv_rereg_mr(). Returns 0, or an errno
   // with which it fails.
   virtual int before_reregistration(int flags, int access, void* state) = 0;
+  // The device has changed the region's access.
+  virtual void access_changed(int access, void* state) = 0;
   // The device has deregistered the region, or is about to be closed with it.
   virtual void deregistered(void* state) = 0;
   // The watch, or null if the policy has none. Each call returns the same.

@@ -135,10 +135,15 @@ int Emulator::before_reregistration(int flags, int access, void* state) {
   if ((access & kWritingAccess) != 0) {
     shadow_.open_pages_of(region->address, region->length);
     if (!may_be_writable(region->address, region->length)) return EFAULT;
-    watch(region);
   }
-  shadow_.set_peers_read(region, (access & kPeersReadingAccess) != 0);
   return 0;
+}
+
+void Emulator::access_changed(int access, void* state) {
+  if (state == nullptr) return;
+  auto* region = static_cast<ShadowRegion*>(state);
+  if ((access & kWritingAccess) != 0) watch(region);
+  shadow_.set_peers_read(region, (access & kPeersReadingAccess) != 0);
 }
 
 void Emulator::deregistered(void* state) {

@@ -33,6 +33,7 @@ class Emulator final : public RegionPolicy, private TransferWatch {
   void registered(void* state) override;
   void registration_failed(void* state) override;
   int before_reregistration(int flags, int access, void* state) override;
+  void access_changed(int access, void* state) override;
   void deregistered(void* state) override;
   TransferWatch* transfers() override { return this; }
 

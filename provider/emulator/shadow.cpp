@@ -232,7 +232,9 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
 void Shadow::registered(ShadowRegion* region) {
   if (in_child()) return;
   const SignalSafeLock::Guard guard(lock_);
+  assert(!region->is_registered && region->view != nullptr);
   region->for_each_page([this](uintptr_t address, uintptr_t physical) { begin_anew(address, physical); });
+  region->is_registered = true;
   assert_consistent();
 }
 
@@ -276,10 +278,12 @@ void Shadow::remove(ShadowRegion* region) {
   munmap(region->view - (region->address - pages.begin), pages.end - pages.begin);
   region->view = nullptr;
 
-  ShadowFindings findings = look_at(*region);
-  wait_for_syncs(region);
-  findings.unsynced = {};
-  tell(findings);
+  if (region->is_registered) {
+    ShadowFindings findings = look_at(*region);
+    wait_for_syncs(region);
+    findings.unsynced = {};
+    tell(findings);
+  }
   region->lost_bytes = {};
 
   forget(regions_, region);

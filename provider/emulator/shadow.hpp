@@ -45,8 +45,9 @@ struct ShadowTotals {
 struct ShadowRegion {
   uintptr_t address = 0;
   size_t length = 0;
-  bool peers_read = false;  // by RDMA Reads or atomic operations
-  Stack registered;         // the stack of the call that registered it
+  bool peers_read = false;     // by RDMA Reads or atomic operations
+  bool is_registered = false;  // the device has accepted it
+  Stack registered;            // the stack of the call that registered it
   std::vector<Piece> pieces;
   unsigned char* view = nullptr;
   bool watched = false;
@@ -133,12 +134,12 @@ class Shadow {
   void registered(ShadowRegion* region);
   // Reports the errors in the region. Lines that the device has changed can still be synced: they are reported when
   // their memory is registered again, when there are too many, or by tell_all(). Everything else is freed with the last
-  // region over a page. The program's memory does not change.
+  // region over a page. The program's memory does not change. A region that was not registered() has no errors.
   void remove(ShadowRegion* region);
   // Tells whether peers may read the region from now on.
   void set_peers_read(ShadowRegion* region, bool peers_read);
 
-  // Reports every region, removed regions included.
+  // Reports every region that was registered(), removed regions included.
   void tell_all();
 
   // The effect of cache maintenance on each line with a byte of the range. Both functions write back lines that the CPU

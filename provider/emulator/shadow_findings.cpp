@@ -89,6 +89,7 @@ void Shadow::tell_all() {
   if (in_child()) return;
   const SignalSafeLock::Guard guard(lock_);
   for (const ShadowRegion* region : regions_) {
+    if (!region->is_registered) continue;
     open_pages(pages_of(region->address, region->length));
     tell(look_at(*region));
   }

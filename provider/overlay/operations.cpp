@@ -154,7 +154,10 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
   const int saved_errno = errno;
   if (error == 0) {
     region->lkey = mr->lkey;
-    if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) region->access = access;
+    if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+      region->access = access;
+      if (policy != nullptr) policy->access_changed(access, region->policy_state);
+    }
     if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
       region->address = reinterpret_cast<uintptr_t>(address);
       region->length = length;

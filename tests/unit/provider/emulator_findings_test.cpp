@@ -63,6 +63,27 @@ void deregistration__shows_to_the_check(void**) {
   assert_non_null(strstr(said, "lost to the write-back"));
 }
 
+void reregistration__refused_by_the_device_changes_no_access(void**) {
+  const auto work = [] {
+    Emulator* emulator = Emulator::running();
+    void* state = register_memory(0, kLength);
+    memory[100] = 1;
+    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
+    if (emulator->before_reregistration(IBV_REREG_MR_CHANGE_ACCESS, access, state) != 0) _exit(104);
+    emulator->deregistered(state);
+    state = register_memory(0, kLength);
+    memory[100] = 2;
+    if (emulator->before_reregistration(IBV_REREG_MR_CHANGE_ACCESS, access, state) != 0) _exit(105);
+    emulator->access_changed(access, state);
+    dprintf(STDERR_FILENO, "until now\n");
+    emulator->deregistered(state);
+    _exit(0);
+  };
+  assert_int_equal(status_of(work, show), 0);
+  assert_int_equal(strncmp(said, "until now\nshown missing-sync: region ", 37), 0);
+  assert_non_null(strstr(said, "never synced for the peers"));
+}
+
 // Regions that are registered in one place differ less than those of two places.
 [[gnu::noinline]] void* register_here(size_t offset) {
   return register_memory(offset, 4096);
@@ -241,6 +262,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(exit__shows_to_the_check),
       cmocka_unit_test(deregistration__shows_to_the_check),
+      cmocka_unit_test(reregistration__refused_by_the_device_changes_no_access),
       cmocka_unit_test(repeats__hide_no_other_finding),
       cmocka_unit_test(exit__in_a_handler__does_not_ask_the_check),
       cmocka_unit_test(exit__waits_for_a_finding_that_is_being_shown),

@@ -230,6 +230,10 @@ class Substitute final : public RegionPolicy {
     assert_ptr_equal(state, this);
     return refuse;
   }
+  void access_changed(int now, void* state) override {
+    assert_ptr_equal(state, this);
+    access = now;
+  }
   void deregistered(void* state) override {
     assert_ptr_equal(state, this);
     --alive;
@@ -238,6 +242,7 @@ class Substitute final : public RegionPolicy {
   int refuse = 0;
   int alive = 0;
   int num_registered = 0;
+  int access = -1;
 };
 
 void policy__substitutes_address_and_keeps_the_programs(void**) {
@@ -287,6 +292,12 @@ void policy__refuses(void**) {
   assert_int_equal(rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, memory, 32, 0), EOPNOTSUPP);
   assert_int_equal(provider.num_reregistered, 0);
   policy.refuse = 0;
+  provider.error = EINVAL;
+  assert_int_equal(rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, IBV_ACCESS_REMOTE_READ), EINVAL);
+  assert_int_equal(policy.access, -1);
+  provider.error = 0;
+  assert_int_equal(rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, IBV_ACCESS_REMOTE_READ), 0);
+  assert_int_equal(policy.access, IBV_ACCESS_REMOTE_READ);
   const ibv_sge segment = {at(memory), 64, mr->lkey};
   assert_int_equal(sync_device(&segment, 1), 0);
   assert_int_equal(dereg_mr(mr), 0);

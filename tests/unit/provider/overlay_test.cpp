@@ -48,6 +48,7 @@ class Watch final : public RegionPolicy, public TransferWatch {
   void registered(void*) override {}
   void registration_failed(void*) override {}
   int before_reregistration(int, int, void*) override { return 0; }
+  void access_changed(int, void*) override {}
   void deregistered(void*) override {}
   TransferWatch* transfers() override { return this; }
   int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) override {

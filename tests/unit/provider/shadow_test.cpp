@@ -495,6 +495,22 @@ void unclean__not_where_no_peer_reads(void**) {
 }
 
 // The program may have unmapped what it sends.
+void findings__none_of_a_region_that_the_device_has_refused(void**) {
+  ShadowRegion* region = add(0, 2 * kPage);
+  program[64] = 200;
+  *seen(region, kPage) = 99;
+  ShadowRegion* refused = nullptr;
+  assert_int_equal(shadow.add(at(0), 2 * kPage, true, &refused), 0);
+  shadow.remove(refused);
+  assert_int_equal(told.size(), 0);
+  shadow.tell_all();
+  assert_int_equal(told.size(), 1);
+  assert_int_equal(told[0].unsynced.count, 1);
+  shadow.clean_invalidate(at(0), 2 * kPage);
+  shadow.remove(region);
+  assert_int_equal(told.size(), 1);
+}
+
 void dirty_bytes__of_memory_that_is_gone__none(void**) {
   ShadowRegion* region = add(0, 2 * kPage);
   program[kPage + 5] = 1;
@@ -625,6 +641,7 @@ int main() {
       SHADOW_TEST(unclean__lines_for_peers_that_were_never_synced),
       SHADOW_TEST(unclean__not_what_has_been_synced_once),
       SHADOW_TEST(unclean__not_where_no_peer_reads),
+      SHADOW_TEST(findings__none_of_a_region_that_the_device_has_refused),
       SHADOW_TEST(dirty_bytes__of_memory_that_is_gone__none),
       SHADOW_TEST(dirty_bytes__those_of_the_range),
       SHADOW_TEST(tell_all__beside_regions_that_come_and_go),
