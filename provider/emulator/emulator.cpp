@@ -12,6 +12,7 @@
 
 #include <new>
 
+#include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/emulator/ends.hpp"
 #include "provider/emulator/finding.hpp"
@@ -96,6 +97,7 @@ void Emulator::watch(ShadowRegion* region) {
 }
 
 int Emulator::before_registration(RegionRequest& request, void** state) {
+  const CancelGuard whole;
   if ((request.access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(kOnDemandPaging);
   const auto address = reinterpret_cast<uintptr_t>(request.address);
   if (request.length == 0) return 0;
@@ -116,16 +118,19 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
 }
 
 void Emulator::registered(void* state) {
+  const CancelGuard whole;
   if (state != nullptr) shadow_.registered(static_cast<ShadowRegion*>(state));
   show_findings(note_end);
 }
 
 void Emulator::registration_failed(void* state) {
+  const CancelGuard whole;
   if (state != nullptr) shadow_.remove(static_cast<ShadowRegion*>(state));
   show_findings(note_end);
 }
 
 int Emulator::before_reregistration(int flags, int access, void* state) {
+  const CancelGuard whole;
   // ibv_rereg_mr() cannot pass an IOVA other than the address.
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) return refuse("a change of a region's address (ibv_rereg_mr)");
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) == 0) return 0;
@@ -140,6 +145,7 @@ int Emulator::before_reregistration(int flags, int access, void* state) {
 }
 
 void Emulator::access_changed(int access, void* state) {
+  const CancelGuard whole;
   if (state == nullptr) return;
   auto* region = static_cast<ShadowRegion*>(state);
   if ((access & kWritingAccess) != 0) watch(region);
@@ -150,18 +156,33 @@ void Emulator::deregistered(void* state) {
   registration_failed(state);
 }
 
+// The result of a call of the provider, with the errno that it has left.
+template <typename Call>
+int Emulator::with_errno_of(Call call) {
+  int result = 0;
+  int providers_errno = 0;
+  {
+    const CancelGuard whole;
+    result = call();
+    providers_errno = errno;
+    show_findings(note_end);
+  }
+  errno = providers_errno;
+  return result;
+}
+
 int Emulator::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
-  const int error = transfers_.post_send(qp, requests, bad, means);
-  show_findings(note_end);
-  return error;
+  return with_errno_of([&] { return transfers_.post_send(qp, requests, bad, means); });
 }
 
 void Emulator::polled(const ibv_context* context, const ibv_wc* completions, int count) {
+  const CancelGuard whole;
   transfers_.polled(context, completions, count);
   show_findings(note_end);
 }
 
 void Emulator::emptied(const ibv_qp* qp) {
+  const CancelGuard whole;
   transfers_.emptied(qp);
 }
 

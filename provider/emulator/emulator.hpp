@@ -14,7 +14,7 @@
 
 namespace dapple::provider {
 
-// The emulator of this process; it reports at the end of the process.
+// The emulator of this process; it reports at the end of the process. A pthread_cancel() waits for the end of a call.
 class Emulator final : public RegionPolicy, private TransferWatch {
  public:
   // Implements EmulatorLibrary's start().
@@ -42,6 +42,8 @@ class Emulator final : public RegionPolicy, private TransferWatch {
   void polled(const ibv_context* context, const ibv_wc* completions, int count) override;
   void emptied(const ibv_qp* qp) override;
 
+  template <typename Call>
+  int with_errno_of(Call call);
   static void report(const ShadowFindings& findings);
   static void report_transfer(const TransferFinding& finding);
   bool may_say_more();

@@ -22,6 +22,7 @@ namespace {
 SignalSafeLock::Guard::Guard(SignalSafeLock& lock) : lock_(held ? nullptr : &lock) {
   if (lock_ == nullptr) return;
   quiet_.emplace(SignalGuard::Except::kOwnFaults);
+  whole_.emplace();
   pthread_mutex_lock(&lock_->mutex_);
   assert(!held);
   held = true;
@@ -40,6 +41,7 @@ void SignalSafeLock::Guard::unlock() {
   held = false;
   pthread_mutex_unlock(&lock_->mutex_);
   lock_ = nullptr;
+  whole_.reset();
   quiet_.reset();
 }
 

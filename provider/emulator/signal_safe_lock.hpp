@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A lock that signal handlers may also take: a thread that holds it gets no signals except those of its own faults.
+// A lock that signal handlers may also take: a thread that holds it gets no signals except those of its own faults. A
+// pthread_cancel() of the thread waits, and errno stays as it was.
 #pragma once
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ class SignalSafeLock {
 
     SignalSafeLock* lock_;
     std::optional<SignalGuard> quiet_;
+    std::optional<CancelGuard> whole_;
     struct _pthread_cleanup_buffer at_longjmp_;
   };
 
