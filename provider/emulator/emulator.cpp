@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <new>
+#include <optional>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
@@ -23,6 +24,8 @@ namespace {
 
 // The limit of findings that are shown without dapple-run --check: a program may have thousands of regions.
 constexpr unsigned kMaxLinesSaid = 20;
+
+constexpr int kPatienceMs = 2000;
 
 constexpr const char* kOnDemandPaging = "on-demand paging";
 
@@ -57,6 +60,15 @@ const char* name_of(ibv_wr_opcode opcode) {
     default:
       return "a Send";
   }
+}
+
+void say_totals(const ShadowTotals& totals) {
+  say("syncs moved %" PRIu64 " lines and found nothing to move in %" PRIu64 " lines", totals.moved_lines,
+      totals.needless_lines);
+  if (totals.lost_bytes.count == 0) return;
+  say("in all %" PRIu64
+      " bytes from the device were lost to the write-back of lines that the CPU had changed, the first at %p",
+      totals.lost_bytes.count, pointer_to(totals.lost_bytes.first));
 }
 
 }  // namespace
@@ -237,15 +249,14 @@ void Emulator::report_transfer(const TransferFinding& found) {
 
 void Emulator::report_all(End end) {
   if (getpid() != owner_ || reported_.exchange(true)) return;
-  shadow_.tell_all();
-  end == End::kExit && !in_signal_handler() ? show_findings_at_exit() : write_findings();
-  const ShadowTotals totals = shadow_.totals();
-  say("syncs moved %" PRIu64 " lines and found nothing to move in %" PRIu64 " lines", totals.moved_lines,
-      totals.needless_lines);
-  if (totals.lost_bytes.count > 0) {
-    say("in all %" PRIu64
-        " bytes from the device were lost to the write-back of lines that the CPU had changed, the first at %p",
-        totals.lost_bytes.count, pointer_to(totals.lost_bytes.first));
+  // A handler may have interrupted this thread in malloc(), and the thread with the lock may wait for malloc()'s own.
+  const bool is_handler = end == End::kSignal || in_signal_handler();
+  const std::optional<ShadowTotals> totals = is_handler ? shadow_.tell_all(kPatienceMs) : shadow_.tell_all();
+  is_handler ? write_findings() : show_findings_at_exit();
+  if (totals) {
+    say_totals(*totals);
+  } else {
+    say("the regions are not reported, because another thread kept the emulator busy when the process was to end");
   }
   note_end();
 }

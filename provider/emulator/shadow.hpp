@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "provider/common/stack.hpp"
@@ -139,8 +140,9 @@ class Shadow {
   // Tells whether peers may read the region from now on.
   void set_peers_read(ShadowRegion* region, bool peers_read);
 
-  // Reports every region that was registered(), removed regions included.
-  void tell_all();
+  // Reports every region that was registered(), removed regions included. Returns the totals; empty, without a report,
+  // if the lock is not free in this time, and in a child of fork().
+  std::optional<ShadowTotals> tell_all(std::optional<int> patience_ms = std::nullopt);
 
   // The effect of cache maintenance on each line with a byte of the range. Both functions write back lines that the CPU
   // has changed. clean_invalidate() also shows the CPU the device's changes. Memory without a shadow does not change.

@@ -85,9 +85,10 @@ void Shadow::tell(const ShadowFindings& findings) {
   tell_(findings);
 }
 
-void Shadow::tell_all() {
-  if (in_child()) return;
-  const SignalSafeLock::Guard guard(lock_);
+std::optional<ShadowTotals> Shadow::tell_all(std::optional<int> patience_ms) {
+  if (in_child()) return std::nullopt;
+  const SignalSafeLock::Guard guard(lock_, patience_ms);
+  if (!guard.is_in_time()) return std::nullopt;
   for (const ShadowRegion* region : regions_) {
     if (!region->is_registered) continue;
     open_pages(pages_of(region->address, region->length));
@@ -101,6 +102,7 @@ void Shadow::tell_all() {
     });
     tell(findings);
   }
+  return totals_;
 }
 
 }  // namespace dapple::provider

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/emulator/signal_safe_lock.hpp"
 
+#include <time.h>
+
 #include <cassert>
 
 // Exported by the C library, and not declared in its headers for C++. longjmp() runs these clean-ups for the frames
@@ -19,11 +21,27 @@ namespace {
 
 }  // namespace
 
-SignalSafeLock::Guard::Guard(SignalSafeLock& lock) : lock_(held ? nullptr : &lock) {
+bool SignalSafeLock::lock(std::optional<int> patience_ms) {
+  if (!patience_ms) return pthread_mutex_lock(&mutex_) == 0;
+  timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  const long ns = end.tv_nsec + *patience_ms % 1000 * 1'000'000L;
+  end.tv_sec += *patience_ms / 1000 + ns / 1'000'000'000;
+  end.tv_nsec = ns % 1'000'000'000;
+  return pthread_mutex_timedlock(&mutex_, &end) == 0;
+}
+
+SignalSafeLock::Guard::Guard(SignalSafeLock& lock, std::optional<int> patience_ms) : lock_(held ? nullptr : &lock) {
   if (lock_ == nullptr) return;
   quiet_.emplace(SignalGuard::Except::kOwnFaults);
   whole_.emplace();
-  pthread_mutex_lock(&lock_->mutex_);
+  if (!lock_->lock(patience_ms)) {
+    whole_.reset();
+    quiet_.reset();
+    lock_ = nullptr;
+    is_in_time_ = false;
+    return;
+  }
   assert(!held);
   held = true;
   _pthread_cleanup_push(

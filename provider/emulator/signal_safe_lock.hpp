@@ -19,15 +19,20 @@ class SignalSafeLock {
   // must not rely on its consistency. If the handler leaves by longjmp(), the lock is free again.
   class Guard {
    public:
-    explicit Guard(SignalSafeLock& lock);
+    // patience_ms: the longest wait for the lock. Without it the wait has no limit.
+    explicit Guard(SignalSafeLock& lock, std::optional<int> patience_ms = std::nullopt);
     ~Guard();
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
+
+    // False if the lock was not free in time.
+    bool is_in_time() const { return is_in_time_; }
 
    private:
     void unlock();
 
     SignalSafeLock* lock_;
+    bool is_in_time_ = true;
     std::optional<SignalGuard> quiet_;
     std::optional<CancelGuard> whole_;
     struct _pthread_cleanup_buffer at_longjmp_;
@@ -37,6 +42,8 @@ class SignalSafeLock {
   static bool is_held_here();
 
  private:
+  bool lock(std::optional<int> patience_ms);
+
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 

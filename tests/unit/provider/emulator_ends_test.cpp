@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,44 @@ void exit__in_a_handler_of_the_syncs_own_fault(void**) {
   assert_int_equal(num_reports(), 1);
 }
 
+std::atomic<bool> holds;
+
+// Faults in a sync, and stays there with the emulator's lock, as a thread that waits for a lock of malloc().
+void* hold_the_lock(void*) {
+  munmap(memory + 8192, 4096);
+  Emulator::running()->shadow().clean(reinterpret_cast<uintptr_t>(memory), kLength);
+  return nullptr;
+}
+
+void begin_to_hold_the_lock() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a handler that hangs gets no other signal
+  register_memory(0, kLength);
+  const auto stay = [](int) {
+    holds = true;
+    for (;;) pause();
+  };
+  signal(SIGSEGV, stay);
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, hold_the_lock, nullptr) != 0) _exit(103);
+  while (!holds) usleep(100);
+}
+
+void signal__ends_beside_a_thread_that_holds_the_lock(void**) {
+  int status = status_of([] {
+    begin_to_hold_the_lock();
+    raise(SIGTERM);
+  });
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  assert_non_null(strstr(said, "the regions are not reported"));
+  status = status_of([] {
+    begin_to_hold_the_lock();
+    signal(SIGTERM, exit_in_handler);
+    raise(SIGTERM);
+  });
+  assert_int_equal(status, 0);
+  assert_non_null(strstr(said, "the regions are not reported"));
+}
+
 template <int kNumber>
 void be_ended() {
   auto* region = static_cast<ShadowRegion*>(register_memory(0, kLength));
@@ -135,6 +174,7 @@ int main() {
       cmocka_unit_test(exit__beside_threads_that_register),
       cmocka_unit_test(exit__in_a_handler_during_a_sync),
       cmocka_unit_test(exit__in_a_handler_of_the_syncs_own_fault),
+      cmocka_unit_test(signal__ends_beside_a_thread_that_holds_the_lock),
       cmocka_unit_test(signal__reports_and_ends),
       cmocka_unit_test(quick_exit__reports),
       cmocka_unit_test(signal__the_programs_own_way_stays),
