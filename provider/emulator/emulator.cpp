@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <new>
@@ -42,15 +41,6 @@ void* pointer_to(uintptr_t address) {
 constexpr int kWritingAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 constexpr int kPeersReadingAccess = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-
-// False if the program's memory is mapped read-only, which the device itself would refuse. The device registers the
-// shadow, which is always writable, so the emulator must check. Linux before 5.14 lacks MADV_POPULATE_WRITE; there the
-// result is true.
-bool may_be_writable(uintptr_t address, size_t length) {
-  const uintptr_t begin = address & ~(Shadow::kPage - 1);
-  if (madvise(pointer_to(begin), address + length - begin, MADV_POPULATE_WRITE) == 0) return true;
-  return errno == EINVAL && madvise(pointer_to(begin), 0, MADV_POPULATE_WRITE) != 0;
-}
 
 const char* name_of(ibv_wr_opcode opcode) {
   switch (opcode) {
@@ -116,8 +106,7 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
   if (address + request.length + ShadowPages::kChunk < address) return EFAULT;
   if (request.length / Shadow::kPage > UINT32_MAX) return EINVAL;  // the kernel counts the pages of a region in 32 bits
   const bool is_written = (request.access & kWritingAccess) != 0;
-  shadow_.open_pages_of(address, request.length);
-  if (is_written && !may_be_writable(address, request.length)) return EFAULT;
+  if (is_written && !shadow_.is_writable(address, request.length)) return EFAULT;
   ShadowRegion* region = nullptr;
   const bool peers_read = (request.access & kPeersReadingAccess) != 0;
   const int error = shadow_.add(address, request.length, peers_read, &region);
@@ -148,12 +137,9 @@ int Emulator::before_reregistration(int flags, int access, void* state) {
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) == 0) return 0;
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(kOnDemandPaging);
   if (state == nullptr) return 0;
-  auto* region = static_cast<ShadowRegion*>(state);
-  if ((access & kWritingAccess) != 0) {
-    shadow_.open_pages_of(region->address, region->length);
-    if (!may_be_writable(region->address, region->length)) return EFAULT;
-  }
-  return 0;
+  const auto* region = static_cast<const ShadowRegion*>(state);
+  const bool is_written = (access & kWritingAccess) != 0;
+  return is_written && !shadow_.is_writable(region->address, region->length) ? EFAULT : 0;
 }
 
 void Emulator::access_changed(int access, void* state) {

@@ -188,12 +188,22 @@ void Shadow::give_back_unused(Span physical) {
   }
 }
 
+bool Shadow::is_writable(uintptr_t address, size_t length) {
+  if (in_child()) return true;
+  const SignalSafeLock::Guard guard(lock_);
+  const Span pages = pages_of(address, length);
+  const OpenPages opened(*this, pages);
+  void* const begin = reinterpret_cast<void*>(pages.begin);
+  if (madvise(begin, pages.end - pages.begin, MADV_POPULATE_WRITE) == 0) return true;
+  return errno == EINVAL && madvise(begin, 0, MADV_POPULATE_WRITE) != 0;
+}
+
 int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** added) {
   if (in_child()) return EOPNOTSUPP;
   const Stack registered = stack_here();
   const SignalSafeLock::Guard guard(lock_);
   const Span pages = pages_of(address, length);
-  open_pages(pages);
+  const OpenPages opened(*this, pages);
   if (!is_readable(owner_, pages.begin, pages.end)) return EFAULT;
   auto* region = new (std::nothrow) ShadowRegion;
   if (region == nullptr) return ENOMEM;
@@ -279,6 +289,7 @@ void Shadow::remove(ShadowRegion* region) {
   region->view = nullptr;
 
   if (region->is_registered) {
+    const OpenPages opened(*this, pages);  // another region may watch them
     ShadowFindings findings = look_at(*region);
     wait_for_syncs(region);
     findings.unsynced = {};

@@ -126,6 +126,9 @@ class Shadow {
   // people.
   const char* open(Tell teller, size_t page_size);
 
+  // False if the program's memory is mapped read-only, which the device itself would refuse. The device registers the
+  // shadow, which is always writable. Linux before 5.14 lacks MADV_POPULATE_WRITE; there the result is true.
+  bool is_writable(uintptr_t address, size_t length);
   // Gives the region's pages shadows with the program's contents, unless another region has given them one, and maps
   // them for the device. The view begins at the same offset in its page as the address. Returns 0 or an errno: EFAULT
   // if the program's memory is not readable, EBUSY if another process has a shadow of a page of it. Pages in which
@@ -160,8 +163,6 @@ class Shadow {
   // Watches a region that was added; remove() ends the watch. False if the kernel's pages are larger than kPage, so
   // that the pages cannot be closed one by one.
   bool watch(ShadowRegion* region);
-  // Opens watched pages, so that a system call may access the range. The next sync closes them.
-  void open_pages_of(uintptr_t address, size_t length);
 
   // For the signal handlers.
   enum class Access { kNotOurs, kAgain, kOpened, kStep };
@@ -185,6 +186,18 @@ class Shadow {
   struct Span {
     uintptr_t begin;
     uintptr_t end;
+  };
+  // While it exists, system calls may access watched pages. The caller holds the lock.
+  class OpenPages {
+   public:
+    OpenPages(Shadow& shadow, Span pages) : shadow_(shadow), pages_(pages) { shadow_.open_pages(pages_); }
+    ~OpenPages() { shadow_.close_pages(pages_); }
+    OpenPages(const OpenPages&) = delete;
+    OpenPages& operator=(const OpenPages&) = delete;
+
+   private:
+    Shadow& shadow_;
+    Span pages_;
   };
 
   // Of virtual addresses; the other functions take physical ones where it says so.
@@ -231,6 +244,7 @@ class Shadow {
   void stop_watch();
   void unwatch(const ShadowRegion& region);
   void open_pages(Span pages);
+  void close_pages(Span pages);
   void begin_sync(uintptr_t page_address);
   void end_sync(uintptr_t page_address);
   void close(uintptr_t page_address);

@@ -225,10 +225,9 @@ void Shadow::open_pages(Span pages) {
   }
 }
 
-void Shadow::open_pages_of(uintptr_t address, size_t length) {
-  if (in_child()) return;
-  const SignalSafeLock::Guard guard(lock_);
-  open_pages(pages_of(address, length));
+void Shadow::close_pages(Span pages) {
+  if (watching.load(std::memory_order_acquire) != this) return;
+  for (uintptr_t at = pages.begin; at < pages.end; at += kPage) close(at);
 }
 
 void Shadow::begin_sync(uintptr_t page_address) {

@@ -39,7 +39,11 @@ unsigned char* seen(const ShadowRegion* by, size_t offset) {
   return by->view + (at(offset) - by->address);
 }
 
-void ignore(const ShadowFindings&) {}
+uint64_t num_unclean;
+
+void tell(const ShadowFindings& findings) {
+  num_unclean += findings.unclean.count;
+}
 
 void must(bool condition, int code) {
   if (!condition) _exit(code);
@@ -64,7 +68,7 @@ int status_of(void (*work)()) {
         mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     for (size_t i = 0; i < kPages * kPage; ++i) program[i] = static_cast<unsigned char>(i / 64);
     watched = new Shadow;
-    must(watched->open(ignore, kPage) == nullptr, 103);
+    must(watched->open(tell, kPage) == nullptr, 103);
     must(watched->start_watch(), 104);
     work();
   });
@@ -115,6 +119,52 @@ void watch__tells_the_first_stale_read(void**) {
   assert_non_null(strstr(line, "test-provider-shadow_watch+0x"));
 }
 
+// The device writes to a watched page, and the program reads it.
+void read_a_stale_line(const ShadowRegion* region) {
+  *seen(region, kPage + 130) = 96;
+  fputs("until now\n", stderr);
+  sink = program[kPage + 128];
+}
+
+void register_again() {
+  ShadowRegion* region = add(kPage, 2 * kPage);
+  ShadowRegion* over = nullptr;
+  must(watched->add(at(0), 4 * kPage, true, &over) == 0, 1);
+  watched->registered(over);
+  program[3 * kPage - 1] = 1;
+  watched->remove(over);
+  must(num_unclean == 1, 2);
+  read_a_stale_line(region);
+}
+
+void register_across() {
+  ShadowRegion* region = add(kPage, 2 * kPage);
+  add(kPage + 2048, kPage);  // it has no page for itself
+  read_a_stale_line(region);
+}
+
+void fail_to_register() {
+  ShadowRegion* region = add(kPage, 2 * kPage);
+  munmap(program + 3 * kPage, kPage);
+  ShadowRegion* none = nullptr;
+  must(watched->add(at(kPage), 4 * kPage, false, &none) == EFAULT, 1);
+  read_a_stale_line(region);
+}
+
+void ask_for_writing() {
+  ShadowRegion* region = add(kPage, 2 * kPage);
+  must(watched->is_writable(at(kPage), 2 * kPage), 1);
+  read_a_stale_line(region);
+}
+
+void watch__goes_on_beside_registrations(void**) {
+  for (const auto work : {register_again, register_across, fail_to_register, ask_for_writing}) {
+    assert_int_equal(status_of(work), 0);
+    assert_int_equal(strncmp(said, "until now\n", 10), 0);
+    assert_non_null(strstr(said, "is read before a sync"));
+  }
+}
+
 #if defined(__x86_64__)
 bool has_feature(int bit) {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -153,7 +203,11 @@ void* read_on(void*) {
 void read_beside_registrations() {
   pthread_t readers[2];
   for (pthread_t& reader : readers) must(pthread_create(&reader, nullptr, read_on, nullptr) == 0, 1);
-  for (int i = 0; i < 3000; ++i) watched->remove(add(static_cast<size_t>(i % 4) * kPage, 4 * kPage));
+  add(0, kPage);
+  for (int i = 0; i < 3000; ++i) {
+    watched->remove(add(static_cast<size_t>(i % 4) * kPage, 4 * kPage));
+    must(watched->is_writable(at(0), kPage), 2);
+  }
   over = true;
   for (const pthread_t reader : readers) pthread_join(reader, nullptr);
 }
@@ -193,6 +247,7 @@ int main() {
   const CMUnitTest tests[] = {
     cmocka_unit_test(watch__is_silent_about_the_innocent),
     cmocka_unit_test(watch__tells_the_first_stale_read),
+    cmocka_unit_test(watch__goes_on_beside_registrations),
 #if defined(__x86_64__)
     cmocka_unit_test(watch__takes_no_cache_maintenance_for_a_read),
 #endif
