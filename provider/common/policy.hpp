@@ -33,7 +33,8 @@ class TransferWatch {
  public:
   // Called instead of the provider's ibv_post_send(), which is means.post_send.
   virtual int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) = 0;
-  virtual void polled(const ibv_context* context, const ibv_wc* completions, int count) = 0;
+  // Called instead of the provider's ibv_poll_cq(), which is poll_cq.
+  virtual int poll(ibv_cq* cq, int count, ibv_wc* completions, int (*poll_cq)(ibv_cq*, int, ibv_wc*)) = 0;
   // The queue pair will complete no more requests: it is about to be destroyed, or has been reset.
   virtual void emptied(const ibv_qp* qp) = 0;
 

@@ -173,10 +173,8 @@ int Emulator::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, co
   return with_errno_of([&] { return transfers_.post_send(qp, requests, bad, means); });
 }
 
-void Emulator::polled(const ibv_context* context, const ibv_wc* completions, int count) {
-  const CancelGuard whole;
-  transfers_.polled(context, completions, count);
-  show_findings(note_end);
+int Emulator::poll(ibv_cq* cq, int count, ibv_wc* completions, int (*poll_cq)(ibv_cq*, int, ibv_wc*)) {
+  return with_errno_of([&] { return transfers_.poll(cq, count, completions, poll_cq); });
 }
 
 void Emulator::emptied(const ibv_qp* qp) {

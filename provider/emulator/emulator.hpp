@@ -39,7 +39,7 @@ class Emulator final : public RegionPolicy, private TransferWatch {
 
  private:
   int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) override;
-  void polled(const ibv_context* context, const ibv_wc* completions, int count) override;
+  int poll(ibv_cq* cq, int count, ibv_wc* completions, int (*poll_cq)(ibv_cq*, int, ibv_wc*)) override;
   void emptied(const ibv_qp* qp) override;
 
   template <typename Call>

@@ -79,8 +79,17 @@ int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, c
   return error;
 }
 
+// The completion queue is locked during the poll, so that the completions that several threads get are seen in the
+// order in which the device gave them. Posts and other queues do not wait for it.
+int Transfers::poll(ibv_cq* cq, int count, ibv_wc* completions, int (*poll_cq)(ibv_cq*, int, ibv_wc*)) {
+  if (shadow_.in_child()) return poll_cq(cq, count, completions);
+  const std::lock_guard guard(polls_[reinterpret_cast<uintptr_t>(cq) / 64 % kNumPolls]);
+  const int num_polled = poll_cq(cq, count, completions);
+  if (num_polled > 0) polled(cq->context, completions, num_polled);
+  return num_polled;
+}
+
 void Transfers::polled(const ibv_context* context, const ibv_wc* completions, int count) {
-  if (shadow_.in_child()) return;
   const std::lock_guard guard(mutex_);
   for (const ibv_wc* done = completions; done != completions + count; ++done) {
     const auto entry = queues_.find({context, done->qp_num});

@@ -38,7 +38,7 @@ class Transfers {
   Transfers(Shadow& shadow, Tell tell) : shadow_(shadow), tell_(tell) {}
 
   int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means);
-  void polled(const ibv_context* context, const ibv_wc* completions, int count);
+  int poll(ibv_cq* cq, int count, ibv_wc* completions, int (*poll_cq)(ibv_cq*, int, ibv_wc*));
   void emptied(const ibv_qp* qp);
 
  private:
@@ -56,12 +56,17 @@ class Transfers {
   };
   using Key = std::pair<const ibv_context*, uint32_t>;
 
+  static constexpr size_t kNumPolls = 64;
   // The limit of recorded requests for one queue pair, for programs that never poll their completions.
   static constexpr size_t kMaxSent = 1 << 16;
 
   // Reports the request's ranges with changed bytes, and removes them.
   void check(Sent& sent, uint32_t qp_num, TransferFinding::When when);
 
+  void polled(const ibv_context* context, const ibv_wc* completions, int count);
+
+  // Of completion queues, by their addresses. Each is taken before mutex_.
+  std::mutex polls_[kNumPolls];
   std::mutex mutex_;
   Shadow& shadow_;
   Tell tell_;

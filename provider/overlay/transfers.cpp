@@ -36,9 +36,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   const Attached& attached = attached_to(cq->context);
-  const int polled = attached.original_transfers.poll_cq(cq, count, completions);
-  if (polled > 0) watch_of(attached).polled(cq->context, completions, polled);
-  return polled;
+  return watch_of(attached).poll(cq, count, completions, attached.original_transfers.poll_cq);
 }
 
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {

@@ -56,7 +56,11 @@ class Watch final : public RegionPolicy, public TransferWatch {
     found = means.find(qp->context, *requests->sg_list, &range) ? range.iov_base : nullptr;
     return means.post_send(qp, requests, bad);
   }
-  void polled(const ibv_context*, const ibv_wc*, int count) override { num_polled += count; }
+  int poll(ibv_cq* cq, int count, ibv_wc* completions, int (*poll_cq)(ibv_cq*, int, ibv_wc*)) override {
+    const int polled = poll_cq(cq, count, completions);
+    num_polled += polled;
+    return polled;
+  }
   void emptied(const ibv_qp*) override { ++num_emptied; }
 
   void* found = nullptr;

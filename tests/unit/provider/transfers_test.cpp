@@ -5,8 +5,15 @@
 #include "provider/emulator/transfers.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -49,6 +56,8 @@ bool signals_all(ibv_qp*) {
   return all_signalled;
 }
 
+ibv_wc completion;  // the next
+
 constexpr TransferMeans kMeans = {provider_post_send, find, signals_all};
 
 // A region of two pages, and a queue pair.
@@ -59,7 +68,7 @@ struct Rig {
     assert_null(shadow.open([](const ShadowFindings&) {}, kPage));
     assert_int_equal(shadow.add(at(0), 2 * kPage, false, &region), 0);
     shadow.registered(region);
-    qp.context = &context;
+    qp.context = cq.context = &context;
     qp.qp_num = 17;
     room = 1000;
     all_signalled = false;
@@ -83,17 +92,22 @@ struct Rig {
     return transfers.post_send(&qp, &request, &bad, kMeans);
   }
   void complete(uint64_t wr_id, ibv_wc_opcode opcode = IBV_WC_SEND, ibv_wc_status status = IBV_WC_SUCCESS) {
-    ibv_wc done = {};
-    done.wr_id = wr_id;
-    done.opcode = opcode;
-    done.status = status;
-    done.qp_num = qp.qp_num;
-    transfers.polled(&context, &done, 1);
+    completion = {};
+    completion.wr_id = wr_id;
+    completion.opcode = opcode;
+    completion.status = status;
+    completion.qp_num = qp.qp_num;
+    poll([](ibv_cq*, int, ibv_wc* done) { return *done = completion, 1; });
+  }
+  int poll(int (*poll_cq)(ibv_cq*, int, ibv_wc*)) {
+    ibv_wc done;
+    return transfers.poll(&cq, 1, &done, poll_cq);
   }
 
   Shadow shadow;
   ShadowRegion* region = nullptr;
   ibv_qp qp = {};
+  ibv_cq cq = {};
   Transfers transfers{shadow, [](const TransferFinding& finding) { found.push_back(finding); }};
 };
 
@@ -204,6 +218,55 @@ void completions__of_others(void**) {
   assert_int_equal(found.size(), 0);
 }
 
+std::atomic<pid_t> other_thread;
+std::atomic<bool> other_has_polled;
+
+// True if the thread waits in the kernel.
+bool is_asleep(pid_t thread) {
+  char name[64];
+  char text[512] = "";
+  snprintf(name, sizeof name, "/proc/self/task/%d/stat", thread);
+  const int file = open(name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool is_read = read(file, text, sizeof text - 1) > 0;
+  close(file);
+  const char* state = strrchr(text, ')');
+  return is_read && state != nullptr && state[2] == 'S';
+}
+
+Rig* rig_of_both;
+pthread_t other;
+
+// After the poll the second buffer belongs to the program.
+void* poll_second_and_use_its_buffer(void*) {
+  other_thread = gettid();
+  rig_of_both->poll([](ibv_cq*, int, ibv_wc* done) { return *done = completion, 1; });
+  program[64] = 1;
+  other_has_polled = true;
+  return nullptr;
+}
+
+// Another thread polls the second completion, or waits for this poll, before this thread goes on with the first.
+int give_first(ibv_cq*, int, ibv_wc* done) {
+  *done = completion;
+  assert_int_equal(pthread_create(&other, nullptr, poll_second_and_use_its_buffer, nullptr), 0);
+  while (!other_has_polled && (other_thread == 0 || !is_asleep(other_thread))) sched_yield();
+  return 1;
+}
+
+void completions__of_two_threads_in_the_devices_order(void**) {
+  Rig rig;
+  rig_of_both = &rig;
+  assert_int_equal(rig.post(1, 0, 64), 0);
+  assert_int_equal(rig.post(1, 64, 64), 0);
+  completion = {};
+  completion.wr_id = 1;
+  completion.qp_num = rig.qp.qp_num;
+  rig.poll(give_first);
+  assert_int_equal(pthread_join(other, nullptr), 0);
+  assert_int_equal(found.size(), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -214,6 +277,7 @@ int main() {
       cmocka_unit_test(unsignalled__has_no_end),
       cmocka_unit_test(refused__is_forgotten),
       cmocka_unit_test(completions__of_others),
+      cmocka_unit_test(completions__of_two_threads_in_the_devices_order),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
