@@ -53,12 +53,35 @@ constexpr size_t kHeld = 256;
 constexpr size_t kMaxHeldSize = 1 << 18;
 constinit std::atomic<void*> held[kHeld] = {};
 constinit std::atomic<size_t> held_so_far = 0;
+// The number of held blocks by a hash of their addresses, so that free() need not search for most blocks.
+constexpr size_t kHashes = 4096;
+constinit std::atomic<uint16_t> held_with[kHashes] = {};
+
+std::atomic<uint16_t>& num_held_like(const void* block) {
+  return held_with[reinterpret_cast<uintptr_t>(block) / 16 % kHashes];
+}
 
 // Holds the block back. Returns the oldest block, which is to be freed now.
 void* held_instead_of(void* block) {
   if (malloc_usable_size(block) > kMaxHeldSize) return block;
+  ++num_held_like(block);
   const size_t place = held_so_far.fetch_add(1, std::memory_order_relaxed) % kHeld;
-  return held[place].exchange(block, std::memory_order_acq_rel);
+  void* const oldest = held[place].exchange(block, std::memory_order_acq_rel);
+  if (oldest != nullptr) --num_held_like(oldest);
+  return oldest;
+}
+
+// True if the block was held. It is held no longer.
+bool was_held(void* block) {
+  if (block == nullptr || num_held_like(block).load(std::memory_order_relaxed) == 0) [[likely]]
+    return false;
+  for (std::atomic<void*>& place : held) {
+    void* found = block;
+    if (!place.compare_exchange_strong(found, nullptr)) continue;
+    --num_held_like(block);
+    return true;
+  }
+  return false;
 }
 
 // A larger block with the bytes of this one, which stays. Null if there is no memory.
@@ -81,6 +104,11 @@ void* malloc(size_t size) noexcept {
 void free(void* block) noexcept {
   if (keeps(block)) [[unlikely]]
     return;
+  if (was_held(block)) [[unlikely]] {
+    // This is the second time. The C library gets both calls, and ends most programs here.
+    next_free.get()(block);
+    return next_free.get()(block);
+  }
   if (may_have_context(block)) [[unlikely]]
     tell_context_freed(block, DAPPLE_CALLER);
   if (!may_matter(block)) [[likely]]
@@ -98,6 +126,10 @@ void* calloc(size_t count, size_t size) noexcept {
 
 // The block may stay, move, or be given back in part. A block that a key has moves if it gets larger, and is held back.
 void* realloc(void* block, size_t size) noexcept {
+  if (was_held(block)) [[unlikely]] {
+    next_free.get()(block);
+    return next_realloc.get()(block, size);
+  }
   const bool matters = block != nullptr && may_matter(block);
   const size_t old_size = matters ? malloc_usable_size(block) : 0;
   bool holds = false;

@@ -10,6 +10,8 @@
  *   cut        a Read of the part of a block that realloc() has cut off
  *   reused     a Write to a block that is freed, and whose size is taken again
  *   outgrown   the same with a block that realloc() has moved
+ *   twice      a block is freed twice
+ *   later      the same, and the heap is deregistered in between
  *   unmapped   a Read of a block that was a mapping of its own, where another mapping is now, by the old registration
  */
 #include <malloc.h>
@@ -197,6 +199,16 @@ static void cut(const struct ibv_mr* heap) {
   give_back(block);
 }
 
+/* The C library notices this. */
+static void free_twice(struct ibv_mr* deregistered) {
+  char* block = take(kBlock);
+  void* behind = take(kBlock);
+  give_back(block);
+  if (deregistered != NULL) check(ibv_dereg_mr(deregistered) == 0, "ibv_dereg_mr");
+  give_back(block);
+  give_back(behind);
+}
+
 /* Another thread may map its stack there first: then false. */
 static bool map_where_nothing_is(char* first) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
@@ -232,6 +244,8 @@ int main(int count, char** arguments) {
   if (strcmp(which, "cut") == 0) cut(heap);
   if (strcmp(which, "reused") == 0) reuse(heap);
   if (strcmp(which, "outgrown") == 0) outgrow(heap);
+  if (strcmp(which, "twice") == 0) free_twice(NULL);
+  if (strcmp(which, "later") == 0) free_twice(heap);
   if (strcmp(which, "unmapped") == 0) map_elsewhere();
   check(ibv_dereg_mr(heap) == 0, "ibv_dereg_mr");
   puts("all went as planned");
