@@ -134,7 +134,7 @@ static int to_rtr(struct end* of, uint32_t peer) {
 
 static int to_rts(struct end* of) {
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
-                             .timeout = 8,
+                             .timeout = IS("full") ? 0 : 8, /* 0: for ever */
                              .retry_cnt = IS("retries") ? 9 : 1,
                              .rnr_retry = IS("full") ? 7 : 1, /* 7: for ever */
                              .sq_psn = kPsn,
