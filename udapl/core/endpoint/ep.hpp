@@ -267,7 +267,8 @@ class Ep : public Object {
   uint64_t bytes_until_progress(uint32_t sequence);
   void choose_paths() {
     request_needs_slow_path_ = needs_slow_path_ || !evds_.request;
-    recv_needs_slow_path_ = needs_slow_path_ || srq_ || attr_.datagrams || !evds_.recv;
+    // Without a protection zone there is no queue pair.
+    recv_needs_slow_path_ = needs_slow_path_ || srq_ || attr_.datagrams || !evds_.recv || !pz_;
   }
 
   Pz* pz_;

@@ -105,8 +105,6 @@ template <DtoOperation kOperation>
   if ((flags | uint32_t{recv_needs_slow_path_}) || !segments || static_cast<uint32_t>(count) > attr_.max_recv_iov)
       [[unlikely]]
     return std::nullopt;
-  if (!qp_) [[unlikely]]
-    return std::nullopt;
   WorkRequest* const request = receives_.post_next();
   if (!request) [[unlikely]]
     return std::nullopt;
