@@ -121,6 +121,7 @@ struct PlainSend {
 struct ReceiveRequest {
   ReceiveRequest() = default;
   ReceiveRequest(const ReceiveRequest&) = delete;
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): an assignment to itself changes nothing.
   ReceiveRequest& operator=(const ReceiveRequest& from) {
     id = from.id;
     segment_count = from.segment_count;
@@ -139,6 +140,7 @@ struct ReceiveRequest {
 struct WholeReceiveRequest : ReceiveRequest {
   WholeReceiveRequest() { segments = room; }
   WholeReceiveRequest(const WholeReceiveRequest& from) : WholeReceiveRequest() { *this = from; }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): as above.
   WholeReceiveRequest& operator=(const WholeReceiveRequest& from) {
     ReceiveRequest::operator=(from);
     return *this;

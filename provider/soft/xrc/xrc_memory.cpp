@@ -6,7 +6,6 @@ namespace dapple::soft {
 
 using roce::Accessor;
 using roce::Fault;
-using roce::Memory;
 using roce::RemoteRange;
 
 Fault XrcMemory::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {

@@ -259,7 +259,7 @@ template int post_send<Program::kExplained>(ibv_qp*, ibv_send_wr*, ibv_send_wr**
 
 template <Program kProgram>
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
-  const auto ends_with = [ibv](int error) {
+  const auto ends_with = [&](int error) {
     if constexpr (kProgram == Program::kExplained) explain::explain_receives(ibv, error);
     return refused(error);
   };

@@ -143,7 +143,7 @@ int destroy_srq(ibv_srq* ibv) {
 
 template <Program kProgram>
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
-  const auto ends_with = [ibv](int error) {
+  const auto ends_with = [&](int error) {
     if constexpr (kProgram == Program::kExplained) explain::explain_receives(ibv, error);
     return refused(error);
   };

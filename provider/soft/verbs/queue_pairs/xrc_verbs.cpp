@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include <cassert>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -90,16 +91,13 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
                          "Set fd and oflags, and comp_mask to IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS.",
                          attr->comp_mask));
   }
-  auto* xrcd = new (std::nothrow) Xrcd;
+  std::unique_ptr<Xrcd> xrcd(new (std::nothrow) Xrcd);
   if (xrcd == nullptr) return failed(refuse_memory("XRC domains"));
   xrcd->context = context_of(context);
   xrcd->abi.xrcd.context = context;
-  if (const int error = open_domain(*xrcd, *attr); error != 0) {
-    delete xrcd;
-    return failed(error);
-  }
+  if (const int error = open_domain(*xrcd, *attr); error != 0) return failed(error);
   xrcd->context->live_objects.fetch_add(1);
-  return &xrcd->abi.xrcd;
+  return &xrcd.release()->abi.xrcd;
 }
 
 int close_xrcd(ibv_xrcd* ibv) {
