@@ -10,6 +10,7 @@
 #include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -271,7 +272,7 @@ static void* read_often(void* result) {
   return NULL;
 }
 
-static volatile sig_atomic_t handled;
+static atomic_int handled;
 
 static void read_in_handler(int number) {
   (void)number;
