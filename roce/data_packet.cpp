@@ -7,7 +7,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "roce/big_endian.hpp"
 #include "roce/psn.hpp"
 
 namespace dapple::roce {
@@ -43,16 +42,10 @@ const OpcodeInfo& info_of(const SendEntry& entry, const DataPacket& packet, size
   return opcode_info(opcode_of(packet.transport, operation_of(entry.opcode, place)));
 }
 
-constexpr size_t kRethSize = 16;
-
 void write_extended(const OpcodeInfo& info, const SendEntry& entry, const Deth& deth, std::byte* to) {
-  // A Write has mostly this header alone, and then the others are not made. As roce::write_extended() writes it.
-  if (info.has(kHasReth) && info.extended_size == kRethSize) {
-    store_be64(to, entry.remote().address);
-    store_be32(to + 8, entry.remote().rkey);
-    store_be32(to + 12, entry.length);
-    return;
-  }
+  // Most Writes have this header alone, and then the others are not made.
+  if (info.has(kHasReth) && info.extended_size == kRethSize)
+    return write_reth({entry.remote().address, entry.remote().rkey, entry.length}, to);
   Headers headers;
   headers.deth = deth;
   headers.immediate = entry.immediate_or_rkey();

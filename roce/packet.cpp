@@ -102,10 +102,8 @@ std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::b
     to += 4;
   }
   if (info.has(kHasReth)) {
-    store_be64(to, headers.reth.address);
-    store_be32(to + 8, headers.reth.rkey);
-    store_be32(to + 12, headers.reth.length);
-    to += 16;
+    write_reth(headers.reth, to);
+    to += kRethSize;
   }
   if (info.has(kHasAtomicEth)) {
     store_be64(to, headers.atomic.address);

@@ -187,6 +187,14 @@ inline void write_bth(const Bth& bth, std::byte* to) {
 }
 
 // Writes the pad at `at`. It stores a whole word, so the last bytes of the payload before it are cleared, too.
+inline constexpr size_t kRethSize = 16;
+
+inline void write_reth(const Reth& reth, std::byte* to) {
+  store_be64(to, reth.address);
+  store_be32(to + 8, reth.rkey);
+  store_be32(to + 12, reth.length);
+}
+
 inline void write_pad(uint8_t pad, std::byte* at) {
   if (pad > 0) std::memset(at + pad - 4, 0, 4);
 }

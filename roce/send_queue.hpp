@@ -142,7 +142,7 @@ class SendQueue {
   uint32_t mask_ = 0;  // for the place of a number: there is room for a power of two
   uint32_t max_segments_ = 0;
   uint32_t max_inline_ = 0;
-  // What a Send has beside its bytes: nothing, or the transport's part.
+  // Beside its bytes, a Send has nothing or the part of its transport.
   SendEntry::Part part_of_sends_ = SendEntry::Part::kBare;
   std::unique_ptr<SendEntry[]> entries_;
   // place_size_ for each entry: room for its segments, or for its inline bytes instead.

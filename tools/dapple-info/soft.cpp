@@ -85,7 +85,7 @@ std::string counters_for_people(const SoftReport& report, Counters wanted) {
     const auto counts = soft::all_of(report.status.connection_management);
     for (size_t i = 0; i < counts.size(); i++) connections.add(soft::kCmCounterNames[i].title, counts[i]);
   }
-  const std::string text = others.text() + bad.text() + connections.text();
+  std::string text = others.text() + bad.text() + connections.text();
   if (wanted == Counters::kAll) return text;
   return text + (text.empty() ? "\nAll counters are 0; --verbose lists them.\n"
                               : "\n--verbose also lists the counters that are 0.\n");

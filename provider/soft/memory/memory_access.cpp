@@ -199,20 +199,15 @@ Fault MemoryTable::flush(Accessor who, const RemoteRange& range, uint32_t type) 
   const uint64_t length = whole ? (*use).length : range.length;
   const bool persists = (placement & kFlushToPersistence) != 0;
   if (persists && !coherence::machine_persistence().possible) return Fault::kFailed;
-  if (!persists) {
-    // Each Write is visible when it ends, in a GPU, too. A page that is not there has none, and need not come in.
-    const bool is_allowed = reach_remote(*use, who, address, length, access) != nullptr ||
-                            ApartAccess::is_allowed(*use, who, address, length, access, ApartAccess::By::kPeer);
-    if (!is_allowed) return Fault::kAccess;
-    coherence::cpu_back_end().full_barrier();
-    return Fault::kNone;
-  }
   const auto persist = [&](const std::byte* memory) {
     coherence::persist(coherence::cpu_back_end(), coherence::machine_persistence(), memory, length);
     coherence::cpu_back_end().complete_persistence();
   };
   if (const std::byte* memory = reach_remote(*use, who, address, length, access); memory != nullptr) {
-    persist(memory);
+    if (persists) persist(memory);
+  } else if (!persists) {
+    // Each Write is visible when it ends, in a GPU, too. A page that is not there has no Write, and need not come in.
+    if (!ApartAccess::is_allowed(*use, who, address, length, access, ApartAccess::By::kPeer)) return Fault::kAccess;
   } else if (const Fault fault = with_remote_apart(*use, who, address, length, access, persist,
                                                    [](GpuMemory&, const std::byte*) { return false; });
              fault != Fault::kNone) {

@@ -5,23 +5,23 @@
 #include <errno.h>
 
 #include "provider/common/clock.hpp"
+#include "provider/common/immortal.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 
 namespace dapple::soft {
 namespace {
 
 struct Opened {
+  Opened() {
+    if (trace.open(problem)) trace.file().descriptor().hide();
+  }
+
   Trace trace;
   Problem problem;
 };
 
-// Never destroyed: threads of the device write lines until the process ends.
 Opened& opened() {
-  static Opened* const one = [] {
-    Opened* made = new Opened;
-    if (made->trace.open(made->problem)) made->trace.file().descriptor().hide();
-    return made;
-  }();
+  static Immortal<Opened> one;
   return *one;
 }
 

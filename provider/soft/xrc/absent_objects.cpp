@@ -2,28 +2,18 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/xrc/absent_objects.hpp"
 
-#include <cstddef>
-#include <new>
+#include "provider/common/immortal.hpp"
 
 namespace dapple::soft {
-namespace {
-
-// Threads use them until the process ends, so they are never destroyed.
-template <typename Object>
-Object& immortal() {
-  alignas(Object) static std::byte room[sizeof(Object)];
-  static Object* const object = new (room) Object;
-  return *object;
-}
-
-}  // namespace
 
 Cq& absent_cq() {
-  return immortal<Cq>();
+  static Immortal<Cq> cq;
+  return *cq;
 }
 
 Pd& absent_pd() {
-  return immortal<Pd>();
+  static Immortal<Pd> pd;
+  return *pd;
 }
 
 }  // namespace dapple::soft

@@ -291,7 +291,7 @@ void restore__unread_request__goes_with_its_dappled(void** state) {
   pair.finish();
 }
 
-// What waited when the listener was last written is not waiting any more.
+// The requests that waited when the listener was last written wait no more.
 // Packets come before the channels for which they are meant.
 void restore__disconnected_before__its_program_hears_of_it(void** state) {
   Pair& pair = pair_of(state);

@@ -30,7 +30,7 @@ using namespace dapple::soft;
 
 namespace {
 
-// What another thread does while the device has just accepted or made a connection. Once.
+// Another thread calls this once, when the device has just accepted or made a connection.
 std::function<void()> meanwhile;
 
 }  // namespace

@@ -367,19 +367,22 @@ void cno_agent__and_a_waiter_both_learn() {
   CHECK(calls.reach(1));
 }
 
+// An agent whose call goes on until it may end.
+struct Slow {
+  std::atomic<bool> called = false, may_end = false;
+  WaitAgent agent() {
+    return {[](void* self, void*) {
+              auto& slow = *static_cast<Slow*>(self);
+              slow.called = true;
+              while (!slow.may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            },
+            this};
+  }
+};
+
 // The agent's thread takes two EVDs before the waiter runs.
 void cno_agent__and_a_waiter_learn_of_each_evd() {
-  struct Slow {
-    std::atomic<bool> called = false, may_end = false;
-    WaitAgent agent() {
-      return {[](void* self, void*) {
-                auto& slow = *static_cast<Slow*>(self);
-                slow.called = true;
-                while (!slow.may_end) std::this_thread::yield();
-              },
-              this};
-    }
-  } slow;
+  Slow slow;
   no_device::OpenIa ia(true);
   OpenCno cno(ia.get(), slow.agent());
   no_device::OpenEvd first(ia.get(), 8), second(ia.get(), 8), third(ia.get(), 8);
@@ -419,17 +422,6 @@ void cno_modify_agent__takes_over_and_leaves() {
 
 // The new agent is called right after the former one, and waits for the thread that set it.
 void cno_modify_agent__does_not_wait_for_the_new_agent() {
-  struct Slow {
-    std::atomic<bool> called = false, may_end = false;
-    WaitAgent agent() {
-      return {[](void* self, void*) {
-                auto& slow = *static_cast<Slow*>(self);
-                slow.called = true;
-                while (!slow.may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-              },
-              this};
-    }
-  };
   Slow former, next;
   Fixture f;
   CHECK(f.cno.notifier->set_agent(former.agent()).has_value());
