@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <librpma.h>
 
+#include <optional>
+
 #include "tools/report/table.hpp"
 
 namespace dapple::info {
@@ -28,19 +30,26 @@ bool find(void* library, const char* name, Function& out) {
   return out != nullptr;
 }
 
-// Loads the library, which stays loaded. Returns why it cannot be used; empty if it can.
-std::string load(const std::string& name, Librpma& out) {
+// Loads the library, which stays loaded. Without a value, the library cannot be used, and problem says why.
+std::optional<Librpma> load(const std::string& name, std::string& problem) {
   void* library = dlopen(name.c_str(), RTLD_NOW);
-  if (!library) return fmt::format("{} cannot be loaded: {}", name, dlerror());
-  const bool found =
-      find(library, "rpma_utils_get_ibv_context", out.get_ibv_context) &&
-      find(library, "rpma_peer_new", out.peer_new) && find(library, "rpma_peer_delete", out.peer_delete) &&
-      find(library, "rpma_log_set_threshold", out.log_set_threshold) && find(library, "rpma_err_2str", out.err_2str);
-  if (!found) return name + " is not a librpma";
-  if (!find(library, "rpma_peer_has_feature", out.peer_has_feature)) {
-    return name + " is the original librpma, which does not report features";
+  if (!library) {
+    problem = fmt::format("{} cannot be loaded: {}", name, dlerror());
+    return {};
   }
-  return {};
+  Librpma out{};
+  if (!find(library, "rpma_utils_get_ibv_context", out.get_ibv_context) ||
+      !find(library, "rpma_peer_new", out.peer_new) || !find(library, "rpma_peer_delete", out.peer_delete) ||
+      !find(library, "rpma_log_set_threshold", out.log_set_threshold) ||
+      !find(library, "rpma_err_2str", out.err_2str)) {
+    problem = name + " is not a librpma";
+    return {};
+  }
+  if (!find(library, "rpma_peer_has_feature", out.peer_has_feature)) {
+    problem = name + " is the original librpma, which does not report features";
+    return {};
+  }
+  return out;
 }
 
 struct Question {
@@ -82,12 +91,11 @@ void ask(const Librpma& librpma, RpmaReport& report) {
 
 RpmaReport read_rpma(const std::string& library, const std::string& address) {
   RpmaReport report;
-  Librpma librpma{};
   report.address = address;
-  report.problem = load(library, librpma);
-  if (!report.problem.empty()) return report;
-  librpma.log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING);
-  ask(librpma, report);
+  const std::optional<Librpma> librpma = load(library, report.problem);
+  if (!librpma) return report;
+  librpma->log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING);
+  ask(*librpma, report);
   return report;
 }
 
