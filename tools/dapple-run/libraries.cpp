@@ -207,7 +207,10 @@ void preload_sanitizer(const char* runtime) {
   set_sanitizer("TSAN_OPTIONS", "die_after_fork=", "0");
 }
 
-void fix_addresses(const std::string& program) {
+void prepare_for_thread_sanitizer(const std::string& program) {
+  // It takes the word before a library's thread-local memory for its size, and clears as much. For libdw, which the
+  // check loads, this word may be anything.
+  set_sanitizer("TSAN_OPTIONS", "intercept_tls_get_addr=", "0");
   const int now = personality(0xFFFFFFFF);
   if (now != -1 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) != -1) return;
   int bits = 0;

@@ -49,8 +49,9 @@ void let_address_sanitizer_come_later();
 // the doors come first.
 void preload_sanitizer(const char* runtime);
 
-// Fixes the addresses of memory, which ThreadSanitizer needs on machines that randomise them over too wide a range.
-// Prints a line if the system refuses.
-void fix_addresses(const std::string& program);
+// For a program with ThreadSanitizer: fixes the addresses of memory, because some machines randomise them over too wide
+// a range for it, and lets it leave the thread-local memory of libraries alone. Prints a line if the system does not let
+// the addresses be fixed.
+void prepare_for_thread_sanitizer(const std::string& program);
 
 }  // namespace dapple::run

@@ -103,7 +103,7 @@ int main(char** arguments) {
 #endif
   preload_heap(libraries, options.check && !has_own_heap);
   set_environment(options, libraries);
-  if (has_thread_sanitizer) fix_addresses(program.path);
+  if (has_thread_sanitizer) prepare_for_thread_sanitizer(program.path);
   const PlannedFaults faults;
   if (options.enumerate) return enumerate(options.runs, execute, &command);
   if (options.check || !options.reports.empty() || options.hang > 0) {
