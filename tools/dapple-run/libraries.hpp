@@ -50,8 +50,8 @@ void let_address_sanitizer_come_later();
 void preload_sanitizer(const char* runtime);
 
 // For a program with ThreadSanitizer: fixes the addresses of memory, because some machines randomise them over too wide
-// a range for it, and lets it leave the thread-local memory of libraries alone. Prints a line if the system does not let
-// the addresses be fixed.
+// a range for it, and lets it leave the thread-local memory of libraries alone. Prints a line if the system does not
+// let the addresses be fixed.
 void prepare_for_thread_sanitizer(const std::string& program);
 
 }  // namespace dapple::run
