@@ -23,8 +23,8 @@ struct CmEventNote {
 };
 
 struct CmEventNotes {
-  static constexpr int kMost = 256;
-  CmEventNote events[kMost];
+  static constexpr int kMax = 256;
+  CmEventNote events[kMax];
   std::atomic<uint64_t> count{0};  // of all that the program has got
 
   // An id that a thread destroys.
@@ -32,8 +32,8 @@ struct CmEventNotes {
     std::atomic<int> thread{0};  // 0: free
     std::atomic<const void*> id{nullptr};
   };
-  static constexpr int kMostEndings = 64;
-  Ending endings[kMostEndings];
+  static constexpr int kMaxEndings = 64;
+  Ending endings[kMaxEndings];
 };
 
 // The name of the variable that libdapple-preload.so exports.

@@ -15,9 +15,9 @@ namespace dapple::face {
 namespace {
 
 // Deeper than any tree of ours. A foreign folder that somebody has put in ends the removal here.
-constexpr int kMostDepth = 32;
+constexpr int kMaxDepth = 32;
 // Somebody could add entries all the time.
-constexpr int kMostPasses = 16;
+constexpr int kMaxPasses = 16;
 
 int remove_within(int folder, const char* name, int depth);
 
@@ -29,7 +29,7 @@ int remove_contents(soft::OwnedFd folder, int depth) {
   int error = 0;
   // An entry may be skipped while others are removed, so this begins again until nothing is left.
   bool any = true;
-  for (int pass = 0; pass < kMostPasses && any && error == 0; pass++) {
+  for (int pass = 0; pass < kMaxPasses && any && error == 0; pass++) {
     rewinddir(stream);
     any = false;
     while (const dirent* entry = readdir(stream)) {
@@ -43,12 +43,12 @@ int remove_contents(soft::OwnedFd folder, int depth) {
 }
 
 int remove_within(int folder, const char* name, int depth) {
-  assert(depth <= kMostDepth + 1);
+  assert(depth <= kMaxDepth + 1);
   if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return 0;
   // Linux says EISDIR, and some file systems EPERM.
   if (errno != EISDIR && errno != EPERM) return errno;
   const int reason = errno;
-  if (depth > kMostDepth) return ELOOP;
+  if (depth > kMaxDepth) return ELOOP;
   soft::OwnedFd below(openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!below) return errno == ENOTDIR ? reason : errno;
   if (const int error = remove_contents(std::move(below), depth); error != 0) return error;

@@ -12,7 +12,7 @@
 namespace dapple::face {
 namespace {
 
-constexpr uint32_t kMostCpus = 8192;
+constexpr uint32_t kMaxCpus = 8192;
 
 __attribute__((format(printf, 1, 2))) std::string text_of(const char* format, ...) {
   char text[128];
@@ -64,13 +64,13 @@ std::string hexadecimal_text(uint32_t number, int digits) {
 }
 
 std::string cpu_mask_text(const char* list) {
-  uint32_t words[kMostCpus / 32] = {};
+  uint32_t words[kMaxCpus / 32] = {};
   uint32_t used = 1;
   for (const char* at = list; *at >= '0' && *at <= '9';) {
     char* end;
     const unsigned long first = strtoul(at, &end, 10);
     const unsigned long last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
-    for (unsigned long cpu = first; cpu <= last && cpu < kMostCpus; cpu++) {
+    for (unsigned long cpu = first; cpu <= last && cpu < kMaxCpus; cpu++) {
       words[cpu / 32] |= 1U << cpu % 32;
       if (cpu / 32 >= used) used = static_cast<uint32_t>(cpu / 32) + 1;
     }

@@ -49,7 +49,7 @@ const Node* find_through_links(const std::vector<Node>& nodes, std::string_view 
     if (node == nullptr && !place.empty()) return nullptr;
     if (node != nullptr && node->kind == NodeKind::kLink) {
       // Its target counts from the folder that has the link.
-      if (++links > kMostLinks) return nullptr;
+      if (++links > kMaxLinks) return nullptr;
       left = node->text + '/' + left;
       place = folder_of(place);
       continue;

@@ -35,9 +35,9 @@ bool is_inside(std::string_view path, std::string_view folder);
 std::string way_up(std::string_view path);
 
 // Of nodes in the order of Tree::nodes(): the one at `path`, which may lead through links and "..". Null if none is
-// there, if the path leads out of the nodes' folder, or if it follows more than kMostLinks links. The node itself may
+// there, if the path leads out of the nodes' folder, or if it follows more than kMaxLinks links. The node itself may
 // be a link.
-inline constexpr int kMostLinks = 40;
+inline constexpr int kMaxLinks = 40;
 const Node* find_through_links(const std::vector<Node>& nodes, std::string_view path);
 
 // Confined to a thread.

@@ -25,7 +25,7 @@ void require(bool promise) {
 
 void check_read(std::span<const std::byte> bytes, const Mark& mark) {
   require(mark.host != kThisHost && mark.host <= kHostMask && mark.stamp != 0 && mark.psn <= 0xFFFFFF);
-  require(mark.known.is_sound() && bytes.size() <= kMostMarkBytes);
+  require(mark.known.is_sound() && bytes.size() <= kMaxMarkBytes);
   MarkBytes again;
   require(write_mark(mark, again) == bytes.size());
   // Two bytes mean nothing.

@@ -21,7 +21,7 @@ constexpr uint32_t kMagic = 0xA1B23C4D;  // nanoseconds, in this machine's byte 
 constexpr uint32_t kLinuxCooked = 113;
 constexpr size_t kCookedSize = 16;
 constexpr unsigned char kOutgoing = 4;
-constexpr uint32_t kMostBytes = 65535;
+constexpr uint32_t kMaxBytes = 65535;
 constexpr uint16_t kRocePort = 4791;
 constexpr size_t kUdpSize = 8;
 
@@ -99,7 +99,7 @@ std::vector<CapturedPacket> read_packets(const std::string& path) {
   std::string bytes;
   RecordHeader record = {};
   while (file.read(reinterpret_cast<char*>(&record), sizeof record)) {
-    if (record.size > kMostBytes || record.nanoseconds >= 1'000'000'000)
+    if (record.size > kMaxBytes || record.nanoseconds >= 1'000'000'000)
       throw std::runtime_error(path + " has a malformed record after " + std::to_string(packets.size()) + " packets");
     bytes.resize(record.size);
     if (!file.read(bytes.data(), record.size)) break;

@@ -28,7 +28,7 @@ constexpr char kPrefix[] = "dapple-face-";
 constexpr char kRunFolder[] = "/run/dapple";
 constexpr int kTries = 16;
 // A place may hold many files of others.
-constexpr int kMostLooks = 10000;
+constexpr int kMaxLooks = 10000;
 
 // Removes the folder if it is ours and nobody has the lock.
 void remove_if_left(int place, const char* name) {
@@ -46,7 +46,7 @@ void remove_left_folders(int place) {
     if (again >= 0) close(again);
     return;
   }
-  for (int i = 0; i < kMostLooks; i++) {
+  for (int i = 0; i < kMaxLooks; i++) {
     const dirent* entry = readdir(stream);
     if (entry == nullptr) break;
     if (strncmp(entry->d_name, kPrefix, sizeof kPrefix - 1) == 0) remove_if_left(place, entry->d_name);
@@ -91,7 +91,7 @@ Places Places::of_this_process() {
   if (geteuid() == 0) places.names[places.count++] = kRunFolder;
   places.names[places.count++] = "/dev/shm";
   places.names[places.count++] = "/tmp";
-  assert(places.count <= kMost);
+  assert(places.count <= kMax);
   std::stable_partition(places.names + chosen, places.names + places.count, is_in_memory);
   return places;
 }

@@ -13,8 +13,8 @@ namespace dapple::dappled {
 
 // The places for such folders: names of folders, the best first, and the number of names.
 struct Places {
-  static constexpr int kMost = 4;
-  std::string names[kMost];
+  static constexpr int kMax = 4;
+  std::string names[kMax];
   int count = 0;
 
   // $XDG_RUNTIME_DIR; then those in memory before those on a disk: /run/dapple for root, /dev/shm, /tmp.

@@ -16,14 +16,14 @@ namespace dapple::dappled {
 namespace {
 
 // Of one folder. The kernel has at most 1,024 devices.
-constexpr size_t kMostEntries = 4096;
+constexpr size_t kMaxEntries = 4096;
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   DIR* stream = opendir(folder.c_str());
   if (stream == nullptr) return names;
   while (const dirent* entry = readdir(stream)) {
-    if (entry->d_name[0] != '.' && names.size() < kMostEntries) names.emplace_back(entry->d_name);
+    if (entry->d_name[0] != '.' && names.size() < kMaxEntries) names.emplace_back(entry->d_name);
   }
   closedir(stream);
   return names;

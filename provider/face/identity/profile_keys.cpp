@@ -119,8 +119,8 @@ bool set_devices(const Key& key, std::string_view value, Identity& identity, sof
 }
 
 bool set_netdev(const Key& key, std::string_view value, Identity& identity, soft::Problem& problem) {
-  constexpr size_t kMost = sizeof identity.rails.netdev - 1;
-  if (value.empty() || value.size() > kMost || value.find_first_of("/ \t:") != value.npos)
+  constexpr size_t kMax = sizeof identity.rails.netdev - 1;
+  if (value.empty() || value.size() > kMax || value.find_first_of("/ \t:") != value.npos)
     return refuse(problem, key, value, "the name of a network device, such as eth0");
   identity.rails.count = std::max(identity.rails.count, 1U);
   memset(identity.rails.netdev, 0, sizeof identity.rails.netdev);

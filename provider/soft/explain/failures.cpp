@@ -14,7 +14,7 @@ Failures& Failures::get() {
 
 void Failures::keep(const Failure& failure, bool is_receive) {
   const std::lock_guard lock(mutex_);
-  if (failures_.size() >= kMost) failures_.clear();
+  if (failures_.size() >= kMax) failures_.clear();
   failures_.insert_or_assign({failure.qpn, is_receive}, failure);
 }
 

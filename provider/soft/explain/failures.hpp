@@ -52,7 +52,7 @@ class Failures {
 
  private:
   // A program may never poll.
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMax = 4096;
 
   Mutex mutex_{LockRank::kFailures};
   std::map<std::pair<uint32_t, bool>, Failure> failures_;  // the last one of each queue

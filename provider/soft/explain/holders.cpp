@@ -41,7 +41,7 @@ std::vector<Holders::Holder> Holders::of(const void* object, size_t& all) {
   const std::lock_guard lock(mutex_);
   for (const auto& [each, known] : objects_) {
     if (std::find(known.used.begin(), known.used.end(), object) == known.used.end()) continue;
-    if (all++ < kMost) found.push_back(known.holder);
+    if (all++ < kMax) found.push_back(known.holder);
   }
   assert(found.size() <= all);
   return found;

@@ -31,8 +31,8 @@ class Holders {
     std::string name;
     check::Place made;
   };
-  // At most kMost of those that use the object. `all`: their number.
-  static constexpr size_t kMost = 4;
+  // At most kMax of those that use the object. `all`: their number.
+  static constexpr size_t kMax = 4;
   std::vector<Holder> of(const void* object, size_t& all);
 
   Mutex& mutex() { return mutex_; }

@@ -25,7 +25,7 @@ struct PollsInVain {
 // A thread polls a million times in a second, so some polls in each period are noted: enough to see all queues that it
 // polls in turn.
 constexpr uint64_t kPeriod = 10'000'000;  // nanoseconds
-constexpr int kNotedInPeriod = static_cast<int>(Poller::kMost);
+constexpr int kNotedInPeriod = static_cast<int>(Poller::kMax);
 
 void note_poll_in_vain(const ibv_cq* cq) {
   Notes::get()->note_empty_poll();
@@ -46,7 +46,7 @@ void note_poll_in_vain(const ibv_cq* cq) {
     Poller& poller = tables.pollers[gettid()];
     poller.since_ns = own.since_ns;
     const bool is_known = std::find(poller.cqs.begin(), poller.cqs.end(), cq) != poller.cqs.end();
-    if (!is_known && poller.cqs.size() < Poller::kMost) poller.cqs.push_back(cq);
+    if (!is_known && poller.cqs.size() < Poller::kMax) poller.cqs.push_back(cq);
     poller.last_ns = now;
   });
 }

@@ -32,14 +32,14 @@ struct Arm {
 
 // The events of one object that the program has got.
 struct GotEvents {
-  static constexpr size_t kMost = 8;
+  static constexpr size_t kMax = 8;
   uint64_t count = 0;
-  std::deque<Stack> last;  // at most kMost
+  std::deque<Stack> last;  // at most kMax
 
   void add(const Stack& stack) {
     count++;
     last.push_back(stack);
-    if (last.size() > kMost) last.pop_front();
+    if (last.size() > kMax) last.pop_front();
   }
 };
 
@@ -85,8 +85,8 @@ struct SrqNote {
 
 // A thread that has polled in vain since its last completion.
 struct Poller {
-  std::vector<const ibv_cq*> cqs;  // at most kMost
-  static constexpr size_t kMost = 16;
+  std::vector<const ibv_cq*> cqs;  // at most kMax
+  static constexpr size_t kMax = 16;
   uint64_t since_ns = 0;
   uint64_t last_ns = 0;
 };

@@ -25,7 +25,7 @@ uint64_t page_of(const std::byte* memory, uint64_t offset = 0) {
 std::unique_ptr<OnDemandPages> OnDemandPages::make(const std::byte* memory, uint64_t length) {
   const uint64_t first = page_of(memory);
   const uint64_t last = length == 0 ? first : page_of(memory, length - 1);
-  const uint64_t pages = std::min(last - first + 1, kMostPages);
+  const uint64_t pages = std::min(last - first + 1, kMaxPages);
   auto* bits = static_cast<uint64_t*>(calloc((pages + kWordBits - 1) / kWordBits, sizeof(uint64_t)));
   if (bits == nullptr) return nullptr;
   std::unique_ptr<OnDemandPages> made(new (std::nothrow) OnDemandPages(first, pages, bits));

@@ -49,7 +49,7 @@ class OnDemandPages {
 
  private:
   // Of a larger region, pages that are this far from each other count as one.
-  static constexpr uint64_t kMostPages = uint64_t{1} << 23;
+  static constexpr uint64_t kMaxPages = uint64_t{1} << 23;
 
   struct Free {
     void operator()(void* memory) const { free(memory); }

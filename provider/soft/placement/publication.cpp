@@ -22,7 +22,7 @@ namespace dapple::soft {
 namespace {
 
 // Many times the length of a copy that one grant serves.
-constexpr uint64_t kMostWaitNs = 10'000'000;
+constexpr uint64_t kMaxWaitNs = 10'000'000;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 }  // namespace
@@ -119,7 +119,7 @@ void Publication::withdraw_qp(uint32_t ticket) {
 bool Publication::stop_qp(uint32_t ticket) {
   if (ticket == 0) return true;
   withdraw_qp(ticket);
-  return placers_.await_end_of(AnnouncedEntry::qp(ticket), kMostWaitNs);
+  return placers_.await_end_of(AnnouncedEntry::qp(ticket), kMaxWaitNs);
 }
 
 void Publication::revoke_key(uint32_t ticket) {

@@ -17,7 +17,7 @@
 namespace dapple::soft::tombs {
 namespace {
 
-constexpr size_t kMostShown = 64;
+constexpr size_t kMaxShown = 64;
 
 bool has_ended(const void* id, const char* function) {
   return Tombs::get().report_if_ended(id, function);
@@ -76,12 +76,12 @@ void requested(const void* id) {
 
 void report_left_ids() {
   check::Checker& checker = *check::Checker::get();
-  const void* ids[kMostShown];
-  const size_t count = check::loaded_heap()->ids_left_alone(ids, kMostShown);
+  const void* ids[kMaxShown];
+  const size_t count = check::loaded_heap()->ids_left_alone(ids, kMaxShown);
   // A single one may be a server's last connection.
   if (count < 2 || !checker.is_its_process()) return;
   std::vector<check::Place> places;
-  for (size_t i = 0; i < std::min(count, kMostShown); i++) {
+  for (size_t i = 0; i < std::min(count, kMaxShown); i++) {
     const std::optional<check::Place> made = checker.objects.made(ids[i]);
     const auto is_it = [&](const check::Place& place) {
       return check::bytes_of(place.stack) == check::bytes_of(made->stack);

@@ -30,12 +30,12 @@ void Tombs::keep(void* memory) {
   if (memory == nullptr) return;
   const std::lock_guard lock(mutex_);
   memory_.push_back(memory);
-  if (memory_.size() > kMost) {
+  if (memory_.size() > kMax) {
     tombs_.erase(memory_.front());
     KeptMemory::give_back(memory_.front());
     memory_.pop_front();
   }
-  assert(memory_.size() <= kMost);
+  assert(memory_.size() <= kMax);
 }
 
 void Tombs::add(const void* object, Tomb tomb) {

@@ -39,7 +39,7 @@ class Tombs {
   bool report_if_ended(const void* object, const char* verb);
 
   // The last objects that have ended. The memory of older ones is given back, and their use is not recognised.
-  static constexpr size_t kMost = 8192;
+  static constexpr size_t kMax = 8192;
 
  private:
   Tombs() = default;

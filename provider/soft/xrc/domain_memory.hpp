@@ -105,7 +105,7 @@ struct XrcChannel {
   enum State : uint32_t { kIdle, kAsked, kAnswered };
   static constexpr uint32_t kNotices = 1024;
   // Places that are kept for notices of taken receives. The others are for those that wait for a place.
-  static constexpr uint32_t kMostReserved = kNotices - 64;
+  static constexpr uint32_t kMaxReserved = kNotices - 64;
 
   std::atomic<uint32_t> state;  // a futex
   std::atomic<uint32_t> written;

@@ -270,7 +270,7 @@ void SharedXrcDomain::write(XrcChannel& channel, uint32_t member, XrcNotice noti
 bool SharedXrcDomain::reserve(uint32_t member) {
   XrcPeer& peer = peers_[member];
   const std::lock_guard lock(peer.mutex);
-  if (channel_to(peer, member) == nullptr || peer.reserved >= XrcChannel::kMostReserved) return false;
+  if (channel_to(peer, member) == nullptr || peer.reserved >= XrcChannel::kMaxReserved) return false;
   if (!send_waiting(peer, member) || !has_room(peer)) return false;
   peer.reserved++;
   return true;

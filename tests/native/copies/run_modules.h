@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { kMostModules = 8 };
+enum { kMaxModules = 8 };
 
 typedef int (*PingPong)(void);
 
@@ -17,9 +17,9 @@ static void* play(void* argument) {
 
 /* The arguments name modules. The exit status. */
 static inline int run_modules(int argc, char** argv) {
-  PingPong played[kMostModules];
-  pthread_t threads[kMostModules];
-  const int count = argc - 1 < kMostModules ? argc - 1 : kMostModules;
+  PingPong played[kMaxModules];
+  pthread_t threads[kMaxModules];
+  const int count = argc - 1 < kMaxModules ? argc - 1 : kMaxModules;
   int failures = 0;
   for (int i = 0; i < count; i++) {
     void* module = dlopen(argv[i + 1], RTLD_NOW | RTLD_LOCAL);

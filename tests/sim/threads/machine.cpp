@@ -115,8 +115,8 @@ std::string Machine::name_of(const void* address) const {
 void Machine::trace_operation(const char* what, const void* object, Order order, uint64_t value, uint64_t behind,
                               Site site) {
   // Addresses differ between runs of one seed.
-  constexpr uint64_t kLeastAddress = uint64_t{1} << 40;
-  hash((value < kLeastAddress ? value : 0) + behind * 31 + self());
+  constexpr uint64_t kMinAddress = uint64_t{1} << 40;
+  hash((value < kMinAddress ? value : 0) + behind * 31 + self());
   if (!settings.verbose) return;
   char line[256];
   char stale[48] = "";

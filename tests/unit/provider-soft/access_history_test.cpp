@@ -149,20 +149,20 @@ void may_have_write__tells_of_writes(void**) {
 
 void add__too_many_pieces__forgets_some(void**) {
   AccessHistory history;
-  for (uintptr_t i = 0; i <= AccessHistory::kMostPieces; i++) races(history, 16 * i, 16 * i + 8, by(1, Kind::kWrite));
+  for (uintptr_t i = 0; i <= AccessHistory::kMaxPieces; i++) races(history, 16 * i, 16 * i + 8, by(1, Kind::kWrite));
   assert_true(history.may_have_write(8, 16));
   assert_false(races(history, 16, 24, by(2, Kind::kRead)));
-  assert_true(races(history, 16 * AccessHistory::kMostPieces, 16 * AccessHistory::kMostPieces + 8, by(2, Kind::kRead)));
+  assert_true(races(history, 16 * AccessHistory::kMaxPieces, 16 * AccessHistory::kMaxPieces + 8, by(2, Kind::kRead)));
 }
 
 void add__too_many_accesses__forgets_the_oldest(void**) {
   AccessHistory history;
-  for (uint32_t i = 1; i <= 2 * AccessHistory::kMostAccesses; i++) races(history, 0, 8, by(i, Kind::kRead));
+  for (uint32_t i = 1; i <= 2 * AccessHistory::kMaxAccesses; i++) races(history, 0, 8, by(i, Kind::kRead));
   KnownRequests known;
-  for (uint32_t i = 1; i < 2 * AccessHistory::kMostAccesses; i++) known.add(i, 10, 10);
+  for (uint32_t i = 1; i < 2 * AccessHistory::kMaxAccesses; i++) known.add(i, 10, 10);
   const auto race = history.add(0, 8, by(100, Kind::kWrite), known);
   assert_true(race.has_value());
-  assert_int_equal(race->earlier.name, 2 * AccessHistory::kMostAccesses);
+  assert_int_equal(race->earlier.name, 2 * AccessHistory::kMaxAccesses);
 }
 
 }  // namespace

@@ -71,15 +71,15 @@ void add__those_of_another_program__has_both(void**) {
 void add__too_many__knows_all_until_one_was_learned(void**) {
   for (const uint64_t host : {kThisHost, uint64_t{7}}) {
     KnownRequests known;
-    for (uint32_t i = 0; i < KnownRequests::kMost; i++) known.add(name_of(host, i + 1), 10 + i, 1000 - i);
-    assert_int_equal(known.count, KnownRequests::kMost);
+    for (uint32_t i = 0; i < KnownRequests::kMax; i++) known.add(name_of(host, i + 1), 10 + i, 1000 - i);
+    assert_int_equal(known.count, KnownRequests::kMax);
     assert_int_equal(known.floor, 0);
-    constexpr uint64_t kFirst = 1000 - (KnownRequests::kMost - 1);
+    constexpr uint64_t kFirst = 1000 - (KnownRequests::kMax - 1);
     assert_true(known.add(100, 2000, 2010));
-    assert_int_equal(known.count, KnownRequests::kMost);
+    assert_int_equal(known.count, KnownRequests::kMax);
     assert_int_equal(known.floor, kFirst);
     assert_true(known.has(100, 2000, 2000));
-    for (uint32_t i = 0; i + 1 < KnownRequests::kMost; i++) assert_true(known.has(name_of(host, i + 1), 10 + i, 5000));
+    for (uint32_t i = 0; i + 1 < KnownRequests::kMax; i++) assert_true(known.has(name_of(host, i + 1), 10 + i, 5000));
     // One that was learned before the others raises the floor alone.
     assert_true(known.add(300, 5, kFirst + 1));
     assert_int_equal(known.floor, kFirst + 1);

@@ -170,7 +170,7 @@ void result_in__bytes_of_a_read__finds_it(void**) {
 void add__too_many__forgets_the_oldest(void**) {
   LentMemory lent{mapped};
   const uint64_t first = post(lent, true, true);
-  for (size_t i = 0; i < LentMemory::kMost; i++) {
+  for (size_t i = 0; i < LentMemory::kMax; i++) {
     Loan loan;
     loan.queue_pair = &other_queue_pair;
     lent.add(std::move(loan));

@@ -80,7 +80,7 @@ void forget__a_host__is_asked_again_and_leaves_its_place(void**) {
   MarkHosts hosts;
   const auto question = hosts.due(to(0), 1);
   hosts.answered(to(0), {.transaction = question->transaction, .host = 42});
-  for (unsigned i = 1; i < MarkHosts::kMost; i++) assert_true(hosts.due(to(i), 1).has_value());
+  for (unsigned i = 1; i < MarkHosts::kMax; i++) assert_true(hosts.due(to(i), 1).has_value());
   assert_true(hosts.has(to(0)));
   hosts.forget(to(0));
   assert_false(hosts.has(to(0)));
@@ -93,8 +93,8 @@ void forget__a_host__is_asked_again_and_leaves_its_place(void**) {
 
 void due__very_many_hosts__are_not_asked(void**) {
   MarkHosts hosts;
-  for (unsigned i = 0; i < MarkHosts::kMost; i++) assert_true(hosts.due(to(i), 1).has_value());
-  assert_false(hosts.due(to(MarkHosts::kMost), 1).has_value());
+  for (unsigned i = 0; i < MarkHosts::kMax; i++) assert_true(hosts.due(to(i), 1).has_value());
+  assert_false(hosts.due(to(MarkHosts::kMax), 1).has_value());
 }
 
 }  // namespace

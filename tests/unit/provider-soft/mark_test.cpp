@@ -48,9 +48,9 @@ void read_mark__written_one__is_the_same_and_names_its_host(void**) {
 void read_mark__most_entries__fits(void**) {
   Mark mark = sample();
   mark.known = {};
-  for (uint32_t i = 0; i < KnownRequests::kMost; i++) mark.known.add(name_of(kThird, i + 2), i + 1, 1);
+  for (uint32_t i = 0; i < KnownRequests::kMax; i++) mark.known.add(name_of(kThird, i + 2), i + 1, 1);
   MarkBytes bytes;
-  assert_int_equal(write_mark(mark, bytes), kMostMarkBytes);
+  assert_int_equal(write_mark(mark, bytes), kMaxMarkBytes);
   assert_true(read_mark(bytes).has_value());
 }
 

@@ -88,8 +88,8 @@ void add__flood__is_bounded(void**) {
     marks.add(race, 1);
     marks.note_result(i + 1, i, i, 1);
   }
-  assert_true(marks.request(9'999 - (PeerMarks::kMostRequests - 1)).has_value());
-  assert_false(marks.request(9'999 - PeerMarks::kMostRequests).has_value());
+  assert_true(marks.request(9'999 - (PeerMarks::kMaxRequests - 1)).has_value());
+  assert_false(marks.request(9'999 - PeerMarks::kMaxRequests).has_value());
   assert_int_equal(marks.take_races().size(), kRaceRows);
   assert_true(marks.take_races().empty());
 }

@@ -11,13 +11,13 @@ using namespace dapple::soft;
 
 namespace {
 
-constexpr uint32_t kMostPackets = 1 << 22;
+constexpr uint32_t kMaxPackets = 1 << 22;
 
 // The largest and the smallest references that a writer of ours makes.
 RingReference largest() {
   RingReference made = {};
   made.length = 10;
-  made.packets = kMostPackets;
+  made.packets = kMaxPackets;
   made.headers = dapple::roce::kMaxHeaderSize;
   made.source_count = RingReference::kMaxSources;
   for (uint32_t i = 0; i < made.source_count; i++) made.sources[i].length = 1 + i;

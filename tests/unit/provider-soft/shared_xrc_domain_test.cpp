@@ -237,7 +237,7 @@ void reserve__for_all_receives__leaves_places(void**) {
   Domain domain;
   uint32_t reserved = 0;
   while (domain.shared->reserve(kOther)) reserved++;
-  assert_int_equal(reserved, XrcChannel::kMostReserved);
+  assert_int_equal(reserved, XrcChannel::kMaxReserved);
   assert_true(domain.shared->keep_notice(kOther));
   domain.shared->tell(kOther, closing(1));
   assert_int_equal(take_notices(domain).size(), 1);

@@ -164,7 +164,7 @@ void request__garbage__does_no_harm(void**) {
     programs->sender.tell(kSender, 1, 0, 1000, knows(9, 1), static_cast<uint64_t>(round));
     const auto found =
         programs->receiver.request({kReceiver, kSender, {}}, static_cast<uint32_t>(random.next()) & 0xFFFFFF);
-    if (found) assert_true(found->known.count <= KnownRequests::kMost);
+    if (found) assert_true(found->known.count <= KnownRequests::kMax);
     uint32_t seen = static_cast<uint32_t>(random.next());
     assert_true(programs->receiver.races({kReceiver, kSender, {}}, seen).size() <= check::kRaceRows);
     (void)programs->receiver.answer({kReceiver, kSender, {}}, static_cast<uint32_t>(random.next()) & 0xFFFFFF, 1);

@@ -138,7 +138,7 @@ class Listing {
   void add(uint32_t number, Put put) {
     if (!request_.dump && (found_ || number != request_.id)) return;
     found_ = true;
-    if (entries_ == kMostEntries) end_message();
+    if (entries_ == kMaxEntries) end_message();
     if (entries_ == 0) begin_message();
     entries_++;
     const size_t entry = request_.dump ? answers_.begin_nest(kind_.entry) : 0;
@@ -149,7 +149,7 @@ class Listing {
 
  private:
   // An entry with two addresses takes 340 bytes.
-  static constexpr uint32_t kMostEntries = 8;
+  static constexpr uint32_t kMaxEntries = 8;
   static constexpr size_t kSize = 3000;
 
   void begin_message() {

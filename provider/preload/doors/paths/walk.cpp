@@ -17,7 +17,7 @@
 namespace dapple::doors {
 namespace {
 
-constexpr unsigned kMostLinks = 40;  // the kernel's limit
+constexpr unsigned kMaxLinks = 40;  // the kernel's limit
 
 constexpr char kDeviceFolder[] = "/dev/infiniband";
 
@@ -163,7 +163,7 @@ class Walk {
   // `before` is the size of the path without the last name, the link's.
   void follow(const char* target, size_t before) {
     const size_t size = strlen(target);
-    if (++links_ > kMostLinks) return fail(ELOOP);
+    if (++links_ > kMaxLinks) return fail(ELOOP);
     if (static_cast<size_t>(at_ - rest_) < size) return fail(ENAMETOOLONG);
     at_ -= size;
     memcpy(at_, target, size);
@@ -258,7 +258,7 @@ class Walk {
     assert(failed_ || (walked_.size < kPathSize && walked_.path[walked_.size] == '\0'));
     assert(at_ == nullptr || (rest_ <= at_ && at_ < rest_ + kPathSize));
     assert(!in_tree_ || root_ >= 0);
-    assert(links_ <= kMostLinks + 1);
+    assert(links_ <= kMaxLinks + 1);
   }
 
   int root_;

@@ -55,9 +55,9 @@ uint64_t LentMemory::add(Loan loan) {
   const std::lock_guard lock(mutex_);
   loan.number = next_number_++;
   loans_.push_back(std::move(loan));
-  if (loans_.size() > kMost) loans_.pop_front();
+  if (loans_.size() > kMax) loans_.pop_front();
   any_.store(true, std::memory_order_release);
-  assert(loans_.size() <= kMost);
+  assert(loans_.size() <= kMax);
   return next_number_ - 1;
 }
 

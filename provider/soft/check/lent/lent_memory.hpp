@@ -95,7 +95,7 @@ class LentMemory {
   Mutex& mutex() { return mutex_; }
 
   // If there are more, the oldest are forgotten.
-  static constexpr size_t kMost = 1024;
+  static constexpr size_t kMax = 1024;
 
  private:
   Loan* numbered(uint64_t number);

@@ -78,7 +78,7 @@ std::optional<AccessHistory::Race> AccessHistory::add(uintptr_t begin, uintptr_t
       if (!is_before && !race && !access.is_own && conflict(earlier, access)) race = {earlier, at, piece.end};
       return is_before && stands_for(access, earlier);
     });
-    if (piece.accesses.size() == kMostAccesses) {
+    if (piece.accesses.size() == kMaxAccesses) {
       piece.accesses.erase(piece.accesses.begin());
       has_forgotten_ = true;
     }
@@ -92,7 +92,7 @@ std::optional<AccessHistory::Race> AccessHistory::add(uintptr_t begin, uintptr_t
 
 // In the order of the addresses, so that each piece has its turn.
 void AccessHistory::limit() {
-  while (pieces_.size() > kMostPieces) {
+  while (pieces_.size() > kMaxPieces) {
     auto next = pieces_.upper_bound(last_forgotten_);
     if (next == pieces_.end()) next = pieces_.begin();
     last_forgotten_ = next->first;

@@ -50,8 +50,8 @@ class AccessHistory {
   bool may_have_write(uintptr_t begin, uintptr_t end) const;
 
   // If there are more pieces of memory, or more accesses to one, some are forgotten.
-  static constexpr size_t kMostPieces = 16384;
-  static constexpr size_t kMostAccesses = 8;
+  static constexpr size_t kMaxPieces = 16384;
+  static constexpr size_t kMaxAccesses = 8;
 
  private:
   struct Piece {

@@ -27,7 +27,7 @@ class ChangedWords {
               const KnownRequests& before, uint64_t now) {
     const uintptr_t first = begin / kWord * kWord;
     if (first + kWord >= end && !words_.contains(first)) {
-      if (words_.size() == kMost) {
+      if (words_.size() == kMax) {
         words_.erase(words_.begin());
         has_forgotten_ = true;
       }
@@ -40,7 +40,7 @@ class ChangedWords {
   }
   bool has_forgotten() const { return has_forgotten_; }
 
-  static constexpr size_t kMost = 512;
+  static constexpr size_t kMax = 512;
 
  private:
   static constexpr uintptr_t kWord = 8;

@@ -18,7 +18,7 @@ namespace dapple::soft::check {
 // Has a fixed size. If there are more queue pairs, the one that has been learned of first is forgotten, and all
 // requests until then count as known: then a race may be missed, and never a correct program be reported.
 struct KnownRequests {
-  static constexpr uint32_t kMost = 32;
+  static constexpr uint32_t kMax = 32;
 
   struct Entry {
     QueuePairName name = 0;
@@ -34,7 +34,7 @@ struct KnownRequests {
   uint64_t floor = 0;
   uint32_t count = 0;
   uint32_t reserved = 0;
-  Entry entries[kMost];
+  Entry entries[kMax];
 
   // `since`: a time of this host that is not after the request's end. The stamp, if it is a request of this host.
   bool has(QueuePairName name, uint64_t stamp, uint64_t since) const {
@@ -50,7 +50,7 @@ struct KnownRequests {
     Entry* const end = entries + count;
     Entry* place = std::find_if(entries, end, [=](const Entry& entry) { return entry.name == name; });
     if (place != end && stamp <= place->stamp) return false;
-    if (place == end && count == kMost) {
+    if (place == end && count == kMax) {
       const Entry* first =
           std::min_element(entries, end, [](const Entry& a, const Entry& b) { return a.learned < b.learned; });
       if (learned <= first->learned) return add_all_until(learned);
@@ -59,7 +59,7 @@ struct KnownRequests {
     }
     if (place == entries + count) count++;
     *place = {name, stamp, learned};
-    assert(count <= kMost);
+    assert(count <= kMax);
     return true;
   }
   // All that was complete at this time of this host.
@@ -80,7 +80,7 @@ struct KnownRequests {
     return changed;
   }
   // Another process may have written anything.
-  bool is_sound() const { return count <= kMost; }
+  bool is_sound() const { return count <= kMax; }
 };
 static_assert(std::is_trivially_copyable_v<KnownRequests> && sizeof(KnownRequests) == 784);
 

@@ -21,7 +21,7 @@ constexpr size_t kVersionAt = 0, kKindAt = 4, kCountAt = 5, kProcessAt = 8, kOth
                  kSentAt = 24, kStampAt = 32, kPsnAt = 40, kExtentAt = 44, kFloorAt = 48;
 static_assert(kFloorAt + 8 == kMarkHeaderSize);
 // A request has fewer packets than half of the circle of PSNs.
-constexpr uint32_t kMostPsns = 1 << 23;
+constexpr uint32_t kMaxPsns = 1 << 23;
 constexpr uint32_t kMaskPsn = (1 << 24) - 1;
 // Two clocks differ by less than this part of a time: NTP sets a clock by 1/2000 at most.
 constexpr uint64_t kDrift = 512;
@@ -33,7 +33,7 @@ bool is_possible(const Mark& mark) {
   if (mark.stamp == 0 || !mark.known.is_sound()) return false;
   switch (mark.kind) {
     case Mark::Kind::kRequest:
-      return mark.extent > 0 && mark.extent <= kMostPsns;
+      return mark.extent > 0 && mark.extent <= kMaxPsns;
     case Mark::Kind::kAnswer:
     case Mark::Kind::kRace:
       return true;

@@ -37,9 +37,9 @@ struct Mark {
 
 inline constexpr size_t kMarkHeaderSize = 56;
 inline constexpr size_t kMarkEntrySize = 16;
-inline constexpr size_t kMostMarkBytes = kMarkHeaderSize + KnownRequests::kMost * kMarkEntrySize;
+inline constexpr size_t kMaxMarkBytes = kMarkHeaderSize + KnownRequests::kMax * kMarkEntrySize;
 
-using MarkBytes = std::array<std::byte, kMostMarkBytes>;
+using MarkBytes = std::array<std::byte, kMaxMarkBytes>;
 
 // Tells whether a peer would take the mark.
 bool is_possible(const Mark& mark);

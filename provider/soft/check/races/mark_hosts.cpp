@@ -29,7 +29,7 @@ const MarkHosts::Host* MarkHosts::find(const Route& route) const {
 std::optional<MarkQuestion> MarkHosts::due(const Route& route, uint64_t now) {
   auto* host = const_cast<Host*>(find(route));
   if (host == nullptr) {
-    if (hosts_.size() == kMost) return std::nullopt;
+    if (hosts_.size() == kMax) return std::nullopt;
     hosts_.push_back({.route = route, .transaction = make_transaction(), .next = now});
     host = &hosts_.back();
   }

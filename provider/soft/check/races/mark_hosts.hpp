@@ -41,7 +41,7 @@ class MarkHosts {
   // Another host may have the address when somebody asks again.
   void forget(const Route& route);
 
-  static constexpr size_t kMost = 256;  // further ones get no marks
+  static constexpr size_t kMax = 256;  // further ones get no marks
   static constexpr uint32_t kTries = 5;
   static constexpr uint64_t kFirstWait = 20'000'000;  // doubles each time
 

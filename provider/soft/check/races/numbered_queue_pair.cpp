@@ -242,7 +242,7 @@ std::optional<Races::Found> NumberedQueuePair::access(const roce::RemoteRange& r
   if (kind == NotedAccess::Kind::kRead) {
     // By UDP, those whose bytes the responder may read again.
     const uint32_t remembered = std::max<uint32_t>(engine().attributes().max_dest_rd_atomic, 1);
-    if (reads_.size() >= (qp_.transport.ring != nullptr ? kMostReads : remembered)) reads_.pop_front();
+    if (reads_.size() >= (qp_.transport.ring != nullptr ? kMaxReads : remembered)) reads_.pop_front();
     reads_.push_back({range, arrival_.psn});
   }
   return races_.access(arrival_, {memory, memory + range.length}, {.kind = kind, .opcode = opcode_, .key = range.rkey});

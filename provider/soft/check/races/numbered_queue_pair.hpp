@@ -60,7 +60,7 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
     roce::RemoteRange range;
     uint32_t psn;
   };
-  static constexpr size_t kMostReads = 256;
+  static constexpr size_t kMaxReads = 256;
 
   Races& races_;
   const Qp& qp_;

@@ -23,7 +23,7 @@ void PeerMarks::add(const Mark& mark, uint64_t now) {
       return add_request(mark, now);
     case Mark::Kind::kAnswer:
       answers_.push_back({mark.stamp, mark.psn, mark.extent, mark.known});
-      if (answers_.size() > kMostAnswers) answers_.pop_front();
+      if (answers_.size() > kMaxAnswers) answers_.pop_front();
       return;
     case Mark::Kind::kRace:
       races_.push_back({mark.stamp, mark.extent, mark.other_process});
@@ -42,7 +42,7 @@ void PeerMarks::add_request(const Mark& mark, uint64_t now) {
   }
   last_stamp_ = mark.stamp;
   requests_.push_back(request);
-  while (requests_.size() > kMostRequests || request.place - requests_.front().place > kMostPsns) requests_.pop_front();
+  while (requests_.size() > kMaxRequests || request.place - requests_.front().place > kMaxPsns) requests_.pop_front();
 }
 
 std::optional<ToldRequest> PeerMarks::request(uint32_t psn) {
@@ -60,7 +60,7 @@ void PeerMarks::note_result(uint64_t stamp, uint32_t first_psn, uint32_t psn, ui
   assert(place >= 0);
   auto result = results_.find(stamp);
   if (result == results_.end()) {
-    if (results_.size() == kMostResults) results_.erase(results_.begin());
+    if (results_.size() == kMaxResults) results_.erase(results_.begin());
     result = results_.emplace(stamp, Result{}).first;
   }
   if (static_cast<uint32_t>(place) == result->second.packets) result->second.packets++;

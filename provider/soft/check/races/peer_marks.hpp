@@ -41,11 +41,11 @@ class PeerMarks {
   // The races that the peer has told since the last call.
   std::vector<RaceRow> take_races();
 
-  static constexpr size_t kMostRequests = 128;
-  static constexpr size_t kMostAnswers = 64;
-  static constexpr size_t kMostResults = 256;
+  static constexpr size_t kMaxRequests = 128;
+  static constexpr size_t kMaxAnswers = 64;
+  static constexpr size_t kMaxResults = 256;
   // Before PSNs come again, the marks with them are forgotten.
-  static constexpr uint64_t kMostPsns = 1 << 22;
+  static constexpr uint64_t kMaxPsns = 1 << 22;
 
  private:
   struct MarkedRequest : ToldRequest {

@@ -111,10 +111,10 @@ void Races::post(uint32_t qpn, const Post& post, std::span<const Range> memory) 
   QueuePair& queue_pair = queue_pairs_[qpn];
   queue_pair.last_stamp = std::max(queue_pair.last_stamp + 1, now_ns());
   queue_pair.requests.push_back({post, queue_pair.last_stamp});
-  if (queue_pair.requests.size() > kMostRequests) queue_pair.requests.pop_front();
+  if (queue_pair.requests.size() > kMaxRequests) queue_pair.requests.pop_front();
   if (posting_ != nullptr) {
     queue_pair.stacks.push_back({queue_pair.last_stamp, post.opcode, *posting_});
-    if (queue_pair.stacks.size() > kMostStacks) queue_pair.stacks.pop_front();
+    if (queue_pair.stacks.size() > kMaxStacks) queue_pair.stacks.pop_front();
   }
   if (post.is_told) told_.tell(qpn, queue_pair.last_stamp, post.first_psn, post.packets, seen_, version_);
   const NotedAccess access = {.name = qpn,
@@ -150,7 +150,7 @@ std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
   }
   requests.erase(requests.begin(), done + 1);
   queue_pair.sent.push_back(lesson);
-  if (queue_pair.sent.size() > kMostCompletions) queue_pair.sent.pop_front();
+  if (queue_pair.sent.size() > kMaxCompletions) queue_pair.sent.pop_front();
   return races;
 }
 
@@ -205,7 +205,7 @@ void Races::received(const Arrival& arrival, uint64_t id) {
   }
   std::deque<Lesson>& lessons = queue_pairs_[arrival.qpn].received;
   lessons.push_back(lesson);
-  if (lessons.size() > kMostCompletions) lessons.pop_front();
+  if (lessons.size() > kMaxCompletions) lessons.pop_front();
 }
 
 void Races::polled(uint32_t qpn, bool is_receive, uint64_t id) {

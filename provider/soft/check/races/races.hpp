@@ -147,9 +147,9 @@ class Races {
   Mutex& mutex() { return mutex_; }
 
   // If there are more, the oldest are forgotten.
-  static constexpr size_t kMostRequests = 4096;
-  static constexpr size_t kMostCompletions = 512;
-  static constexpr size_t kMostStacks = 64;  // of each queue pair
+  static constexpr size_t kMaxRequests = 4096;
+  static constexpr size_t kMaxCompletions = 512;
+  static constexpr size_t kMaxStacks = 64;  // of each queue pair
 
  private:
   // A stamp is now_ns() at the post, which the programs of a host can compare.

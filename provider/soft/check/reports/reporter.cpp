@@ -74,10 +74,10 @@ bool Reporter::is_new(const Report& report) {
 }
 
 void Reporter::await_reports() const {
-  constexpr int kMostLooks = 5000;
+  constexpr int kMaxLooks = 5000;
   constexpr timespec kLook = {0, 1'000'000};
   if (process_ != getpid()) return;
-  for (int i = 0; i < kMostLooks && showing_.load(std::memory_order_acquire) != 0; i++) nanosleep(&kLook, nullptr);
+  for (int i = 0; i < kMaxLooks && showing_.load(std::memory_order_acquire) != 0; i++) nanosleep(&kLook, nullptr);
 }
 
 namespace {

@@ -217,7 +217,7 @@ int main(int count, char** words) {
     return 0;
   }
   const int cases = count - 3;
-  if (cases < 1 || cases > static_cast<int>(kMostCases)) return 2;
+  if (cases < 1 || cases > static_cast<int>(kMaxCases)) return 2;
   for (int i = 0; i < cases; i++) {
     if (find(words[i + 3]) == nullptr) return 2;
   }

@@ -15,7 +15,7 @@
 namespace dapple::tests {
 
 inline constexpr int kRanks = 4, kLinks = 2;
-inline constexpr size_t kMostCases = 32, kCaseMemory = 8192;
+inline constexpr size_t kMaxCases = 32, kCaseMemory = 8192;
 
 // In memory that all share, for the time before the first request and after the last one.
 struct RankMeeting {
@@ -25,8 +25,8 @@ struct RankMeeting {
   std::atomic<uint64_t> addresses[kRanks];
   std::atomic<uint32_t> keys[kRanks];
   std::atomic<int> known{0}, connected{0};
-  std::atomic<int> posted[kMostCases];  // by say_posted(), which is no message of the device
-  std::atomic<int> done[kMostCases];
+  std::atomic<int> posted[kMaxCases];  // by say_posted(), which is no message of the device
+  std::atomic<int> done[kMaxCases];
 };
 
 class Rank {
@@ -107,7 +107,7 @@ class Rank {
   ibv_mr* mr_ = nullptr;
   int case_ = 0;
   size_t posts_ = 0;
-  alignas(4096) char memory_[kCaseMemory * (kMostCases + 1)] = {};
+  alignas(4096) char memory_[kCaseMemory * (kMaxCases + 1)] = {};
 };
 
 }  // namespace dapple::tests
