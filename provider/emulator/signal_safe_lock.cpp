@@ -19,16 +19,29 @@ namespace {
 // With initial-exec the variable exists without an allocation, which signal handlers need.
 [[gnu::tls_model("initial-exec")]] thread_local bool held;
 
+#ifdef __SANITIZE_THREAD__  // it does not know pthread_mutex_clocklock()
+constexpr clockid_t kClock = CLOCK_REALTIME;
+bool lock_until(pthread_mutex_t& mutex, const timespec& end) {
+  return pthread_mutex_timedlock(&mutex, &end) == 0;
+}
+#else
+// Nobody can set this clock.
+constexpr clockid_t kClock = CLOCK_MONOTONIC;
+bool lock_until(pthread_mutex_t& mutex, const timespec& end) {
+  return pthread_mutex_clocklock(&mutex, kClock, &end) == 0;
+}
+#endif
+
 }  // namespace
 
 bool SignalSafeLock::lock(std::optional<int> patience_ms) {
   if (!patience_ms) return pthread_mutex_lock(&mutex_) == 0;
   timespec end;
-  clock_gettime(CLOCK_REALTIME, &end);
+  clock_gettime(kClock, &end);
   const long ns = end.tv_nsec + *patience_ms % 1000 * 1'000'000L;
   end.tv_sec += *patience_ms / 1000 + ns / 1'000'000'000;
   end.tv_nsec = ns % 1'000'000'000;
-  return pthread_mutex_timedlock(&mutex_, &end) == 0;
+  return lock_until(mutex_, end);
 }
 
 SignalSafeLock::Guard::Guard(SignalSafeLock& lock, std::optional<int> patience_ms) : lock_(held ? nullptr : &lock) {
