@@ -24,6 +24,7 @@
 
 #include "provider/protocol/unix_message.hpp"
 #include "provider/soft/links/ring_post.hpp"
+#include "tests/native/namespaces.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
@@ -996,6 +997,9 @@ void reader_refuses_an_overwritten_ring__writer_copies_no_more(void**) {
 }  // namespace
 
 int main() {
+  // The names of slots are those of a network, in which dappled or another run of this test may have them. A system
+  // without such namespaces has to do with its own network.
+  (void)dapple::tests::enter_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test(get__nobody_listens__null),
       cmocka_unit_test(get__impossible_slot__null),
