@@ -189,6 +189,8 @@ static void lost(void) {
   usleep(100000);
   arm(sender.cq, 0); /* lost */
   if (mended && poll_one(sender.cq) == 1) return;
+  printf("process %d waits\n", (int)getpid());
+  fflush(stdout);
   wait_for_event();
 }
 
