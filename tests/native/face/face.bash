@@ -15,9 +15,9 @@ mkdir -m 700 "$XDG_RUNTIME_DIR"
 # shellcheck source=tests/native/verdicts.bash
 . "$(dirname "$(realpath "$0")")/../verdicts.bash"
 
-# soon COMMAND...: the command succeeds within some seconds.
+# soon COMMAND...: the command succeeds within a minute.
 soon() {
-  for _ in {1..150}; do
+  for _ in {1..600}; do
     "$@" 2>/dev/null && return
     sleep 0.1
   done

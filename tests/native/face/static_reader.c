@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
  * face-static-reader FILE...: prints the contents of each file, or the name of the file and the errno of the call that
- * failed. With a number in place of the first file it sleeps so many milliseconds first. A name behind "+" is that of a
- * file that it tries to write, or to make, and then to remove. It is statically linked.
+ * failed. With "-" in place of the first file it prints "waits", and then the files once for each empty line of its
+ * standard input, until this has something else or ends. A name behind "+" is that of a file that it tries to write, or
+ * to make, and then to remove. It is statically linked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,14 +31,24 @@ static void change(const char* path) {
   printf("remove: %s\n", unlink(path) != 0 ? strerror(errno) : "done");
 }
 
-int main(int argc, char** argv) {
-  int i = 1;
-  if (argc > 1 && strtol(argv[1], NULL, 10) > 0) usleep((useconds_t)strtol(argv[i++], NULL, 10) * 1000);
-  for (; i < argc; i++) {
-    if (argv[i][0] == '+')
-      change(argv[i] + 1);
+static void use(char** names) {
+  for (; *names != NULL; names++) {
+    if (**names == '+')
+      change(*names + 1);
     else
-      print(argv[i]);
+      print(*names);
   }
+  fflush(stdout);
+}
+
+int main(int argc, char** argv) {
+  char byte;
+  if (argc == 1 || strcmp(argv[1], "-") != 0) {
+    use(argv + 1);
+    return 0;
+  }
+  puts("waits");
+  fflush(stdout);
+  while (read(STDIN_FILENO, &byte, 1) == 1 && byte == '\n') use(argv + 2);
   return 0;
 }
