@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -254,7 +255,7 @@ void sync__moved_is_counted(void**) {
   shadow.remove(region);
 }
 
-// The least of many, because other programs use the machine.
+// The least of several.
 int64_t ns_of_a_sync() {
   int64_t least = INT64_MAX;
   for (int i = 0; i < 100; ++i) {
@@ -269,14 +270,19 @@ int64_t ns_of_a_sync() {
   return least;
 }
 
+// Other programs may make any measurement slower, so the least of many counts, and both kinds have their turns.
 void sync__costs_the_same_among_many_regions(void**) {
-  std::vector<ShadowRegion*> regions = {add(0, kPages * kPage)};
-  const int64_t few = ns_of_a_sync();
-  for (size_t i = 0; i < 5000; ++i) regions.push_back(add(i * 32, 32));
-  const int64_t many = ns_of_a_sync();
+  int64_t few = INT64_MAX;
+  int64_t many = INT64_MAX;
+  for (int round = 0; round == 0 || (round < 50 && many >= 4 * few); ++round) {
+    std::vector<ShadowRegion*> regions = {add(0, kPages * kPage)};
+    few = std::min(few, ns_of_a_sync());
+    for (size_t i = 0; i < 5000; ++i) regions.push_back(add(i * 32, 32));
+    many = std::min(many, ns_of_a_sync());
+    for (ShadowRegion* region : regions) shadow.remove(region);
+  }
   print_message("%zu KiB: %lld ns among 1 region, %lld ns among 5001\n", kPages * kPage / 1024,
                 static_cast<long long>(few), static_cast<long long>(many));
-  for (ShadowRegion* region : regions) shadow.remove(region);
   assert_true(many < 4 * few);
 }
 

@@ -76,9 +76,9 @@ void evd_wait__never_before_the_deadline() {
 
 void evd_wait__microseconds_are_kept() {
   Fixture f;
-  // On a busy machine any single wait may be late, but not the best of many.
+  // On a busy machine many waits may be late, but not all.
   int64_t best = kNever;
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 10'000 && best >= 1'000'000; ++i) {
     const int64_t start = now_ns();
     CHECK(f.failed(wait_for_event(f.evd, 100, 1, f.event, f.more), Type::kTimeoutExpired));
     best = std::min(best, now_ns() - start);

@@ -299,16 +299,17 @@ void window_table__finds_each_of_many() {
   CHECK_EQUAL(lmr.windows().load(), 0);
 }
 
-// Nanoseconds of the fastest of several.
+// True if the function takes less time once. Other programs may use the machine during many other calls.
 template <class Function>
-int64_t best_of_many(Function function) {
-  int64_t best = kNever;
-  for (int i = 0; i < 200; ++i) {
+bool takes_less(int64_t limit_ns, Function function) {
+  constexpr int64_t kPatience_ns = 20'000'000'000;
+  const int64_t end = now_ns() + kPatience_ns;
+  for (int calls = 0; calls < 200 || now_ns() < end; ++calls) {
     const int64_t start = now_ns();
     function();
-    best = std::min(best, now_ns() - start);
+    if (now_ns() - start < limit_ns) return true;
   }
-  return best;
+  return false;
 }
 
 // Neither the time of a look-up grows with the number of windows, nor the time of freeing an endpoint that has none.
@@ -322,9 +323,9 @@ void window_table__many_windows_cost_no_more_than_few() {
   for (Rmr* window : f.windows) f.bind(*window, ep, lmr);
   WindowTable& table = f.ia.get().windows();
   constexpr int64_t kWalk_ns = 20'000;  // through so many, at best
-  CHECK(best_of_many([&] { table.invalidated(7); }) < kWalk_ns);
-  CHECK(best_of_many([&] { (void)table.find(7, f.ia.pz()); }) < kWalk_ns);
-  CHECK(best_of_many([&] { CHECK_EQUAL(table.forget(idle), 0); }) < kWalk_ns);
+  CHECK(takes_less(kWalk_ns, [&] { table.invalidated(7); }));
+  CHECK(takes_less(kWalk_ns, [&] { (void)table.find(7, f.ia.pz()); }));
+  CHECK(takes_less(kWalk_ns, [&] { CHECK_EQUAL(table.forget(idle), 0); }));
 }
 
 }  // namespace
