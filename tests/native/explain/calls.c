@@ -5,6 +5,7 @@
  * expected. "right right" and "right extended" make no mistake. */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,8 +134,11 @@ static int to_rtr(struct end* of, uint32_t peer) {
 }
 
 static int to_rts(struct end* of) {
+  /* The others have an answer, and wait for it without a limit: a busy machine may stop the peer for longer than any
+   * timeout. */
+  const bool wants_timeout = IS("psn") || IS("peers-number") || IS("peers-state") || IS("peers-peer");
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
-                             .timeout = IS("full") ? 0 : 8, /* 0: for ever */
+                             .timeout = wants_timeout ? 8 : 0, /* 0: for ever */
                              .retry_cnt = IS("retries") ? 9 : 1,
                              .rnr_retry = IS("full") ? 7 : 1, /* 7: for ever */
                              .sq_psn = kPsn,
