@@ -61,7 +61,7 @@ void start(rlim_t files) {
 
 bool next(Outcome& outcome) {
   pollfd waiting = {told[0], POLLIN, 0};
-  return poll(&waiting, 1, 10000) > 0 && read(told[0], &outcome, sizeof outcome) == sizeof outcome;
+  return poll(&waiting, 1, 60000) > 0 && read(told[0], &outcome, sizeof outcome) == sizeof outcome;
 }
 
 // For all tests. They stay until the end, so that the user has 40 times 8 descriptors in queues.
