@@ -8,7 +8,6 @@
 #include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -24,6 +23,7 @@
 
 #include "provider/system/owned_fd.hpp"
 #include "tools/dapple-run/child.hpp"
+#include "tools/dapple-run/world/namespaces.hpp"
 
 namespace dapple::run::doctor {
 namespace {
@@ -73,30 +73,16 @@ constexpr Call kCalls[] = {
     {"eventfd", [] { return bool(OwnedFd(eventfd(0, EFD_CLOEXEC))); }},
 };
 
-// The errno of unshare() for the mounts of --mount; 0 if it works.
-int unshare_error() {
+// The errno with which --alone and --mount end; 0 if they work. Some systems let a program make namespaces and refuse
+// all that it does there, so the child goes as far as they do.
+int namespaces_error() {
   const pid_t child = fork_awaited();
-  if (child == 0) _exit(unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 ? 0 : errno);
+  if (child == 0) {
+    std::string reason;
+    _exit(live_alone(reason) && enter_mount_namespace() ? 0 : errno);
+  }
   const int status = await(child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
-}
-
-// The setting that forbids user namespaces; empty if none is known.
-std::string forbidding_setting() {
-  struct Setting {
-    const char* file;
-    const char* forbidding;
-    const char* name;
-  };
-  constexpr Setting kSettings[] = {
-      {"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"},
-      {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns=0"},
-      {"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces=1000"},
-  };
-  for (const Setting& setting : kSettings) {
-    if (word_of(setting.file) == setting.forbidding) return setting.name;
-  }
-  return {};
 }
 
 std::string amount(rlim_t value) {
@@ -167,13 +153,13 @@ Line system_calls() {
 }
 
 Line namespaces() {
-  const int error = unshare_error();
-  if (error == 0) return {Verdict::kWorks, "namespaces", "allowed: statically linked programs see the devices' files"};
-  Line line{Verdict::kPartly, "namespaces", std::string("not allowed (") + strerror(error) + ")"};
-  if (const std::string setting = forbidding_setting(); !setting.empty())
-    line.text += "; sysctl " + setting + " allows them";
-  line.text += "; only statically linked programs need them, to see the devices' files";
-  return line;
+  const int error = namespaces_error();
+  if (error == 0)
+    return {Verdict::kWorks, "namespaces",
+            "allowed: --alone works, and statically linked programs see the devices' files"};
+  return {Verdict::kPartly, "namespaces",
+          std::string("not allowed (") + strerror(error) + ")" + allowing_setting() +
+              "; only --alone and statically linked programs, which see the devices' files there, need them"};
 }
 
 Line limits() {

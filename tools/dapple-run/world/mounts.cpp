@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -23,12 +22,6 @@ namespace {
 
 // The program inherits the connection to dappled under a number that it does not expect in use.
 constexpr int kConnectionNumber = 900;
-
-bool enter_mount_namespace() {
-  if (!enter_namespaces(CLONE_NEWNS)) return false;
-  // Other mounts still come in, and none of these goes out.
-  return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
-}
 
 // The kernel refuses to read a file of this kind, as it refuses to read an entry of a GID table that is empty. dappled
 // replaces the entry when it is not empty any more, and the mount goes then.
@@ -63,7 +56,7 @@ bool mount_device_files(std::string& reason) {
     return false;
   }
   if (!enter_mount_namespace()) {
-    reason = std::string("a mount namespace of its own is not allowed here: ") + strerror(errno);
+    reason = std::string("a mount namespace of its own is not allowed here: ") + strerror(errno) + allowing_setting();
     return false;
   }
   if (!cover("/sys", std::string(path) + "/sys")) {

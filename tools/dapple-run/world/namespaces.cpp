@@ -8,8 +8,11 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <fstream>
 
 #include "provider/system/owned_fd.hpp"
 
@@ -43,16 +46,43 @@ bool enter_namespaces(int kinds) {
          write_text("/proc/self/uid_map", uid + ' ' + uid + " 1");
 }
 
+bool enter_mount_namespace() {
+  return enter_namespaces(CLONE_NEWNS) && mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
+}
+
 bool live_alone(std::string& reason) {
   if (!enter_namespaces(CLONE_NEWNET)) {
-    reason = std::string("a network namespace of its own is not allowed here: ") + strerror(errno);
+    reason = std::string("a network namespace of its own is not allowed here: ") + strerror(errno) + allowing_setting();
     return false;
   }
   if (!start_lo()) {
-    reason = std::string("the network interface lo of the new network namespace does not start: ") + strerror(errno);
+    reason = std::string("the network interface lo of the new network namespace does not start: ") + strerror(errno) +
+             allowing_setting();
     return false;
   }
   return true;
+}
+
+std::string allowing_setting() {
+  struct Setting {
+    const char* file;
+    const char* forbidding;
+    const char* allowing;
+  };
+  constexpr Setting kSettings[] = {
+      {"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"},
+      {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns=0"},
+      {"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces=1000"},
+  };
+  const int error = errno;
+  std::string text;
+  for (const Setting& setting : kSettings) {
+    std::string word;
+    std::ifstream(setting.file) >> word;
+    if (text.empty() && word == setting.forbidding) text = std::string("; sysctl ") + setting.allowing + " allows it";
+  }
+  errno = error;
+  return text;
 }
 
 }  // namespace dapple::run

@@ -12,8 +12,15 @@ namespace dapple::run {
 // well, in which the user keeps the numbers of user and group. False with errno on failure.
 bool enter_namespaces(int kinds);
 
-// A network namespace in which lo is up and has its usual addresses, and nothing else is. False on failure: then
-// `reason` has one line.
+// A mount namespace into which other mounts still come, and out of which none goes. False with errno on failure.
+bool enter_mount_namespace();
+
+// A network namespace in which lo is up and has its usual addresses, and nothing else is. False with errno on failure:
+// then `reason` has one line.
 bool live_alone(std::string& reason);
+
+// "; sysctl NAME=VALUE allows it", with the setting that forbids namespaces here; empty if none is known.
+// errno stays.
+std::string allowing_setting();
 
 }  // namespace dapple::run
