@@ -69,7 +69,11 @@ void show_device_files(const Options& options, const Program& program) {
       (!options.device || options.check || options.explain || options.enumerate || options.emulate != "0"))
     fail(kCannotRun, "%s", obstacle);
   std::string reason;
-  if (mount_device_files(reason)) return;
+  if (mount_device_files(reason)) {
+    // A statically linked program, such as an exporter in Go, seldom wants more.
+    if (program.has_other_c_library) say("%s: it sees the files of the devices, and cannot open them", obstacle);
+    return;
+  }
   fail(kCannotRun, "%s%sits view of /sys cannot have the devices (%s); dapple-info --tree FOLDER writes their files",
        obstacle, program.obstacle.empty() ? "" : "; ", reason.c_str());
 }

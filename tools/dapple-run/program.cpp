@@ -105,6 +105,7 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
   const std::string_view loader = file.loader();
   if (loader.empty()) program.obstacle = path + " is statically linked: no library can be loaded into it";
   if (loader.find("musl") != loader.npos) {
+    program.has_other_c_library = true;
     program.obstacle = path + " is built for the C library musl, and dapple for the GNU C library";
   }
   if (!program.obstacle.empty()) return;

@@ -12,9 +12,10 @@ struct Program {
   std::string path;
   bool has_address_sanitizer = false;
   bool has_thread_sanitizer = false;
-  bool has_usual_loader = true;  // the loader of dapple-run itself, or it is not known
-  bool has_own_heap = false;     // the heap of any sanitizer, these two included
-  std::string obstacle;          // the line that tells why no library can be loaded into it; empty: one can
+  bool has_usual_loader = true;      // the loader of dapple-run itself, or it is not known
+  bool has_own_heap = false;         // the heap of any sanitizer, these two included
+  bool has_other_c_library = false;  // than the GNU one
+  std::string obstacle;              // the line that tells why no library can be loaded into it; empty: one can
 };
 
 // Finds the first word of a command, which ends with a null: searches PATH for a name, and uses a path unchanged. Ends
