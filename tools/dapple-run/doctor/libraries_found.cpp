@@ -8,6 +8,8 @@
 
 #include <filesystem>
 
+#include "tools/dapple-run/doctor/runner.hpp"
+
 namespace dapple::run::doctor {
 namespace {
 
@@ -55,6 +57,12 @@ Line own_files(const Libraries& libraries) {
     line.verdict = Verdict::kPartly;
     line.text += "; the environment names another copy, " + other +
                  ", which dapple-run replaces: programs that this shell starts without dapple-run get the other one";
+  }
+  if (const std::string lost = variables_not_passed_on(); !lost.empty()) {
+    line.verdict = Verdict::kPartly;
+    line.text +=
+        "; " + lost +
+        ": let it pass on LD_PRELOAD, RDMAV_DRIVERS, ASAN_OPTIONS and DAPPLE_*, or let it start dapple-run PROGRAM";
   }
   return line;
 }
