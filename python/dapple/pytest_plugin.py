@@ -9,7 +9,11 @@ Libraries can be loaded only when a process starts, so pytest starts once more, 
     pytest --dapple-run='--as connectx7'   words for dapple-run
     @pytest.mark.dapple_fault("ibv_reg_mr", errno.ENOMEM)
                                            the next call of the verb in the test fails
+
+pytest 6.2 and Python 3.9 run it: what later ones have brought stands only in annotations.
 """
+
+from __future__ import annotations
 
 import ctypes
 import json
@@ -40,6 +44,15 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def this_pytest() -> list[str]:
+    """The words that have started this pytest. "python -m pytest" finds modules in the working folder, "pytest" does not."""
+    script = sys.argv[0]
+    # Debian's is pytest-3.
+    if os.path.basename(script).startswith(("pytest", "py.test")) and os.path.isfile(script):
+        return [sys.executable, script]
+    return [sys.executable, "-m", "pytest"]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     options = early_config.known_args_namespace
@@ -56,8 +69,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     words = shlex.split(options.dapple_run)
     if options.dapple_check:
         words.append("--check")
-    python = [sys.executable, "-m", "pytest"]
-    dapple.execute("dapple-run", [*words, "--", *python, *early_config.invocation_params.args])
+    dapple.execute("dapple-run", [*words, "--", *this_pytest(), *early_config.invocation_params.args])
 
 
 def reports_of(path: str, start: int) -> tuple[list[str], int]:
@@ -92,8 +104,9 @@ def plan(verb: str, error: int) -> None:
         pytest.skip(f"no fault of {verb} can be planned: {os.strerror(code)}")
 
 
-# The size of the file of the check's records when the present step of the test began: its set-up, its body or its end.
-START = pytest.StashKey[int]()
+# A test's name -> the size of the file of the check's records when the present step of the test began: its set-up, its
+# body or its end.
+starts: dict[str, int] = {}
 
 
 # Empty in a worker of pytest-xdist, whose neighbours write to the same file.
@@ -104,7 +117,7 @@ def records() -> str:
 # Before the fixtures, which may open devices.
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.stash[START] = reports_of(records(), 0)[1]
+    starts[item.nodeid] = reports_of(records(), 0)[1]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -116,9 +129,9 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     outcome = yield
-    if START not in item.stash:
+    if item.nodeid not in starts:
         return
-    found, item.stash[START] = reports_of(records(), item.stash[START])
+    found, starts[item.nodeid] = reports_of(records(), starts[item.nodeid])
     report = outcome.get_result()
     if found and report.outcome == "passed":
         report.outcome = "failed"
