@@ -16,6 +16,11 @@ die() {
   exit 1
 }
 
+# Prints the version of the tree, such as 1.0.0 or 1.0.0-rc1.
+tree_version() {
+  sed -n 's/^project(dapple VERSION \([0-9.]*\) .*/\1/p; s/^set(DAPPLE_VERSION_SUFFIX "\(.*\)")$/\1/p' CMakeLists.txt | tr -d '\n'
+}
+
 # logged NAME COMMAND...: runs the command with its output in build/log/NAME.log, and shows the end of that file if it
 # fails.
 logged() {
