@@ -9,6 +9,8 @@ Libraries can be loaded only when a process starts, so pytest starts once more, 
     pytest --dapple-run='--as connectx7'   words for dapple-run
     @pytest.mark.dapple_fault("ibv_reg_mr", errno.ENOMEM)
                                            the next call of the verb in the test fails
+    @pytest.mark.dapple_scene("--as connectx7 --faults drop=0.01")
+                                           the test runs in a process of its own, with these words for dapple-run
 
 pytest 6.2 and Python 3.9 run it: what later ones have brought stands only in annotations.
 """
@@ -19,13 +21,13 @@ import ctypes
 import json
 import os
 import shlex
-import sys
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 import dapple
+from dapple import pytest_scene
 
 # Set in the second pytest, so that it does not start a third.
 STARTED = "DAPPLE_PYTEST"
@@ -42,15 +44,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "dapple_fault(verb, error): with --dapple, the next call of the verb in the test fails with this errno"
     )
-
-
-def this_pytest() -> list[str]:
-    """The words that have started this pytest. "python -m pytest" finds modules in the working folder, "pytest" does not."""
-    script = sys.argv[0]
-    # Debian's is pytest-3.
-    if os.path.basename(script).startswith(("pytest", "py.test")) and os.path.isfile(script):
-        return [sys.executable, script]
-    return [sys.executable, "-m", "pytest"]
+    config.addinivalue_line(
+        "markers", "dapple_scene(words): with --dapple, the test runs in a process of its own, with these words for dapple-run"
+    )
+    if STARTED in os.environ:
+        config.pluginmanager.register(pytest_scene, "dapple_scene")
+        if pytest_scene.REPORTS in os.environ:
+            config.pluginmanager.register(pytest_scene.Writer(config), "dapple_scene_writer")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,7 +69,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     words = shlex.split(options.dapple_run)
     if options.dapple_check:
         words.append("--check")
-    dapple.execute("dapple-run", [*words, "--", *this_pytest(), *early_config.invocation_params.args])
+    dapple.execute("dapple-run", [*words, "--", *pytest_scene.this_pytest(), *early_config.invocation_params.args])
 
 
 def reports_of(path: str, start: int) -> tuple[list[str], int]:
@@ -117,11 +117,15 @@ def records() -> str:
 # Before the fixtures, which may open devices.
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if STARTED not in os.environ and item.get_closest_marker("dapple_scene") is not None:
+        pytest.skip("a scene needs pytest --dapple")
     starts[item.nodeid] = reports_of(records(), 0)[1]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
+    if item.nodeid in pytest_scene.scenes:
+        return
     for mark in item.iter_markers("dapple_fault"):
         plan(*mark.args)
 

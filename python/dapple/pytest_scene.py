@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+"""@pytest.mark.dapple_scene("--as connectx7 --faults drop=0.01"): the test runs in a process of its own under dapple-run
+with these words. Its pytest writes the reports to a file, and the first pytest takes them from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+import dapple
+
+# The file of the reports, in the process of a scene.
+REPORTS = "DAPPLE_PYTEST_REPORTS"
+
+
+def this_pytest() -> list[str]:
+    """The words that have started this pytest. "python -m pytest" finds modules in the working folder, "pytest" does not."""
+    script = sys.argv[0]
+    # Debian's is pytest-3.
+    if os.path.basename(script).startswith(("pytest", "py.test")) and os.path.isfile(script):
+        return [sys.executable, script]
+    return [sys.executable, "-m", "pytest"]
+
+
+def words_of(item: pytest.Item) -> list[str]:
+    """What the marks of the test, its class and its module say, from the outermost to the test's own."""
+    words: list[str] = []
+    for mark in reversed(list(item.iter_markers("dapple_scene"))):
+        if len(mark.args) != 1 or mark.kwargs or not isinstance(mark.args[0], str):
+            raise ValueError("dapple_scene takes one string, the words for dapple-run")
+        words += shlex.split(mark.args[0])
+    return words
+
+
+def arguments_of(config: Any, test: str) -> list[str]:
+    """This pytest's arguments, with the test in place of the first that selects tests. Options of a conftest.py depend on that place."""
+    selected = list(config.option.file_or_dir)
+    words: list[str] = [] if selected else [test]
+    for word in config.invocation_params.args:
+        if word not in selected:
+            words.append(str(word))
+            continue
+        selected.remove(word)
+        if test not in words:
+            words.append(test)
+    # A worker of pytest-xdist starts no others.
+    if config.pluginmanager.hasplugin("xdist"):
+        words += ["-n", "0"]
+    return words
+
+
+class Scene:
+    """A test in a process of its own: what its pytest has reported, and what it has printed."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self.item = item
+        self.reports: dict[str, Any] = {}
+        self.end = ""
+        try:
+            with tempfile.TemporaryDirectory(prefix="dapple-pytest-") as folder:
+                self.run(os.path.join(folder, "reports"))
+        except (OSError, ValueError) as error:
+            self.end = str(error)
+
+    def run(self, file: str) -> None:
+        config: Any = self.item.config
+        place, _, name = self.item.nodeid.partition("::")
+        words = words_of(self.item)
+        again = [*this_pytest(), *arguments_of(config, f"{config.rootpath / place}::{name}"), f"--rootdir={config.rootpath}"]
+        run = subprocess.run(
+            [dapple.program("dapple-run"), *words, "--", *again], env={**os.environ, REPORTS: file}, cwd=config.invocation_params.dir,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+        )
+        self.end = f"the test's process has ended with {run.returncode}:\n{run.stdout}"
+        if os.path.exists(file):
+            with open(file, encoding="utf-8") as lines:
+                for line in lines:
+                    report = self.read(json.loads(line))
+                    report.nodeid, report.location = self.item.nodeid, self.item.location
+                    # JSON knows no tuples. This one is the place and the reason of a skipped test.
+                    if isinstance(report.longrepr, list):
+                        report.longrepr = tuple(report.longrepr)
+                    self.reports[report.when] = report
+
+    def read(self, data: dict[str, Any]) -> Any:
+        return self.item.config.hook.pytest_report_from_serializable(config=self.item.config, data=data)
+
+    def report_of(self, when: str) -> Any:
+        """The report of a step. The first one that the process did not get to is a failure."""
+        if when in self.reports:
+            return self.reports[when]
+        end, self.end = self.end, ""
+        data = {
+            "$report_type": "TestReport", "nodeid": self.item.nodeid, "location": self.item.location, "keywords": {}, "when": when,
+            "outcome": "failed" if end else "passed", "longrepr": end or None, "sections": [], "duration": 0, "user_properties": [],
+        }
+        return self.read(data)
+
+
+# A test's name -> its scene. Empty in the process of a scene.
+scenes: dict[str, Scene] = {}
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    if REPORTS in os.environ or item.get_closest_marker("dapple_scene") is None:
+        return
+    scenes[item.nodeid] = Scene(item)
+    # The steps of the test are those of the other process: here they do nothing, and have its reports.
+    replaced: Any = item
+    replaced.setup = replaced.runtest = replaced.teardown = nothing
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    outcome = yield
+    if item.nodeid in scenes:
+        outcome.force_result(scenes[item.nodeid].report_of(call.when))
+
+
+class Writer:
+    """In the process of a scene: writes each report at once, because the process may crash in the next step."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
+        with open(os.environ[REPORTS], "a", encoding="utf-8") as file:
+            file.write(json.dumps(data) + "\n")
