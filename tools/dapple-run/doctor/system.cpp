@@ -20,9 +20,11 @@
 
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "provider/system/owned_fd.hpp"
 #include "tools/dapple-run/child.hpp"
+#include "tools/dapple-run/doctor/memory_limit.hpp"
 #include "tools/dapple-run/world/namespaces.hpp"
 
 namespace dapple::run::doctor {
@@ -164,13 +166,15 @@ Line namespaces() {
 
 Line limits() {
   constexpr rlim_t kFewFiles = 256, kLittleSpace = rlim_t{512} << 20;
+  // A small program with a device uses 14 MiB, and dappled 3 MiB.
+  constexpr uint64_t kLittleMemory = uint64_t{64} << 20;
   const rlimit files = limit_of(RLIMIT_NOFILE), space = limit_of(RLIMIT_AS);
   Line line{Verdict::kWorks, "limits", {}};
   line.text = "open files " + amount(files.rlim_cur) + " of " + amount(files.rlim_max) + ", address space " +
               (space.rlim_cur == RLIM_INFINITY ? "no limit" : std::to_string(space.rlim_cur >> 10) + " KiB") +
               ", processes and threads " + amount(limit_of(RLIMIT_NPROC).rlim_cur);
-  if (const std::string memory = word_of("/sys/fs/cgroup/memory.max"); !memory.empty() && memory != "max")
-    line.text += ", memory of the control group " + memory + " bytes";
+  const std::optional<uint64_t> memory = memory_limit();
+  if (memory) line.text += ", memory of the control group " + std::to_string(*memory >> 10) + " KiB";
   if (files.rlim_max < kFewFiles) {
     line.verdict = Verdict::kPartly;
     line.text += "; a dappled that is started with these limits serves few programs: raise ulimit -Hn";
@@ -178,6 +182,10 @@ Line limits() {
   if (space.rlim_cur < kLittleSpace) {
     line.verdict = Verdict::kPartly;
     line.text += "; the device's memory counts as address space: raise ulimit -v";
+  }
+  if (memory && *memory < kLittleMemory) {
+    line.verdict = Verdict::kPartly;
+    line.text += "; the kernel ends programs when the group has used its memory: raise the group's limit";
   }
   return line;
 }
