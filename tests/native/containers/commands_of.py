@@ -61,7 +61,9 @@ for pod in pods:
     need((pod["apiVersion"], pod["kind"]) == ("v1", "Pod"), "a pod")
     only(pod["spec"], ["restartPolicy", "containers"], "a pod's specification")
     (container,) = pod["spec"]["containers"]
-    only(container, ["name", "image", "command", "securityContext"], "a container")
+    only(container, ["name", "image", "imagePullPolicy", "command", "securityContext"], "a container")
+    # Without this, a node asks a registry for an image without a tag.
+    need(container["imagePullPolicy"] == "IfNotPresent", "a pod takes the image that is there")
     only(container["securityContext"], ["runAsUser", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "capabilities"], "its rights")
     write(f"pod-{pod['metadata']['name'].removeprefix('rdma-')}", [shlex.join(container["command"])])
 
