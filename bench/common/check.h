@@ -9,11 +9,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Ends the program with a line unless `good`. */
-static inline void check(bool good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
+/* Ends the program with a line. */
+__attribute__((cold, noreturn)) static inline void fail(const char* what, const char* reason) {
+  fprintf(stderr, "%s: %s%s%s\n", program_invocation_short_name, what, reason[0] == '\0' ? "" : ": ", reason);
   exit(1);
+}
+
+/* The same, unless `good`. */
+static inline void check(bool good, const char* what) {
+  if (!good) fail(what, "");
 }
 
 static inline double now_ns(void) {

@@ -8,10 +8,11 @@
 void must(DAT_RETURN status, const char* what) {
   const char* type = "?";
   const char* subtype = "?";
+  char reason[128];
   if (status == DAT_SUCCESS) return;
   dat_strerror(status, &type, &subtype);
-  fprintf(stderr, "%s: %s: %s %s\n", program_invocation_short_name, what, type, subtype);
-  exit(1);
+  snprintf(reason, sizeof reason, "%s %s", type, subtype);
+  fail(what, reason);
 }
 
 struct ia open_ia(const char* name) {
@@ -43,7 +44,9 @@ DAT_EVENT expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number) {
   return event;
 }
 
-void make_ep(const struct ia* ia, struct end* end, DAT_VLEN size, DAT_COUNT depth) {
+struct end make_end(const struct ia* ia, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+                    DAT_VLEN size, DAT_COUNT depth) {
+  struct end made = {.recv = recv, .request = request, .connect = connect};
   DAT_EP_ATTR attr;
   memset(&attr, 0, sizeof attr);
   attr.service_type = DAT_SERVICE_TYPE_RC;
@@ -53,7 +56,8 @@ void make_ep(const struct ia* ia, struct end* end, DAT_VLEN size, DAT_COUNT dept
   attr.max_recv_iov = attr.max_request_iov = 1;
   attr.max_rdma_read_in = attr.max_rdma_read_out = 1;
   attr.max_rdma_read_iov = attr.max_rdma_write_iov = 1;
-  must(dat_ep_create(ia->handle, ia->pz, end->recv, end->request, end->connect, &attr, &end->ep), "dat_ep_create");
+  must(dat_ep_create(ia->handle, ia->pz, recv, request, connect, &attr, &made.ep), "dat_ep_create");
+  return made;
 }
 
 struct listener listen_here(const struct ia* ia) {

@@ -34,8 +34,9 @@ struct end {
   DAT_EVD_HANDLE connect;
 };
 
-/* Makes the EP of `end`, whose EVDs are there, for messages of up to `size` bytes and `depth` requests at a time. */
-void make_ep(const struct ia* ia, struct end* end, DAT_VLEN size, DAT_COUNT depth);
+/* With an EP for messages of up to `size` bytes and `depth` requests at a time. */
+struct end make_end(const struct ia* ia, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+                    DAT_VLEN size, DAT_COUNT depth);
 
 struct listener {
   DAT_EVD_HANDLE requests;

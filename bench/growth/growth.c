@@ -95,10 +95,8 @@ static struct region make_target(void* memory) {
   return make_region(&ia, memory, kRegionSize, 8);
 }
 
-static struct end make_end(DAT_EVD_HANDLE connect) {
-  struct end made = {.recv = completions, .request = completions, .connect = connect};
-  make_ep(&ia, &made, 4096, 4);
-  return made;
+static struct end small_end(DAT_EVD_HANDLE connect) {
+  return make_end(&ia, completions, completions, connect, 4096, 4);
 }
 
 struct meeting {
@@ -117,7 +115,7 @@ struct pair {
 };
 
 static struct pair connect_pair(const struct meeting* here) {
-  const struct pair made = {{make_end(here->connects[0]), make_end(here->connects[1])}};
+  const struct pair made = {{small_end(here->connects[0]), small_end(here->connects[1])}};
   connect_ends(&ia, &here->listener, &made.ends[0], &made.ends[1]);
   return made;
 }
@@ -294,7 +292,7 @@ static void run_child(const char* name, int number, int ready, int go, int done,
   sink_bytes = room(1, kRegionSize);
   talk.memory = make_target(sink_bytes);
   connect = make_evd(&ia, QUEUE, DAT_EVD_CONNECTION_FLAG);
-  talk.end = make_end(connect);
+  talk.end = small_end(connect);
   receive(&talk);
   if (number % 2 == 0) {
     DAT_PSP_HANDLE psp;

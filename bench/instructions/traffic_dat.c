@@ -9,11 +9,11 @@ static unsigned char memory[2][MESSAGE_SIZE] __attribute__((aligned(4096)));
 static DAT_LMR_TRIPLET source, sink;
 static DAT_RMR_TRIPLET target;
 
-static void make_end(struct end* end) {
-  end->recv = make_evd(&ia, QUEUE_LENGTH, DAT_EVD_DTO_FLAG);
-  end->request = make_evd(&ia, QUEUE_LENGTH, DAT_EVD_DTO_FLAG);
-  end->connect = make_evd(&ia, 8, DAT_EVD_CONNECTION_FLAG);
-  make_ep(&ia, end, MESSAGE_SIZE, QUEUE_LENGTH);
+static struct end own_end(void) {
+  const DAT_EVD_HANDLE recv = make_evd(&ia, QUEUE_LENGTH, DAT_EVD_DTO_FLAG);
+  const DAT_EVD_HANDLE request = make_evd(&ia, QUEUE_LENGTH, DAT_EVD_DTO_FLAG);
+  const DAT_EVD_HANDLE connect = make_evd(&ia, 8, DAT_EVD_CONNECTION_FLAG);
+  return make_end(&ia, recv, request, connect, MESSAGE_SIZE, QUEUE_LENGTH);
 }
 
 void traffic_open(const char* where) {
@@ -24,8 +24,8 @@ void traffic_open(const char* where) {
   source = sink = region.local;
   target = region.remote;
   sink.virtual_address = target.virtual_address = (uintptr_t)memory[1];
-  make_end(&front);
-  make_end(&back);
+  front = own_end();
+  back = own_end();
   here = listen_here(&ia);
   connect_ends(&ia, &here, &front, &back);
 }

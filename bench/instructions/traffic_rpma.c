@@ -2,8 +2,6 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 /* The traffic over librpma, ours or the original: this program links librpma.so.0 and runs on either. */
 #include <librpma.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "bench/common/check.h"
 #include "bench/instructions/traffic.h"
@@ -19,9 +17,7 @@ static struct rpma_conn *front, *back;
 static struct rpma_cq *request_cq, *recv_cq;
 
 static void must(int result, const char* what) {
-  if (result == 0) return;
-  fprintf(stderr, "bench: %s: %s\n", what, rpma_err_2str(result));
-  exit(1);
+  if (result != 0) fail(what, rpma_err_2str(result));
 }
 
 static void expect_established(struct rpma_conn* conn) {

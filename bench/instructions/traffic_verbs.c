@@ -4,8 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/common/check.h"
@@ -31,9 +29,7 @@ static struct ibv_send_wr write_wr, send_wr;
 static struct ibv_recv_wr recv_wr;
 
 static void must(int result, const char* what) {
-  if (result == 0) return;
-  fprintf(stderr, "bench: %s: %s\n", what, strerror(result > 0 ? result : errno));
-  exit(1);
+  if (result != 0) fail(what, strerror(result > 0 ? result : errno));
 }
 
 static void* present(void* pointer, const char* what) {
@@ -46,10 +42,7 @@ static struct rdma_cm_id* expect(enum rdma_cm_event_type type) {
   struct rdma_cm_event* event;
   struct rdma_cm_id* id;
   must(rdma_get_cm_event(events, &event), "rdma_get_cm_event");
-  if (event->event != type) {
-    fprintf(stderr, "bench: %s, not %s\n", rdma_event_str(event->event), rdma_event_str(type));
-    exit(1);
-  }
+  if (event->event != type) fail("another event than the next step needs", rdma_event_str(event->event));
   id = event->id;
   must(rdma_ack_cm_event(event), "rdma_ack_cm_event");
   return id;
