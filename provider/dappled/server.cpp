@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "provider/dappled/limits.hpp"
 #include "provider/member/trust.hpp"
 #include "provider/system/namespace_identity.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::dappled {
 namespace {
@@ -35,8 +35,7 @@ constexpr Milliseconds kFarewell = 6000;
 uint64_t number_of_namespace() {
   uint64_t number = soft::namespace_identity();
   if (number != 0) return number;
-  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
-  }
+  soft::fill_with_random_bytes(&number, sizeof number);
   return number;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
+#include <cassert>
 #include <charconv>
 
 #include "provider/common/clock.hpp"
@@ -26,6 +27,12 @@ uint32_t kernels_number() {
 }
 
 }  // namespace
+
+void fill_with_random_bytes(void* to, size_t size) {
+  assert(size <= 256);
+  while (getrandom(to, size, 0) < 0 && errno == EINTR) {
+  }
+}
 
 bool parse_seed(std::string_view text, uint64_t& seed) {
   const char* end = text.data() + text.size();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Random numbers of the device of this process. DAPPLE_SEED, one number, determines all of them. Any thread may call
-// these functions.
+// Random numbers of the device of this process. DAPPLE_SEED, one number, determines those of random_number(). Any
+// thread may call these functions.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,9 @@
 #include "provider/system/problem.hpp"
 
 namespace dapple::soft {
+
+// Fills up to 256 bytes with the kernel's random numbers, which nobody can guess.
+void fill_with_random_bytes(void* to, size_t size);
 
 // A decimal number of 64 bits. False if the text is not such a number.
 bool parse_seed(std::string_view text, uint64_t& seed);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "provider/dappled/rdma_cm/packets/routes.hpp"
 #include "provider/soft/links/wanted.hpp"
 #include "provider/system/gid.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -400,8 +400,7 @@ void ChannelServer::receive_own() {
 uint64_t ChannelServer::random() {
   // One system call brings many numbers. Each is used once.
   if (random_left_ == 0) {
-    while (getrandom(random_, sizeof random_, 0) < 0 && errno == EINTR) {
-    }
+    soft::fill_with_random_bytes(random_, sizeof random_);
     random_left_ = std::size(random_);
   }
   assert(0 < random_left_ && random_left_ <= std::size(random_));

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <cstdint>
 
 #include "provider/face/writer.hpp"
+#include "provider/system/random.hpp"
 
 namespace dapple::dappled {
 namespace {
@@ -56,8 +56,7 @@ void remove_left_folders(int place) {
 
 std::string new_name() {
   uint64_t number = 0;
-  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
-  }
+  soft::fill_with_random_bytes(&number, sizeof number);
   char name[sizeof kPrefix + 16];
   snprintf(name, sizeof name, "%s%016llx", kPrefix, static_cast<unsigned long long>(number));
   return name;

@@ -2,10 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/races/mark_hosts.hpp"
 
-#include <errno.h>
-#include <sys/random.h>
-
 #include <algorithm>
+
+#include "provider/system/random.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -13,8 +12,7 @@ namespace {
 // Nobody who has not seen the question can answer it.
 uint64_t make_transaction() {
   uint64_t number = 0;
-  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
-  }
+  fill_with_random_bytes(&number, sizeof number);
   return number;
 }
 
