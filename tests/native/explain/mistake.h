@@ -2,8 +2,7 @@
  * SPDX-FileCopyrightText: The dapple authors
  *
  * The programs of this folder make the mistake that an argument names, and expect the failure. */
-#ifndef DAPPLE_TESTS_NATIVE_EXPLAIN_MISTAKE_H
-#define DAPPLE_TESTS_NATIVE_EXPLAIN_MISTAKE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,5 +19,3 @@ static const char* mistake;
     }                                                    \
   } while (0)
 #define IS(name) (strcmp(mistake, name) == 0)
-
-#endif /* DAPPLE_TESTS_NATIVE_EXPLAIN_MISTAKE_H */
