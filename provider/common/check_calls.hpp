@@ -16,7 +16,7 @@ struct CheckFinding {
   const char* kind;
   const char* text;
   const char* remedy;
-  const Place* places;
+  const ReportedStack* places;
   int num_places;
 };
 

@@ -21,8 +21,8 @@ struct Stack {
   }
 };
 
-// A place in the program that a finding is about.
-struct Place {
+// Where the program did something that a finding is about.
+struct ReportedStack {
   const char* title;  // "registered by ibv_reg_mr"
   Stack stack;
 };

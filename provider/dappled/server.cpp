@@ -80,7 +80,7 @@ bool Server::run() {
   bool stops = false;
   while (!stops && !yielded_ && !finished()) {
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_for_cm(wait_time()));
-    cm_.begin_turn();
+    cm_.begin_pass();
     for (int i = 0; i < count && !yielded_; i++) {
       const uint64_t key = events[i].data.u64;
       if (key == kListenerKey) {

@@ -104,7 +104,7 @@ void Server::answer_capture(Connection& connection, const soft::HeaderOnly&, sof
 // QP 1 answers as long as a program has the port. It also answers requests for services that do not exist here.
 void Server::give_wire(soft::Problem& problem) {
   if (cm_.has_wire() || (cm_.channels() == 0 && !slots_.group().exists())) return;
-  // A look at the port's owner takes some time, and each turn of the loop comes here.
+  // A look at the port's owner takes some time, and each pass of the loop comes here.
   if (!slots_.group().exists() && now() >= next_port_look_) {
     slots_.take_port(problem);
     next_port_look_ = now() + kRetryPort;

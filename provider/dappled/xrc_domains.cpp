@@ -60,7 +60,7 @@ int XrcDomains::open(uint32_t connection, uint32_t device, uint32_t flags, soft:
   return domain->memory.get();
 }
 
-XrcDomains::Place XrcDomains::without(Place domain, uint32_t connection) {
+XrcDomains::Iterator XrcDomains::without(Iterator domain, uint32_t connection) {
   std::erase(domain->connections, connection);
   return domain->connections.empty() ? domains_.erase(domain) : domain + 1;
 }

@@ -39,11 +39,11 @@ class XrcDomains {
     soft::OwnedFd memory;
     std::vector<uint32_t> connections;
   };
-  using Place = std::vector<Domain>::iterator;
+  using Iterator = std::vector<Domain>::iterator;
 
   Domain* make(const Name& name, soft::OwnedFd file, soft::OwnedFd memory, soft::Problem& problem);
   // The next domain, as this one goes if nobody has it open any more.
-  Place without(Place domain, uint32_t connection);
+  Iterator without(Iterator domain, uint32_t connection);
 
   std::vector<Domain> domains_;
 };

@@ -30,7 +30,7 @@ enum class State { kFree, kBeingMade, kWaiting, kBeingShown };
 struct Finding {
   FindingKind kind = {};
   char text[768] = "";
-  Place places[kMaxPlaces] = {};
+  ReportedStack places[kMaxPlaces] = {};
   int num_places = 0;
   std::atomic<State> state = State::kFree;
 };
@@ -58,13 +58,13 @@ Findings* waiting() {
 }
 
 // FNV-1a.
-uint64_t hash_of(const FindingKind& kind, std::initializer_list<Place> places) {
+uint64_t hash_of(const FindingKind& kind, std::initializer_list<ReportedStack> places) {
   uint64_t hash = 0xCBF29CE484222325;
   const auto add = [&hash](const void* address) {
     hash = (hash ^ reinterpret_cast<uintptr_t>(address)) * 0x100000001B3;
   };
   add(kind.remedy);
-  for (const Place& place : places) {
+  for (const ReportedStack& place : places) {
     for (int i = 0; i < place.stack.count; ++i) add(place.stack.callers[i]);
   }
   return hash == 0 ? 1 : hash;
@@ -149,7 +149,7 @@ Stack stack_here() {
   return is_checked() ? Stack::here() : Stack();
 }
 
-void report(const FindingKind& kind, std::initializer_list<Place> places, const char* format, ...) {
+void report(const FindingKind& kind, std::initializer_list<ReportedStack> places, const char* format, ...) {
   char text[sizeof Finding::text - 1];
   va_list arguments;
   va_start(arguments, format);
@@ -166,7 +166,7 @@ void report(const FindingKind& kind, std::initializer_list<Place> places, const 
   finding->kind = kind;
   snprintf(finding->text, sizeof finding->text, "%s.", text);
   finding->num_places = 0;
-  for (const Place& place : places) {
+  for (const ReportedStack& place : places) {
     if (place.stack.count > 0 && finding->num_places < kMaxPlaces) finding->places[finding->num_places++] = place;
   }
   // The count comes first: write_findings() in a signal handler looks at the list only if the count is not 0.

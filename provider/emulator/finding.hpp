@@ -38,7 +38,7 @@ Stack stack_here();
 // Reports a mistake, with at most kMaxPlaces places. Under the check, a repetition of the same kind at the same places
 // is dropped. Any thread and any signal handler may call it.
 inline constexpr int kMaxPlaces = 2;
-[[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<Place> places,
+[[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<ReportedStack> places,
                                           const char* format, ...);
 
 // Shows the findings that wait; costs two loads if none does. The caller holds no lock and is not a signal handler.

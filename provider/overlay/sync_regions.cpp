@@ -12,7 +12,7 @@
 namespace dapple::provider {
 namespace {
 
-// The number of segments whose places are kept on the stack; a longer list takes heap memory.
+// The number of segments whose arrays are kept on the stack; a longer list takes heap memory.
 constexpr size_t kUsual = 64;
 
 // Finds segments in the table one after the other; neighbours of one region cost one look-up.
@@ -34,14 +34,14 @@ class Finder {
 };
 
 // Two arrays with an entry for each segment.
-struct Places {
+struct Arrays {
   iovec* ranges;
   int* dmabuf_fds;
 };
 
-// Finds the segments' places and the coherence of their device. It holds the lock meanwhile. The lock is not held
+// Finds the segments' ranges and the coherence of their device. It holds the lock meanwhile. The lock is not held
 // during maintenance, which may take long, because registration and fork wait for the lock.
-int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, const Places& places,
+int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, const Arrays& arrays,
              dappledv_coherence* coherence, size_t* bad_segment) {
   const ReadLock lock;
   const Attached* attached = find_attached(context);
@@ -49,7 +49,7 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
   *coherence = attached->request.attr.coherence;
   Finder finder(attached->regions);
   for (size_t i = 0; i < num_segments; ++i) {
-    if (finder.find(segments[i], &places.ranges[i], &places.dmabuf_fds[i])) continue;
+    if (finder.find(segments[i], &arrays.ranges[i], &arrays.dmabuf_fds[i])) continue;
     if (bad_segment != nullptr) *bad_segment = i;
     return EINVAL;
   }
@@ -77,22 +77,22 @@ int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ib
   if (segments == nullptr && num_segments > 0) return EINVAL;
   iovec usual_ranges[kUsual];
   int usual_fds[kUsual];
-  Places places = {usual_ranges, usual_fds};
+  Arrays arrays = {usual_ranges, usual_fds};
   std::unique_ptr<iovec[]> ranges;
   std::unique_ptr<int[]> fds;
   if (num_segments > kUsual) {
     ranges.reset(new (std::nothrow) iovec[num_segments]);
     fds.reset(new (std::nothrow) int[num_segments]);
     if (ranges == nullptr || fds == nullptr) return ENOMEM;
-    places = {ranges.get(), fds.get()};
+    arrays = {ranges.get(), fds.get()};
   }
   dappledv_coherence coherence = DAPPLEDV_COHERENCE_UNKNOWN;
-  if (const int error = find_all(context, segments, num_segments, places, &coherence, bad_segment)) return error;
+  if (const int error = find_all(context, segments, num_segments, arrays, &coherence, bad_segment)) return error;
 
   const auto sync = direction == SyncDirection::kForDevice ? sync_for_device : sync_for_cpu;
   // On a coherent device this is only the ordering, which needs no range.
-  sync(back_end, coherence, places.ranges, num_segments);
-  return sync_dmabufs(back_end, direction, places.dmabuf_fds, num_segments);
+  sync(back_end, coherence, arrays.ranges, num_segments);
+  return sync_dmabufs(back_end, direction, arrays.dmabuf_fds, num_segments);
 }
 
 }  // namespace dapple::provider

@@ -143,31 +143,31 @@ Ending run(double timeout, void (*execute)(void*), void* argument) {
   return ending;
 }
 
-// The place of a call in a program, whatever process of it makes it.
-struct Place {
+// A call in a program, whatever process of it makes it.
+struct CallSite {
   std::string program, verb, where;
   uint64_t stack;
   uint64_t calls;  // the most of one process
 };
 
-std::vector<Place> places_of(const soft::FaultNotes& notes) {
-  std::map<std::tuple<std::string, std::string, uint64_t>, Place> found;
+std::vector<CallSite> sites_of(const soft::FaultNotes& notes) {
+  std::map<std::tuple<std::string, std::string, uint64_t>, CallSite> found;
   for (const soft::FaultPoint& point : notes.points) {
     if (point.state.load() != soft::PointState::kComplete) continue;
     const auto text = [](const auto& field) { return std::string(field, strnlen(field, sizeof field)); };
-    Place place = {text(point.program), text(point.verb), text(point.place), point.stack, point.calls.load()};
-    const auto [known, is_new] = found.try_emplace({place.program, place.verb, place.stack}, place);
-    if (!is_new && known->second.calls < place.calls) known->second.calls = place.calls;
+    CallSite site = {text(point.program), text(point.verb), text(point.place), point.stack, point.calls.load()};
+    const auto [known, is_new] = found.try_emplace({site.program, site.verb, site.stack}, site);
+    if (!is_new && known->second.calls < site.calls) known->second.calls = site.calls;
   }
-  std::vector<Place> places;
-  for (const auto& [key, place] : found) places.push_back(place);
-  return places;
+  std::vector<CallSite> sites;
+  for (const auto& [key, site] : found) sites.push_back(site);
+  return sites;
 }
 
 // An error that the call or the completion may end with.
-const char* error_for(const Place& place) {
-  const std::string_view verb = place.verb;
-  if (verb == "completion") return place.where.starts_with("RECV") ? "WR_FLUSH_ERR" : "RETRY_EXC_ERR";
+const char* error_for(const CallSite& site) {
+  const std::string_view verb = site.verb;
+  if (verb == "completion") return site.where.starts_with("RECV") ? "WR_FLUSH_ERR" : "RETRY_EXC_ERR";
   for (const std::string_view ending : {"ibv_destroy_", "ibv_dealloc_", "ibv_dereg_"}) {
     if (verb.starts_with(ending)) return "EBUSY";
   }
@@ -189,15 +189,15 @@ bool is_programs(const nlohmann::json& frame) {
 // A report with the program's lines of each of its stacks.
 void print_report(const nlohmann::json& report) {
   printf("%-16s   %s: %s\n", "", report.value("kind", "").c_str(), report.value("text", "").c_str());
-  for (const nlohmann::json& place : report.value("places", nlohmann::json::array())) {
+  for (const nlohmann::json& site : report.value("places", nlohmann::json::array())) {
     std::string lines;
-    for (const nlohmann::json& frame : place.value("frames", nlohmann::json::array())) {
+    for (const nlohmann::json& frame : site.value("frames", nlohmann::json::array())) {
       if (!is_programs(frame)) continue;
       const std::string source = frame.value("source", "");
       lines += (lines.empty() ? " " : " < ") + frame.value("function", "") + " at " +
                source.substr(source.rfind('/') + 1) + ":" + std::to_string(frame.value("line", 0));
     }
-    if (!lines.empty()) printf("%-16s     %s:%s\n", "", place.value("title", "").c_str(), lines.c_str());
+    if (!lines.empty()) printf("%-16s     %s:%s\n", "", site.value("title", "").c_str(), lines.c_str());
   }
 }
 
@@ -210,10 +210,10 @@ void print_reports(const std::vector<nlohmann::json>& reports) {
   }
 }
 
-void print_row(const Place& place, uint64_t call, const Ending& ending) {
-  printf("%-16s %-22s %5llu of %-7llu %-13s %-24s %6.1f s  %s\n", place.program.c_str(), place.verb.c_str(),
-         static_cast<unsigned long long>(call), static_cast<unsigned long long>(place.calls), error_for(place),
-         ending.text().c_str(), ending.seconds, place.where.c_str());
+void print_row(const CallSite& site, uint64_t call, const Ending& ending) {
+  printf("%-16s %-22s %5llu of %-7llu %-13s %-24s %6.1f s  %s\n", site.program.c_str(), site.verb.c_str(),
+         static_cast<unsigned long long>(call), static_cast<unsigned long long>(site.calls), error_for(site),
+         ending.text().c_str(), ending.seconds, site.where.c_str());
   if (!ending.said.empty()) printf("%-16s   %s\n", "", ending.said.c_str());
   print_reports(ending.reports);
   fflush(stdout);
@@ -237,28 +237,28 @@ int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), 
   fflush(stdout);
   if (first.kind != Ending::Kind::kExit || first.value != 0)
     fail(kCannotRun, "without a failing call the program ends with: %s (%s)", first.text().c_str(), first.said.c_str());
-  const std::vector<Place> places = places_of(notes);
-  if (places.empty()) fail(kCannotRun, "no call was seen: the program opens no software device");
+  const std::vector<CallSite> sites = sites_of(notes);
+  if (sites.empty()) fail(kCannotRun, "no call was seen: the program opens no software device");
 
-  std::vector<std::pair<const Place*, uint64_t>> calls;
-  for (const Place& place : places) {
-    calls.emplace_back(&place, 1);
-    if (place.calls > 1) calls.emplace_back(&place, place.calls);
+  std::vector<std::pair<const CallSite*, uint64_t>> calls;
+  for (const CallSite& site : sites) {
+    calls.emplace_back(&site, 1);
+    if (site.calls > 1) calls.emplace_back(&site, site.calls);
   }
   const double timeout = options.timeout > 0 ? options.timeout : kFactor * first.seconds + kAtLeast;
   printf("%-16s %-22s %-16s %-13s %-24s %8s  %s\n", "program", "function", "call", "error", "ended", "after", "from");
   size_t bad = 0, done = 0;
-  for (const auto& [place, call] : calls) {
+  for (const auto& [site, call] : calls) {
     char fault[128];
-    snprintf(fault, sizeof fault, "%s#%llx@%llu=%s", place->verb.c_str(), static_cast<unsigned long long>(place->stack),
-             static_cast<unsigned long long>(call), error_for(*place));
+    snprintf(fault, sizeof fault, "%s#%llx@%llu=%s", site->verb.c_str(), static_cast<unsigned long long>(site->stack),
+             static_cast<unsigned long long>(call), error_for(*site));
     setenv("DAPPLE_FAULTS", (faults + fault).c_str(), 1);
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%zu of %zu: %s ...\r", ++done, calls.size(), place->verb.c_str());
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%zu of %zu: %s ...\r", ++done, calls.size(), site->verb.c_str());
     const Ending ending = run(timeout, execute, argument);
     if (!ending.is_good()) bad++;
-    print_row(*place, call, ending);
+    print_row(*site, call, ending);
   }
-  printf("%zu calls and completions from %zu places: %zu crashes and hangs\n", calls.size(), places.size(), bad);
+  printf("%zu calls and completions from %zu places: %zu crashes and hangs\n", calls.size(), sites.size(), bad);
   return fflush(stdout) == 0 && bad == 0 ? 0 : 1;
 }
 

@@ -21,11 +21,12 @@ namespace dapple::run {
 namespace {
 
 // Relative to this program's folder, in a build and installed: the libraries, and the same folder by way of $LIB.
-struct Place {
+struct LibraryFolder {
   const char* folder;
   const char* by_loader;
 };
-constexpr Place kPlaces[] = {{"../lib/dapple", "../$LIB/dapple"}, {DAPPLE_PRELOAD_FOLDER, DAPPLE_PRELOAD_BY_LOADER}};
+constexpr LibraryFolder kLibraryFolders[] = {{"../lib/dapple", "../$LIB/dapple"},
+                                             {DAPPLE_PRELOAD_FOLDER, DAPPLE_PRELOAD_BY_LOADER}};
 
 // ThreadSanitizer's own limit on x86-64 and arm64.
 constexpr int kMaxRandomBits = 28;
@@ -131,8 +132,8 @@ void set_sanitizer(const char* variable, const char* option, const char* value) 
 
 Libraries find_libraries() {
   const std::string own = own_folder();
-  for (const Place& place : kPlaces) {
-    const std::string overlay = resolved(own + "/" + place.folder + "/libdapple-preload.so");
+  for (const LibraryFolder& each : kLibraryFolders) {
+    const std::string overlay = resolved(own + "/" + each.folder + "/libdapple-preload.so");
     if (overlay.empty()) continue;
     if (overlay.find_first_of(": ") != overlay.npos) {
       fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks and colons", overlay.c_str());
@@ -141,7 +142,7 @@ Libraries find_libraries() {
     struct statvfs mount;
     if (statvfs(overlay.c_str(), &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0)
       fail(kCannotRun, "%s is on a file system that is mounted noexec: unpack dapple elsewhere", folder.c_str());
-    std::string by_loader = std::filesystem::path(own + "/" + place.by_loader + "/").lexically_normal().string();
+    std::string by_loader = std::filesystem::path(own + "/" + each.by_loader + "/").lexically_normal().string();
     if (!loader_finds(by_loader + "libdapple-preload.so")) by_loader = folder;
     const auto library = [&](const char* name) -> Library { return {folder + name, by_loader + name}; };
     return {.overlay = library("libdapple-preload.so"),

@@ -77,33 +77,33 @@ using IaCounterSet = Counters<IaCounter, kIaCounters>;
 class EpCounterSet : public Counters<EpCounter, kEpCounters, 2> {
  public:
   void add_request(DtoOperation operation, uint64_t bytes) {
-    const Places at = kPlaces[static_cast<size_t>(operation)];
+    const Indexes at = kIndexes[static_cast<size_t>(operation)];
     add_at(at.requests, 1);
     add_at(at.bytes, bytes);
   }
 
  private:
-  struct Places {
+  struct Indexes {
     uint8_t requests;
     uint8_t bytes;
   };
-  static constexpr auto kPlaces = [] {
-    std::array<Places, kDtoOperations> places{};
-    for (Places& of : places) of = {kEpCounters, kEpCounters + 1};
-    const auto with_bytes = [&places](DtoOperation operation, EpCounter counter) {
+  static constexpr auto kIndexes = [] {
+    std::array<Indexes, kDtoOperations> indexes{};
+    for (Indexes& of : indexes) of = {kEpCounters, kEpCounters + 1};
+    const auto with_bytes = [&indexes](DtoOperation operation, EpCounter counter) {
       const auto at = static_cast<uint8_t>(counter);
-      places[static_cast<size_t>(operation)] = {at, static_cast<uint8_t>(at + 1)};
+      indexes[static_cast<size_t>(operation)] = {at, static_cast<uint8_t>(at + 1)};
     };
     with_bytes(DtoOperation::kSend, EpCounter::kPostSend);
     with_bytes(DtoOperation::kSendUd, EpCounter::kPostSendUd);
     with_bytes(DtoOperation::kRdmaWrite, EpCounter::kPostWrite);
     with_bytes(DtoOperation::kRdmaWriteImmed, EpCounter::kPostWriteImm);
     with_bytes(DtoOperation::kRdmaRead, EpCounter::kPostRead);
-    places[static_cast<size_t>(DtoOperation::kFetchAndAdd)].requests =
+    indexes[static_cast<size_t>(DtoOperation::kFetchAndAdd)].requests =
         static_cast<uint8_t>(EpCounter::kPostFetchAndAdd);
-    places[static_cast<size_t>(DtoOperation::kCompareAndSwap)].requests =
+    indexes[static_cast<size_t>(DtoOperation::kCompareAndSwap)].requests =
         static_cast<uint8_t>(EpCounter::kPostCompareAndSwap);
-    return places;
+    return indexes;
   }();
 };
 

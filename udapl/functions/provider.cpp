@@ -13,7 +13,7 @@
 #include <new>
 #include <string>
 
-#include "udapl/common/fork_turn.hpp"
+#include "udapl/common/fork_token.hpp"
 #include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
@@ -28,7 +28,7 @@ struct Entry {
   DAT_PROVIDER table;  // must be first: info_of() finds the entry by it
   DAT_PROVIDER_INFO info;
   std::string params;
-  uint64_t turn = 0;  // grows from one initialisation to the next; 0 while the provider is finished
+  uint64_t generation = 0;  // grows from one initialisation to the next; 0 while the provider is finished
 };
 
 bool equal(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
@@ -61,7 +61,7 @@ class Entries {
     Entry& entry = found == list_.end() ? list_.emplace_back() : *found;
     entry.info = info;
     entry.params = params ? params : "";
-    entry.turn = ++turns_;
+    entry.generation = ++generations_;
     entry.table = make_table(entry.info.ia_name, info.is_thread_safe ? &Open<DAT_IA_OPEN_FUNC>::call<true>
                                                                      : &Open<DAT_IA_OPEN_FUNC>::call<false>);
     return entry;
@@ -89,7 +89,7 @@ class Entries {
   }
   void finish(Entry& entry) {
     std::lock_guard guard(mutex_);
-    entry.turn = 0;
+    entry.generation = 0;
   }
 
  private:
@@ -97,14 +97,14 @@ class Entries {
   Entry* last(Match match) {
     Entry* found = nullptr;
     for (Entry& entry : list_) {
-      if (entry.turn > (found ? found->turn : 0) && match(entry)) found = &entry;
+      if (entry.generation > (found ? found->generation : 0) && match(entry)) found = &entry;
     }
     return found;
   }
 
   std::mutex mutex_;
   std::list<Entry> list_;
-  uint64_t turns_ = 0;
+  uint64_t generations_ = 0;
 };
 
 Entries& entries() {
@@ -137,7 +137,7 @@ void leave_behind(DAT_PROVIDER& table) {
 }
 
 struct Fork {
-  common::ForkTurn turn;
+  common::ForkToken token;
   bool has_control = false;
   bool has_entries = false;
   bool is_left_behind = false;  // in a child
@@ -145,7 +145,7 @@ struct Fork {
 constinit Fork the_fork;
 
 void before_fork() {
-  if (!the_fork.turn.take()) return;
+  if (!the_fork.token.take()) return;
   the_fork.has_control = control_mutex().try_lock();
   the_fork.has_entries = entries().mutex().try_lock();
 }
@@ -156,19 +156,19 @@ void unlock_after_fork() {
 }
 
 void after_fork_in_parent() {
-  if (the_fork.turn.is_mine()) unlock_after_fork();
-  the_fork.turn.give_back();
+  if (the_fork.token.is_mine()) unlock_after_fork();
+  the_fork.token.give_back();
 }
 
 void after_fork_in_child() {
-  const bool is_mine = the_fork.turn.is_mine();
+  const bool is_mine = the_fork.token.is_mine();
   const bool has_all = is_mine && the_fork.has_control && the_fork.has_entries;
   if (is_mine) unlock_after_fork();
   if (!has_all || ConnectionManager::in_use()) {
     the_fork.is_left_behind = true;
     entries().for_each_table(leave_behind);
   }
-  the_fork.turn.give_back();
+  the_fork.token.give_back();
 }
 
 void watch_forks() {

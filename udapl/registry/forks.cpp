@@ -7,38 +7,38 @@
 #include <memory>
 #include <mutex>
 
-#include "udapl/common/fork_turn.hpp"
+#include "udapl/common/fork_token.hpp"
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/registry.hpp"
 
 namespace dapple::registry {
 namespace {
 
-constinit udapl::common::ForkTurn turn;
+constinit udapl::common::ForkToken token;
 
 void before_fork() {
-  if (!turn.take()) return;
+  if (!token.take()) return;
   registry().before_fork();
   ia_table().before_fork();
 }
 
 void after_fork_in_parent() {
-  if (turn.is_mine()) {
+  if (token.is_mine()) {
     ia_table().after_fork_in_parent();
     registry().after_fork_in_parent();
   }
-  turn.give_back();
+  token.give_back();
 }
 
 void after_fork_in_child() {
-  bool has_all = turn.is_mine();
+  bool has_all = token.is_mine();
   if (has_all) {
     const bool has_table = ia_table().after_fork_in_child();
     const bool has_registry = registry().after_fork_in_child();
     has_all = has_table && has_registry;
   }
   if (!has_all) registry().give_up();
-  turn.give_back();
+  token.give_back();
 }
 
 [[gnu::constructor]] void prepare_when_loaded() {

@@ -129,9 +129,9 @@ DAT_RETURN Registry::list(std::vector<DAT_PROVIDER_INFO>& infos) {
   if (given_up_) return error(DAT_INVALID_STATE);
   const std::lock_guard loading(loading_mutex_);
   const std::vector<Offer> offered = offers();
-  for (const Place place : {Place::kLine, Place::kAutomatic, Place::kUnusableLine, Place::kRegistered}) {
+  for (const Origin origin : {Origin::kLine, Origin::kAutomatic, Origin::kUnusableLine, Origin::kRegistered}) {
     for (const Offer& offer : offered) {
-      if (offer.is_listed && offer.place == place) infos.push_back(offer.info);
+      if (offer.is_listed && offer.origin == origin) infos.push_back(offer.info);
     }
   }
   return DAT_SUCCESS;
@@ -146,12 +146,12 @@ std::vector<Registry::Offer> Registry::offers() {
   };
   const std::vector<RdmaPort> ports = rdma_ports();
   for (const ConfEntry& line : lines_)
-    add_once({info_of(line), true, names_no_usable_port(line, ports) ? Place::kUnusableLine : Place::kLine, {}});
+    add_once({info_of(line), true, names_no_usable_port(line, ports) ? Origin::kUnusableLine : Origin::kLine, {}});
   // An automatic entry comes before its own provider, which registers itself while it is open, and may be unlisted.
   for (AutomaticEntry& made : automatic_entries(ports, lines_, automatic_style()))
-    add_once({info_of(made.entry), made.is_listed, Place::kAutomatic, std::move(made.entry)});
+    add_once({info_of(made.entry), made.is_listed, Origin::kAutomatic, std::move(made.entry)});
   const std::lock_guard lock(mutex_);
-  for (const Registered& registered : registered_) add_once({registered.info, true, Place::kRegistered, {}});
+  for (const Registered& registered : registered_) add_once({registered.info, true, Origin::kRegistered, {}});
   return offers;
 }
 
@@ -207,7 +207,7 @@ void Registry::tell_names(const char* missing) noexcept {
   try {
     std::vector<std::string> names;
     for (const Offer& offer : offers()) {
-      if (!offer.is_listed || offer.place == Place::kUnusableLine) continue;
+      if (!offer.is_listed || offer.origin == Origin::kUnusableLine) continue;
       if (std::find(names.begin(), names.end(), offer.info.ia_name) == names.end())
         names.emplace_back(offer.info.ia_name);
     }

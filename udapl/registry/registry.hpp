@@ -83,13 +83,13 @@ class Registry {
   };
 
   /// The order of the list: entries that cannot open on this machine come last.
-  enum class Place { kLine, kAutomatic, kUnusableLine, kRegistered };
+  enum class Origin { kLine, kAutomatic, kUnusableLine, kRegistered };
 
   /// An entry that can be opened. An automatic entry that was not opened yet has no Listed, only the entry here.
   struct Offer {
     DAT_PROVIDER_INFO info;
     bool is_listed = true;
-    Place place = Place::kLine;
+    Origin origin = Origin::kLine;
     ConfEntry automatic;
   };
 

@@ -30,8 +30,8 @@ constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
 // A new dappled skips this many tickets. The unread events of the last dappled cannot have more.
 constexpr uint32_t kNewTickets = 1 << 20;
-// Limits for one turn: the rounds of receiving from the wire, and the datagrams to this host that did not leave
-// dappled. Without them a turn might not end, because the answer to such a datagram goes to this host again.
+// Limits for one pass: the rounds of receiving from the wire, and the datagrams to this host that did not leave
+// dappled. Without them a pass might not end, because the answer to such a datagram goes to this host again.
 constexpr int kOwnAtOnce = 4;
 constexpr int kOwnInTurn = 64;
 
@@ -68,8 +68,8 @@ bool is_channel(int socket) {
 }  // namespace
 
 Time ChannelServer::time() const {
-  if (turn_ == 0) turn_ = now_ns();
-  return turn_;
+  if (pass_time_ == 0) pass_time_ = now_ns();
+  return pass_time_;
 }
 
 ChannelServer::~ChannelServer() {
@@ -124,7 +124,7 @@ void ChannelServer::serve() {
 
 void ChannelServer::advance() {
   if (service_ == nullptr) return;
-  // The kernel has delivered datagrams to this host already, so they need not wait for the loop's next turn.
+  // The kernel has delivered datagrams to this host already, so they need not wait for the loop's next pass.
   for (int i = 0; i < kOwnAtOnce && sent_to_own_ && wire_ != nullptr; i++) {
     sent_to_own_ = false;
     wire_->receive(*this);

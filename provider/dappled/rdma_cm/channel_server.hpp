@@ -39,14 +39,14 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
 
   // 0, or an errno.
   int prepare();
-  // CLOCK_MONOTONIC in nanoseconds, read once in each turn of the loop: in a virtual machine a read may cost more than
+  // CLOCK_MONOTONIC in nanoseconds, read once in each pass of the loop: in a virtual machine a read may cost more than
   // the answer to a question.
   Time time() const;
-  void begin_turn() { turn_ = 0; }
+  void begin_pass() { pass_time_ = 0; }
   // Readable when serve() has something to do: channels that were closed, datagrams, neighbours that answer.
   int fd() const { return epoll_.get(); }
   void serve();
-  // Call it after all other work of a turn: it handles deadlines and sends the events.
+  // Call it after all other work of a pass: it handles deadlines and sends the events.
   void advance();
   // Call it when the devices have changed.
   void refresh();
@@ -144,7 +144,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
 
   const DeviceTable& devices_;
   GidOrders& gid_orders_;
-  mutable Time turn_ = 0;
+  mutable Time pass_time_ = 0;
   soft::OwnedFd epoll_;
   Captures captures_;
   std::unique_ptr<MadWire> wire_;

@@ -78,8 +78,8 @@ bool is_in_memory(const std::string& place) {
 
 }  // namespace
 
-Places Places::of_this_process() {
-  Places places;
+ParentFolders ParentFolders::of_this_process() {
+  ParentFolders places;
   const char* runtime = secure_getenv("XDG_RUNTIME_DIR");
   struct stat status;
   // The variable may be another user's, after sudo.

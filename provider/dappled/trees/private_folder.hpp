@@ -11,14 +11,14 @@
 
 namespace dapple::dappled {
 
-// The places for such folders: names of folders, the best first, and the number of names.
-struct Places {
+// The folders that may hold such a folder: their names, the best first, and the number of names.
+struct ParentFolders {
   static constexpr int kMax = 4;
   std::string names[kMax];
   int count = 0;
 
   // $XDG_RUNTIME_DIR; then those in memory before those on a disk: /run/dapple for root, /dev/shm, /tmp.
-  static Places of_this_process();
+  static ParentFolders of_this_process();
 };
 
 class PrivateFolder {

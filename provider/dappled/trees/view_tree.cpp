@@ -27,7 +27,7 @@ void ViewTree::remove() {
 }
 
 bool ViewTree::make(face::Tree& tree, soft::Problem& problem) {
-  const Places places = Places::of_this_process();
+  const ParentFolders places = ParentFolders::of_this_process();
   std::string reasons;
   int last = ENOENT;
   for (int i = 0; i < places.count; i++) {

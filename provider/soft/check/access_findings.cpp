@@ -7,8 +7,8 @@
 namespace dapple::soft::check {
 namespace {
 
-std::vector<Place> places_of(const Access& access, const std::optional<Registration>& registration) {
-  std::vector<Place> places;
+std::vector<ReportedStack> places_of(const Access& access, const std::optional<Registration>& registration) {
+  std::vector<ReportedStack> places;
   if (access.posted) places.push_back(*access.posted);
   if (!registration) return places;
   places.push_back({"registered", registration->registered});
@@ -35,7 +35,7 @@ const char* missing_right(uint32_t rights, uint32_t given) {
 
 bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
   const std::optional<Registration> registration = checker.keys.find(access.device, access.key);
-  std::vector<Place> places = places_of(access, registration);
+  std::vector<ReportedStack> places = places_of(access, registration);
   const auto report = [&](const char* kind, const std::string& reason, const std::string& remedy) {
     checker.reporter.show({.kind = kind,
                            .text = access.text + format(" by key 0x%x", access.key) + reason,
@@ -112,8 +112,9 @@ void report_unmapped(Checker& checker, const Access& access, const void* memory,
 
 void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark& freed) {
   const bool is_unmapped = freed.how != FreedMarks::How::kFreed;
-  std::vector<Place> places = {{FreedMarks::name_of(freed.how), freed.stack}};
-  for (const Place& place : places_of(access, checker.keys.find(access.device, access.key))) places.push_back(place);
+  std::vector<ReportedStack> places = {{FreedMarks::name_of(freed.how), freed.stack}};
+  for (const ReportedStack& place : places_of(access, checker.keys.find(access.device, access.key)))
+    places.push_back(place);
   checker.reporter.show(
       {.kind = "freed-memory",
        .text = access.text + format(" by key 0x%x, and the program has %s that memory (%zu bytes at %p)%s.", access.key,

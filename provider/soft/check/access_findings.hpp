@@ -26,8 +26,8 @@ struct Access {
   uint64_t length = 0;   // 0: unknown
   uint32_t rights = 0;   // roce::Access
   bool from_peer = false;
-  std::optional<Place> posted;      // the request
-  std::optional<Place> queue_pair;  // where it was made, if a peer has posted the request
+  std::optional<ReportedStack> posted;      // the request
+  std::optional<ReportedStack> queue_pair;  // where it was made, if a peer has posted the request
 };
 
 // Reports why an access has failed: its key, its bytes or its rights. False if they show no mistake.

@@ -37,7 +37,7 @@ Object* noted(Object* object, const char* verb) {
 // Calls destroy(), which returns 0 if the object is gone.
 template <typename Destroy>
 int forgotten(const void* object, Destroy destroy) {
-  const std::optional<Place> made = checker().objects.remove(object);
+  const std::optional<ReportedStack> made = checker().objects.remove(object);
   const int error = destroy();
   if (error != 0 && made) checker().objects.add(object, *made);
   return error;
@@ -300,9 +300,9 @@ void report_load(const Qp& qp, const Cq& cq) {
   const size_t size = checker().asked.depth(&cq, cq.queue.size());
   const std::optional<uint64_t> load = checker().loads.excess(&cq, size);
   if (!load) return;
-  std::vector<Place> places;
+  std::vector<ReportedStack> places;
   for (const void* object : {static_cast<const void*>(&cq), static_cast<const void*>(&qp)}) {
-    if (const std::optional<Place> made = checker().objects.made(object)) places.push_back(*made);
+    if (const std::optional<ReportedStack> made = checker().objects.made(object)) places.push_back(*made);
   }
   checker().reporter.show(
       {.level = Level::kNote,
@@ -483,7 +483,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 int dealloc_mw(ibv_mw* mw) {
   const MemoryTable* device = &context_of(mw->context)->memory;
   const uint32_t key = mw->rkey;
-  const Place call = {"deallocated by ibv_dealloc_mw", here()};
+  const ReportedStack call = {"deallocated by ibv_dealloc_mw", here()};
   const int error = forgotten(mw, [&] { return below().dealloc_mw(mw); });
   if (error == 0) checker().keys.end_window(device, key, {"which ibv_dealloc_mw() has ended", call});
   return error;

@@ -213,7 +213,7 @@ void report_if_freed(Checker& checker, const Receives& receives, const PostedRec
     access.device = &receives.device->memory;
     access.text = format("A receive of %s is posted with %u bytes", receives.owner.name().c_str(), segment.length);
     access.key = segment.lkey;
-    access.posted = Place{"posted", receive.stack};
+    access.posted = ReportedStack{"posted", receive.stack};
     report_freed(checker, access, *mark);
     return;
   }

@@ -49,7 +49,7 @@ void CheckingCompletions::end_receive(const roce::Completion& completion) {
   const std::optional<PostedReceive> receive = checker_.receives.take(receives(), completion.request_id);
   if (completion.status != roce::CompletionStatus::kLocalLength) return;
   checker_.told.add(qp_.qpn);
-  std::vector<Place> places;
+  std::vector<ReportedStack> places;
   if (receive) places.push_back({"posted", receive->stack});
   checker_.reporter.show(
       {.kind = "small-receive",
@@ -62,8 +62,8 @@ void CheckingCompletions::end_receive(const roce::Completion& completion) {
 }
 
 void CheckingCompletions::report_not_ready() {
-  std::vector<Place> places;
-  if (const std::optional<Place> made = checker_.objects.made(&qp_)) places.push_back(*made);
+  std::vector<ReportedStack> places;
+  if (const std::optional<ReportedStack> made = checker_.objects.made(&qp_)) places.push_back(*made);
   checker_.reporter.show(
       {.kind = "receiver-not-ready",
        .text = format("Queue pair 0x%x of %s gives up a message, because its peer has had no receive for it, and is in "
@@ -74,8 +74,8 @@ void CheckingCompletions::report_not_ready() {
 }
 
 void CheckingCompletions::report_overrun() {
-  std::vector<Place> places;
-  if (const std::optional<Place> made = checker_.objects.made(&queue_)) places.push_back(*made);
+  std::vector<ReportedStack> places;
+  if (const std::optional<ReportedStack> made = checker_.objects.made(&queue_)) places.push_back(*made);
   checker_.reporter.show(
       {.kind = "cq-overrun",
        .text =

@@ -24,8 +24,8 @@ std::string remedy_for(const char* right, bool has_rdma_cms_rights) {
 void CheckingEvents::refused(uint32_t access) {
   const char* right = missing_right(access, qp_.engine->attributes().access);
   checker_.told.add(qp_.qpn);
-  std::vector<Place> places;
-  if (const std::optional<Place> made = checker_.objects.made(&qp_)) places.push_back(*made);
+  std::vector<ReportedStack> places;
+  if (const std::optional<ReportedStack> made = checker_.objects.made(&qp_)) places.push_back(*made);
   checker_.reporter.show(
       {.kind = "missing-right",
        .text =

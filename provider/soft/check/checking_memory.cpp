@@ -34,7 +34,8 @@ Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, 
           .queue_pair = checker_.objects.made(&qp_)};
 }
 
-Access CheckingMemory::own_access(const char* what, uint64_t size, std::optional<Place> posted, uint32_t rights) const {
+Access CheckingMemory::own_access(const char* what, uint64_t size, std::optional<ReportedStack> posted,
+                                  uint32_t rights) const {
   return {.device = &qp_.context->memory,
           .domain = qp_.pd->number,
           .text = format("Queue pair 0x%x of %s %s %llu bytes", qp_.qpn, qp_.context->ibv->device->name, what,
@@ -87,7 +88,7 @@ void CheckingMemory::warn_of_freed(std::span<const Segment> segments, uint64_t o
     const size_t part = std::min<uint64_t>(segment.length - offset, size);
     if (const auto mark = checker_.freed->find(&qp_.context->memory, segment.lkey, segment.address + offset, part)) {
       const uint64_t whole = posted ? roce::length_of(segments) : stored_by(segments, part);
-      Access access = own_access(what, whole, posted ? Place{"posted", *posted} : poster_of_result(segments));
+      Access access = own_access(what, whole, posted ? ReportedStack{"posted", *posted} : poster_of_result(segments));
       access.key = segment.lkey;
       report_freed(checker_, access, *mark);
     }
@@ -103,12 +104,12 @@ uint64_t CheckingMemory::stored_by(std::span<const Segment> segments, size_t pac
 }
 
 // The post of the Read or atomic with these segments, or of the oldest receive with one of their keys.
-std::optional<Place> CheckingMemory::poster_of_result(std::span<const Segment> segments) {
-  if (const std::optional<Stack> stack = sends_.with_result(segments)) return Place{"posted", *stack};
+std::optional<ReportedStack> CheckingMemory::poster_of_result(std::span<const Segment> segments) {
+  if (const std::optional<Stack> stack = sends_.with_result(segments)) return ReportedStack{"posted", *stack};
   const void* queue = receive_queue_of(qp_);
   for (const Segment& segment : segments) {
     if (const std::optional<Stack> stack = checker_.receives.with_key(queue, segment.lkey))
-      return Place{"posted", *stack};
+      return ReportedStack{"posted", *stack};
   }
   return std::nullopt;
 }
@@ -169,9 +170,9 @@ void CheckingMemory::note_write(Accessor who, const RemoteRange& range) {
   if (qp_.context->memory.lend_to_peer(who, range, roce::kRemoteWrite, address) != Fault::kNone) return;
   const auto other = checker_.writes.add({&qp_, qp_.qpn, address.begin(), address.begin() + range.length});
   if (!other) return;
-  std::vector<Place> places;
+  std::vector<ReportedStack> places;
   for (const void* object : {other->qp, static_cast<const void*>(&qp_)}) {
-    if (const std::optional<Place> made = checker_.objects.made(object)) places.push_back(*made);
+    if (const std::optional<ReportedStack> made = checker_.objects.made(object)) places.push_back(*made);
   }
   if (const auto registration = checker_.keys.find(&qp_.context->memory, range.rkey))
     places.push_back({"registered", registration->registered});
@@ -242,7 +243,7 @@ Fault CheckingMemory::check_local(Accessor who, std::span<const Segment> segment
 Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                              size_t size) {
   const auto access = [&](const Stack& posted) {
-    return own_access("sends", roce::length_of(segments), Place{"posted", posted});
+    return own_access("sends", roce::length_of(segments), ReportedStack{"posted", posted});
   };
   Probe probe(checker_, Probe::Use::kReads);
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, false, probe);
@@ -261,7 +262,7 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
   const Fault fault = below_.gather(who, segments, offset, to, size);
   if (fault == Fault::kNone) {
     if (const std::optional<PostedSends::Change> change = sends_.take(segments, offset, to, size))
-      report_change(change->at, Place{"posted", change->posted});
+      report_change(change->at, ReportedStack{"posted", change->posted});
   } else if (const std::optional<Stack> posted = sends_.waiting(segments, offset)) {
     explain(segments, access(*posted));
   }
@@ -340,7 +341,7 @@ Fault CheckingMemory::invalidate_remote(Accessor who, uint32_t rkey) {
   return fault;
 }
 
-void CheckingMemory::report_change(uint64_t at, const Place& posted) {
+void CheckingMemory::report_change(uint64_t at, const ReportedStack& posted) {
   checker_.reporter.show(
       {.kind = "changed-send-buffer",
        .text =

@@ -42,7 +42,7 @@ class CheckingMemory final : public MemoryLayer {
  private:
   Access peers_access(const roce::RemoteRange& range, const char* what, uint32_t rights = 0) const;
   // `size`: of the whole request, where it is known.
-  Access own_access(const char* what, uint64_t size, std::optional<Place> posted, uint32_t rights = 0) const;
+  Access own_access(const char* what, uint64_t size, std::optional<ReportedStack> posted, uint32_t rights = 0) const;
   // Reports why a peer's access has failed, if it has. Returns `fault`.
   roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what, uint32_t rights);
   void explain(std::span<const roce::Segment> segments, Access access);
@@ -64,8 +64,8 @@ class CheckingMemory final : public MemoryLayer {
   void note_answer(roce::Accessor who, const roce::RemoteRange& range, uint32_t right, NotedAccess::Kind kind);
   void note_fill(std::span<const roce::Segment> segments, const Probe& probe);
   uint64_t stored_by(std::span<const roce::Segment> segments, size_t packet);
-  std::optional<Place> poster_of_result(std::span<const roce::Segment> segments);
-  void report_change(uint64_t at, const Place& posted);
+  std::optional<ReportedStack> poster_of_result(std::span<const roce::Segment> segments);
+  void report_change(uint64_t at, const ReportedStack& posted);
 
   Checker& checker_;
   const Qp& qp_;

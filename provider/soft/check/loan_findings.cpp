@@ -13,7 +13,7 @@
 namespace dapple::soft::check {
 namespace {
 
-void report(Checker& checker, const char* how, const std::string& user, const Place& end, const Stack& posted) {
+void report(Checker& checker, const char* how, const std::string& user, const ReportedStack& end, const Stack& posted) {
   checker.reporter.show(
       {.kind = "memory-in-use",
        .text = format("The program has %s memory that a %s may still use: its completion has not been polled.", how,

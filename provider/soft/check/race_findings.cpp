@@ -56,9 +56,9 @@ void report_race(Checker& checker, const Qp& qp, const Races::Found& found) {
   const NotedAccess& earlier = found.race.earlier;
   const size_t size = found.race.end - found.race.begin;
   const auto* bytes = reinterpret_cast<const void*>(found.race.begin);
-  std::vector<Place> places;
+  std::vector<ReportedStack> places;
   if (found.posted) places.push_back({"posted", *found.posted});
-  if (const std::optional<Place> made = checker.objects.made(&qp)) places.push_back(*made);
+  if (const std::optional<ReportedStack> made = checker.objects.made(&qp)) places.push_back(*made);
   const uint32_t key = found.access.key != 0 ? found.access.key : earlier.key;
   if (const auto registration = checker.keys.find(&qp.context->memory, key))
     places.push_back({"registered", registration->registered});

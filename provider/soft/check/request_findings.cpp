@@ -18,8 +18,8 @@ const char* device_of(const Qp& qp) {
   return qp.context->ibv->device->name;
 }
 
-void add_maker(Checker& checker, const Qp& qp, std::vector<Place>& places) {
-  if (const std::optional<Place> made = checker.objects.made(&qp)) places.push_back(*made);
+void add_maker(Checker& checker, const Qp& qp, std::vector<ReportedStack>& places) {
+  if (const std::optional<ReportedStack> made = checker.objects.made(&qp)) places.push_back(*made);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ BindExplanation explain_bind(BindObstacle obstacle, const roce::WindowBind& bind
 
 void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, BindObstacle obstacle) {
   const BindExplanation explanation = explain_bind(obstacle, bind);
-  std::vector<Place> places;
+  std::vector<ReportedStack> places;
   if (const auto region = checker.keys.find(&qp.context->memory, bind.region_lkey))
     places.push_back({"registered", region->registered});
   add_maker(checker, qp, places);
@@ -75,7 +75,7 @@ void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, B
 }
 
 void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool from_peer) {
-  std::vector<Place> places;
+  std::vector<ReportedStack> places;
   add_maker(checker, qp, places);
   checker.reporter.show(
       {.kind = "failed-invalidation",
@@ -116,8 +116,8 @@ void report_if_beyond(Checker& checker, const Context& device, const void* queue
                       const char* what, uint32_t qpn, const void* object) {
   const std::optional<size_t> depth = checker.asked.exceeded(queue, held);
   if (!depth) return;
-  std::vector<Place> places;
-  if (const std::optional<Place> made = checker.objects.made(object)) places.push_back(*made);
+  std::vector<ReportedStack> places;
+  if (const std::optional<ReportedStack> made = checker.objects.made(object)) places.push_back(*made);
   const std::string queue_name = qpn == 0 ? "" : format(" in queue pair 0x%x", qpn);
   checker.reporter.show(
       {.level = Level::kNote,
@@ -152,8 +152,8 @@ void report_end(Checker& checker, Qp& qp) {
     outstanding = qp.engine->outstanding_sends();
     not_ready = qp.engine->counters().rnr_naks_sent;
   }
-  std::vector<Place> places = {{"destroyed by ibv_destroy_qp", here()}};
-  if (const std::optional<Place> made = checker.objects.made(&qp)) places.push_back(*made);
+  std::vector<ReportedStack> places = {{"destroyed by ibv_destroy_qp", here()}};
+  if (const std::optional<ReportedStack> made = checker.objects.made(&qp)) places.push_back(*made);
   const char* device = qp.context->ibv->device->name;
   if (outstanding != 0) {
     checker.reporter.show(

@@ -23,7 +23,7 @@ class ExplainedQp final : public roce::EventSink {
 
  private:
   const Qp& qp_;
-  const check::Place made_;
+  const check::ReportedStack made_;
   uint32_t shown_ = 0;  // bits of the reasons that were reported
 };
 

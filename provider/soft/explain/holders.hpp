@@ -29,7 +29,7 @@ class Holders {
 
   struct Holder {
     std::string name;
-    check::Place made;
+    check::ReportedStack made;
   };
   // At most kMax of those that use the object. `all`: their number.
   static constexpr size_t kMax = 4;

@@ -41,7 +41,7 @@ std::string error_words(int error) {
 }
 
 void report_failed_call(Level level, const std::string& call, int error, const Explanation& explanation,
-                        const std::vector<check::Place>& places) {
+                        const std::vector<check::ReportedStack>& places) {
   const std::string text = call + " fails with " + error_words(error) + ": " + explanation.reason;
   remember_refusal(text);
   process_reporter()->show(
@@ -76,7 +76,7 @@ void report_refused_call(const char* verb, const std::string& name, int error, c
   const Refusal& kept = refusal();
   constexpr const char* kNoReason = "the device has kept no reason.\nReport this as a defect of dapple.";
   Explanation explanation = explanation_of(kept.error == error ? kept.text : kNoReason, "");
-  std::vector<check::Place> places = {{"called", check::Stack::here()}};
+  std::vector<check::ReportedStack> places = {{"called", check::Stack::here()}};
   if (error == EBUSY) {
     size_t all = 0;
     const std::vector<Holders::Holder> holders = Holders::get().of(object, all);

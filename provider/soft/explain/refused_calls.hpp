@@ -21,7 +21,7 @@ Explanation explanation_of(std::string_view text, const char* remedy);
 std::string error_words(int error);
 // Reports that `call`, with its object, fails with `error`, and remembers the line for dappledv_refusal().
 void report_failed_call(check::Level level, const std::string& call, int error, const Explanation& explanation,
-                        const std::vector<check::Place>& places);
+                        const std::vector<check::ReportedStack>& places);
 
 // Reports that a function of a library returns an error to the program. False if nothing is reported.
 bool report_failure(const char* text, const char* remedy);

@@ -72,13 +72,13 @@ CudaMemory::~CudaMemory() {
   if (retains_) driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
-GpuPlace CudaMemory::find(const CudaDriver& driver, const void* address, size_t length) {
+FoundGpuMemory CudaMemory::find(const CudaDriver& driver, const void* address, size_t length) {
   assert(length > 0);
   const CancelGuard whole;
   const auto begin = static_cast<CudaDriver::Address>(reinterpret_cast<uintptr_t>(address));
   if (driver.attribute<unsigned>(CudaDriver::kMemoryType, begin, 0) != CudaDriver::kDeviceMemory) return {};
   if (driver.attribute<unsigned>(CudaDriver::kIsManaged, begin, 0) != 0) return {};
-  GpuPlace place;
+  FoundGpuMemory place;
   std::unique_ptr<CudaMemory> memory(new (std::nothrow) CudaMemory(driver, begin));
   if (memory == nullptr) {
     place.error = ENOMEM;

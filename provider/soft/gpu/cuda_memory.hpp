@@ -21,7 +21,7 @@ namespace dapple::soft {
 class CudaMemory final : public GpuMemory {
  public:
   // As find_gpu_memory(), for CUDA alone. Managed memory and registered memory of the host are not the GPU's.
-  static GpuPlace find(const CudaDriver& driver, const void* address, size_t length);
+  static FoundGpuMemory find(const CudaDriver& driver, const void* address, size_t length);
 
   ~CudaMemory() override;
   CudaMemory(const CudaMemory&) = delete;

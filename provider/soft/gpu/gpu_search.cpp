@@ -11,26 +11,26 @@
 
 namespace dapple::soft {
 
-GpuPlace find_gpu_memory(const void* address, size_t length) {
+FoundGpuMemory find_gpu_memory(const void* address, size_t length) {
   assert(length > 0);
   const CudaDriver* cuda = CudaDriver::of_program();
-  return cuda == nullptr ? GpuPlace() : CudaMemory::find(*cuda, address, length);
+  return cuda == nullptr ? FoundGpuMemory() : CudaMemory::find(*cuda, address, length);
 }
 
-GpuPlace find_known_gpu_memory(const void* address, size_t length) {
-  return CudaDriver::known() == nullptr ? GpuPlace() : find_gpu_memory(address, length);
+FoundGpuMemory find_known_gpu_memory(const void* address, size_t length) {
+  return CudaDriver::known() == nullptr ? FoundGpuMemory() : find_gpu_memory(address, length);
 }
 
 // A descriptor does not tell its address. The IOVA does, as programs choose it. The dma-buf would then begin `offset`
 // bytes before, and must be of whole pages of that allocation.
-GpuPlace find_gpu_dmabuf(uint64_t iova, uint64_t offset, size_t length, uint64_t size) {
+FoundGpuMemory find_gpu_dmabuf(uint64_t iova, uint64_t offset, size_t length, uint64_t size) {
   if (offset > iova) return {};
-  GpuPlace place = find_gpu_memory(reinterpret_cast<const void*>(static_cast<uintptr_t>(iova)), length);
+  FoundGpuMemory place = find_gpu_memory(reinterpret_cast<const void*>(static_cast<uintptr_t>(iova)), length);
   if (place.memory == nullptr) return {};
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t begin = place.begin / page * page;
   const uint64_t end = (place.begin + place.length + page - 1) / page * page;
-  return within(iova - offset, size, begin, end - begin) ? std::move(place) : GpuPlace();
+  return within(iova - offset, size, begin, end - begin) ? std::move(place) : FoundGpuMemory();
 }
 
 }  // namespace dapple::soft

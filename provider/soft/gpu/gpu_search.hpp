@@ -12,7 +12,7 @@
 
 namespace dapple::soft {
 
-struct GpuPlace {
+struct FoundGpuMemory {
   std::unique_ptr<GpuMemory> memory;  // null: it is not a GPU's, or there is an error
   // EFAULT: the range does not end within its allocation; ENOMEM; EIO: the library has failed with `problem`.
   int error = 0;
@@ -23,11 +23,11 @@ struct GpuPlace {
 };
 
 // `length` is not 0. Any thread.
-GpuPlace find_gpu_memory(const void* address, size_t length);
+FoundGpuMemory find_gpu_memory(const void* address, size_t length);
 // The same for a program that has registered memory since it loaded the library. Costs a load for any other program.
-GpuPlace find_known_gpu_memory(const void* address, size_t length);
+FoundGpuMemory find_known_gpu_memory(const void* address, size_t length);
 // The memory of a dma-buf of `size` bytes that nobody can map, if [offset, offset + length) of it is at the GPU's
 // address `iova`. Empty if it may be anywhere else.
-GpuPlace find_gpu_dmabuf(uint64_t iova, uint64_t offset, size_t length, uint64_t size);
+FoundGpuMemory find_gpu_dmabuf(uint64_t iova, uint64_t offset, size_t length, uint64_t size);
 
 }  // namespace dapple::soft

@@ -21,7 +21,7 @@
 namespace dapple::soft::hang {
 
 using check::KnownStack;
-using check::Place;
+using check::ReportedStack;
 using check::Stack;
 
 // The last call of ibv_req_notify_cq().

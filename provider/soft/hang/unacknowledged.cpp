@@ -33,7 +33,7 @@ void report_object(const char* what, const std::string& device, const GotEvents&
   const size_t shown = std::min<uint64_t>(count, got.last.size());
   for (size_t i = got.last.size() - shown; i < got.last.size(); i++) {
     // Events that one line has got have one place.
-    const bool is_known = std::any_of(report.places.begin(), report.places.end(), [&](const Place& place) {
+    const bool is_known = std::any_of(report.places.begin(), report.places.end(), [&](const ReportedStack& place) {
       return check::bytes_of(place.stack) == check::bytes_of(got.last[i]);
     });
     if (!is_known) report.places.push_back({"the event was got", got.last[i]});

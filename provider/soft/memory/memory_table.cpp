@@ -25,7 +25,7 @@ constexpr int kSpinsBeforeYield = 64;
 constexpr uint32_t kWindowRights = roce::kRemoteWrite | roce::kRemoteRead | roce::kRemoteAtomic | roce::kZeroBased |
                                    roce::kFlushGlobal | roce::kFlushPersistent | roce::kLocalWrite;
 
-uint32_t slot_of(uint32_t key) {
+uint32_t index_of(uint32_t key) {
   return (key >> 8) & kSlotMask;
 }
 
@@ -55,7 +55,7 @@ void MemoryTable::assert_consistent() const {
 }
 
 MemoryTable::Entry* MemoryTable::entry_at(uint32_t key) const {
-  const uint32_t slot = slot_of(key);
+  const uint32_t slot = index_of(key);
   Entry* chunk = chunks_[slot / kChunkSize].load(std::memory_order_acquire);
   return chunk == nullptr ? nullptr : &chunk[slot % kChunkSize];
 }

@@ -24,7 +24,7 @@ struct CountedCompletions : KeptMemory {
   std::atomic<uint64_t> successes{0};
   std::atomic<uint64_t> errors{0};
   std::atomic<uint32_t> users{0};  // queue pairs, once for each call of ibv_qp_attach_comp_cntr()
-  CountedObject place_in_limit;
+  CountedObject counted_object;
 };
 
 // The counters of a queue pair. Under its lock.

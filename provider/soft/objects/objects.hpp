@@ -85,7 +85,7 @@ struct Pd : KeptMemory {
   bool is_single_threaded() const { return td != nullptr; }
   // The protection domain, which a parent domain has below it.
   const Pd& lowest() const { return below == nullptr ? *this : *below; }
-  CountedObject place_in_limit;
+  CountedObject counted_object;
   ShownObject shown;
 };
 
@@ -127,7 +127,7 @@ struct Mr : KeptMemory {
   std::unique_ptr<OnDemandPages> pages;  // of an on-demand region
   std::unique_ptr<GpuMemory> gpu;        // of a region in a GPU
   uint32_t published = 0;                // its ticket in the publication; 0: peers send packets only
-  CountedObject place_in_limit;
+  CountedObject counted_object;
   ShownObject shown;
   ShownPages shown_pages{shown};
 };
@@ -135,7 +135,7 @@ struct Mr : KeptMemory {
 struct Mw : KeptMemory {
   ibv_mw ibv = {};
   Pd* pd = nullptr;
-  CountedObject place_in_limit;
+  CountedObject counted_object;
 };
 
 struct Ah : KeptMemory {
@@ -144,7 +144,7 @@ struct Ah : KeptMemory {
   const Pd* domain = nullptr;  // the protection domain
   roce::AddressVector address;
   GidHold source;
-  CountedObject place_in_limit;
+  CountedObject counted_object;
 };
 
 // As PostsBelow. These depend on whether the queue has time stamps.
@@ -173,7 +173,7 @@ struct Cq : KeptMemory {
   roce::Time hold_end = 0;
   Cq* next_held = nullptr;
   Pd* pd = nullptr;  // the parent domain that it was made in; null if none
-  CountedObject place_in_limit;
+  CountedObject counted_object;
   ShownObject shown;
 };
 
@@ -215,7 +215,7 @@ struct Srq : KeptMemory {
   Users users{0};
   EventCount events;
   XrcQueue xrc;
-  CountedObject place_in_limit;
+  CountedObject counted_object;
   ShownObject shown;
 };
 
@@ -334,7 +334,7 @@ struct Qp : KeptMemory {
   uint32_t qpn = 0;
   std::atomic<uint32_t> multicast_groups{0};
 
-  CountedObject place_in_limit;
+  CountedObject counted_object;
   ShownObject shown;
 
   Mutex modifying{LockRank::kModifying};  // calls of ibv_modify_qp() follow each other; taken before the lock

@@ -8,23 +8,23 @@
 namespace dapple::soft {
 
 ShownObject::~ShownObject() {
-  if (table_ != nullptr && !table_->is_of_parent()) table_->remove(place_, tag_);
+  if (table_ != nullptr && !table_->is_of_parent()) table_->remove(row_number_, tag_);
 }
 
 void ShownObject::show(const ResourceRow& row) {
-  if (table_ == nullptr || table_->is_of_parent() || !table_->is_current(place_, tag_)) return;
-  table_->shared_.rows[place_ - 1].write(row);
+  if (table_ == nullptr || table_->is_of_parent() || !table_->is_current(row_number_, tag_)) return;
+  table_->shared_.rows[row_number_ - 1].write(row);
 }
 
 void ShownObject::show_failure(uint32_t state) {
-  if (table_ == nullptr || table_->is_of_parent() || !table_->is_current(place_, tag_)) return;
-  SharedResourceRow& row = table_->shared_.rows[place_ - 1];
+  if (table_ == nullptr || table_->is_of_parent() || !table_->is_current(row_number_, tag_)) return;
+  SharedResourceRow& row = table_->shared_.rows[row_number_ - 1];
   if (row.state() != kErrorState) row.set_state(state);
 }
 
 void ShownObject::add_pages(uint32_t faults, uint32_t invalidations, uint32_t prefetches) {
-  if (table_ == nullptr || table_->is_of_parent() || !table_->is_current(place_, tag_)) return;
-  table_->shared_.rows[place_ - 1].add_pages(faults, invalidations, prefetches);
+  if (table_ == nullptr || table_->is_of_parent() || !table_->is_current(row_number_, tag_)) return;
+  table_->shared_.rows[row_number_ - 1].add_pages(faults, invalidations, prefetches);
 }
 
 ResourceTable::ResourceTable(SlotResources& shared, ResourceRowMemory& memory, const std::atomic<uint32_t>& forks)
@@ -53,14 +53,14 @@ ShownObject ResourceTable::add(const ResourceRow& row) {
   return {};
 }
 
-bool ResourceTable::is_current(uint32_t place, uint32_t tag) const {
-  assert(place > 0 && place <= kMaxResourceRows);
-  return tags_[place - 1].load(std::memory_order_relaxed) == tag;
+bool ResourceTable::is_current(uint32_t row_number, uint32_t tag) const {
+  assert(row_number > 0 && row_number <= kMaxResourceRows);
+  return tags_[row_number - 1].load(std::memory_order_relaxed) == tag;
 }
 
-void ResourceTable::remove(uint32_t place, uint32_t tag) {
-  assert(place > 0 && place <= kMaxResourceRows && tag % 2 == 1);
-  const uint32_t index = place - 1;
+void ResourceTable::remove(uint32_t row_number, uint32_t tag) {
+  assert(row_number > 0 && row_number <= kMaxResourceRows && tag % 2 == 1);
+  const uint32_t index = row_number - 1;
   // remove_all() may have done it.
   if (!tags_[index].compare_exchange_strong(tag, tag + 1, std::memory_order_relaxed)) return;
   shared_.rows[index].write({});

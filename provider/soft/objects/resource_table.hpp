@@ -31,7 +31,7 @@ class ShownObject {
   ~ShownObject();
 
   // Its number for the rows of other objects; 0: it has no row.
-  uint32_t place() const { return place_; }
+  uint32_t row_number() const { return row_number_; }
   // Replaces the row. One thread at a time.
   void show(const ResourceRow& row);
   // The queue pair goes into this state by itself, unless it is in error. Under its lock.
@@ -41,15 +41,16 @@ class ShownObject {
 
  private:
   friend class ResourceTable;
-  ShownObject(ResourceTable& table, uint32_t place, uint32_t tag) : table_(&table), place_(place), tag_(tag) {}
+  ShownObject(ResourceTable& table, uint32_t row_number, uint32_t tag)
+      : table_(&table), row_number_(row_number), tag_(tag) {}
   void swap(ShownObject& other) {
     std::swap(table_, other.table_);
-    std::swap(place_, other.place_);
+    std::swap(row_number_, other.row_number_);
     std::swap(tag_, other.tag_);
   }
 
   ResourceTable* table_ = nullptr;
-  uint32_t place_ = 0;
+  uint32_t row_number_ = 0;
   uint32_t tag_ = 0;
 };
 
@@ -60,7 +61,7 @@ class ResourceTable {
   // the process. So does `memory`, which is for these rows.
   ResourceTable(SlotResources& shared, ResourceRowMemory& memory, const std::atomic<uint32_t>& forks);
 
-  // Without a place if all rows are taken, or if there is no memory for more.
+  // Without a row if all rows are taken, or if there is no memory for more.
   ShownObject add(const ResourceRow& row);
   // The program closes this context, and leaves objects. The context's own row stays.
   void remove_all(uint32_t context);
@@ -72,15 +73,15 @@ class ResourceTable {
   static constexpr uint32_t kWords = (kMaxResourceRows + 63) / 64;
 
   bool is_of_parent() const { return forks_.load(std::memory_order_relaxed) != made_after_; }
-  void remove(uint32_t place, uint32_t tag);
-  bool is_current(uint32_t place, uint32_t tag) const;
+  void remove(uint32_t row_number, uint32_t tag);
+  bool is_current(uint32_t row_number, uint32_t tag) const;
 
   SlotResources& shared_;
   ResourceRowMemory& memory_;
   const std::atomic<uint32_t>& forks_;
   const uint32_t made_after_;
   std::array<std::atomic<uint64_t>, kWords> taken_ = {};  // a bit for each row
-  // Even: the row is free, or about to be. The place's owner knows its tag.
+  // Even: the row is free, or about to be. The row's owner knows its tag.
   std::array<std::atomic<uint32_t>, kMaxResourceRows> tags_ = {};
 };
 

@@ -153,7 +153,7 @@ void free_context(Context* context) {
     if (context->live_queue_pairs.load() != 0) context->runtime.remove_all(*context);
     context->runtime.engines().held_events.forget(*context);
     // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
-    context->resources().remove_all(context->shown.place());
+    context->resources().remove_all(context->shown.row_number());
     context->shown = {};
     context->runtime.daemon_watch().remove(*context);
     context->pipes.close(context->async_writer);

@@ -29,7 +29,7 @@ struct RwqTable : KeptMemory {
   uint32_t size = 0;  // a power of two
   std::unique_ptr<Wq*[]> queues;
   Users users{0};  // queue pairs
-  CountedObject place_in_limit;
+  CountedObject counted_object;
 };
 
 struct Counters : KeptMemory {

@@ -60,7 +60,7 @@ check::Stack stack_from(uintptr_t place) {
 void touched(const void* event, uintptr_t place) {
   const std::optional<Tomb> tomb = Tombs::get().find(event);
   if (!tomb.has_value()) return;
-  std::vector<check::Place> places = {{"used", stack_from(place)}};
+  std::vector<check::ReportedStack> places = {{"used", stack_from(place)}};
   places.insert(places.end(), tomb->places.begin(), tomb->places.end());
   check::Checker::get()->reporter.show(
       {.kind = "used-after-destroy",
@@ -80,10 +80,10 @@ void report_left_ids() {
   const size_t count = check::loaded_heap()->ids_left_alone(ids, kMaxShown);
   // A single one may be a server's last connection.
   if (count < 2 || !checker.is_its_process()) return;
-  std::vector<check::Place> places;
+  std::vector<check::ReportedStack> places;
   for (size_t i = 0; i < std::min(count, kMaxShown); i++) {
-    const std::optional<check::Place> made = checker.objects.made(ids[i]);
-    const auto is_it = [&](const check::Place& place) {
+    const std::optional<check::ReportedStack> made = checker.objects.made(ids[i]);
+    const auto is_it = [&](const check::ReportedStack& place) {
       return check::bytes_of(place.stack) == check::bytes_of(made->stack);
     };
     if (made.has_value() && std::none_of(places.begin(), places.end(), is_it)) places.push_back(*made);

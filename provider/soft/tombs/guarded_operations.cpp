@@ -173,7 +173,7 @@ bool is_extended(ibv_cq* cq) {
 template <const char* kVerb, const char* kTitle, typename Object, typename End>
 void entomb(Object* object, End end) {
   Tomb tomb = {.name = explain::name_of(object), .verb = kVerb, .places = {{kTitle, check::here()}}};
-  if (const std::optional<check::Place> made = check::Checker::get()->objects.made(object))
+  if (const std::optional<check::ReportedStack> made = check::Checker::get()->objects.made(object))
     tomb.places.push_back(*made);
   const bool extended = is_extended(object);
   unsigned char before[sizeof shown(object)];

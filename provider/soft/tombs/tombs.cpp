@@ -59,7 +59,7 @@ std::optional<Tomb> Tombs::find(const void* object) {
 bool Tombs::report_if_ended(const void* object, const char* verb) {
   const std::optional<Tomb> tomb = find(object);
   if (!tomb.has_value()) return false;
-  std::vector<check::Place> places = {{"used", check::here()}};
+  std::vector<check::ReportedStack> places = {{"used", check::here()}};
   places.insert(places.end(), tomb->places.begin(), tomb->places.end());
   const std::string text =
       check::format("%s() for %s fails: the object is used after %s().", verb, tomb->name.c_str(), tomb->verb);

@@ -18,9 +18,9 @@
 namespace dapple::soft::tombs {
 
 struct Tomb {
-  std::string name;                  // "queue pair 0x11 of dapple0"
-  const char* verb;                  // a literal: "ibv_destroy_qp"
-  std::vector<check::Place> places;  // of the end, and of the beginning
+  std::string name;                          // "queue pair 0x11 of dapple0"
+  const char* verb;                          // a literal: "ibv_destroy_qp"
+  std::vector<check::ReportedStack> places;  // of the end, and of the beginning
 };
 
 // Internally locked; the lock is a leaf.

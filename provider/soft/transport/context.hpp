@@ -120,7 +120,7 @@ class Context {
     ResourceRow row;
     row.kind = kind;
     row.device = device_index;
-    row.context = shown.place();
+    row.context = shown.row_number();
     return row;
   }
   ShownObject shown;  // the context itself

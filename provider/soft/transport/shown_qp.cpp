@@ -12,10 +12,10 @@ ResourceRow row_of(const Qp& qp) {
   row.type = static_cast<uint8_t>(qp.init.qp_type);
   row.port = qp.port;
   row.number = qp.qpn;
-  row.pd = qp.domain->shown.place();
-  row.send_cq = qp.send_cq->shown.place();
-  row.receive_cq = qp.recv_cq->shown.place();
-  row.srq = qp.srq == nullptr ? 0 : qp.srq->shown.place();
+  row.pd = qp.domain->shown.row_number();
+  row.send_cq = qp.send_cq->shown.row_number();
+  row.receive_cq = qp.recv_cq->shown.row_number();
+  row.srq = qp.srq == nullptr ? 0 : qp.srq->shown.row_number();
   row.remote_qpn = now.destination_qpn;
   row.receive_psn = now.receive_psn & 0xFFFFFF;
   row.send_psn = now.send_psn & 0xFFFFFF;

@@ -71,10 +71,10 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
   int error = context_of(ibv->context)->check_address(*attr, Context::Peer::kAny, address, hold);
   if (error != 0) return failed(error);
   if (error = check_lives(ibv); error != 0) return failed(error);
-  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kAddressHandle);
-  Ah* ah = place ? new (std::nothrow) Ah : nullptr;
+  CountedObject counted_object = context_of(ibv->context)->objects.take(ObjectKind::kAddressHandle);
+  Ah* ah = counted_object ? new (std::nothrow) Ah : nullptr;
   if (ah == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kAddressHandle));
-  ah->place_in_limit = std::move(place);
+  ah->counted_object = std::move(counted_object);
   ah->address = address;
   ah->source = std::move(hold);
   ah->pd = original_of<Pd>(ibv);

@@ -49,10 +49,10 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
                          "the completion channel is not one that ibv_create_comp_channel() has made for this "
                          "device.\nMake the channel with the same ibv_context."));
   }
-  CountedObject place = context_of(ibv)->objects.take(ObjectKind::kCq);
-  Cq* cq = place ? new (std::nothrow) Cq : nullptr;
+  CountedObject counted_object = context_of(ibv)->objects.take(ObjectKind::kCq);
+  Cq* cq = counted_object ? new (std::nothrow) Cq : nullptr;
   if (cq == nullptr) return failed(refuse_limit(*context_of(ibv), ObjectKind::kCq));
-  cq->place_in_limit = std::move(place);
+  cq->counted_object = std::move(counted_object);
   const uint32_t size = granted_depth(static_cast<uint32_t>(cqe), most);
   const int error = cq->queue.initialize(size, pd == nullptr ? nullptr : &pd->allocator);
   if (error != 0) {

@@ -28,7 +28,7 @@ struct One {
     read_address(ipv4(last, 0), neighbour.address);
     host.service->neighbour_answers(host.now, neighbour);
   }
-  // One turn of dappled's loop.
+  // One pass of dappled's loop.
   void advance() {
     if (host.service->deadline() <= host.now) host.service->advance(host.now);
   }

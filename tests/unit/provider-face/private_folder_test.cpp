@@ -91,15 +91,15 @@ void make__place_is_a_file_or_absent__fails(void**) {
 
 void of_this_process__foreign_runtime_folder__is_not_used(void**) {
   setenv("XDG_RUNTIME_DIR", place, 1);
-  assert_string_equal(Places::of_this_process().names[0].c_str(), place);
+  assert_string_equal(ParentFolders::of_this_process().names[0].c_str(), place);
   setenv("XDG_RUNTIME_DIR", "relative", 1);
-  assert_string_not_equal(Places::of_this_process().names[0].c_str(), "relative");
+  assert_string_not_equal(ParentFolders::of_this_process().names[0].c_str(), "relative");
   unsetenv("XDG_RUNTIME_DIR");
 }
 
 void of_this_process__others__memory_comes_before_disks(void**) {
   unsetenv("XDG_RUNTIME_DIR");
-  const Places places = Places::of_this_process();
+  const ParentFolders places = ParentFolders::of_this_process();
   bool was_on_disk = false;
   for (int i = 0; i < places.count; i++) {
     struct statfs status;

@@ -42,9 +42,9 @@ void add__is_seen_until_its_end(void**) {
   const Rig rig;
   {
     ShownObject qp = rig.table->add(row_of(ResourceKind::kQp, 17));
-    assert_int_equal(qp.place(), 1);
+    assert_int_equal(qp.row_number(), 1);
     const ShownObject cq = rig.table->add(row_of(ResourceKind::kCq, 3));
-    assert_int_equal(cq.place(), 2);
+    assert_int_equal(cq.row_number(), 2);
     assert_int_equal(end_of_rows(*rig.shared), 2);
     ResourceRow row;
     assert_true(rig.shared->rows[0].read(row));
@@ -62,7 +62,7 @@ void add__is_seen_until_its_end(void**) {
     assert_int_equal(row.state, kErrorState);
   }
   assert_int_equal(count(*rig.shared), 0);
-  assert_int_equal(rig.table->add(row_of(ResourceKind::kPd, 1)).place(), 1);
+  assert_int_equal(rig.table->add(row_of(ResourceKind::kPd, 1)).row_number(), 1);
 }
 
 void add__more_objects_than_rows_have_none(void**) {
@@ -70,15 +70,15 @@ void add__more_objects_than_rows_have_none(void**) {
   std::vector<ShownObject> objects;
   for (uint32_t i = 0; i < kMaxResourceRows; i++) {
     objects.push_back(rig.table->add(row_of(ResourceKind::kRegion, i)));
-    assert_int_equal(objects.back().place(), i + 1);
+    assert_int_equal(objects.back().row_number(), i + 1);
   }
   ShownObject none = rig.table->add(row_of(ResourceKind::kRegion, 0));
-  assert_int_equal(none.place(), 0);
+  assert_int_equal(none.row_number(), 0);
   none.show(row_of(ResourceKind::kRegion, 1));
   none.show_failure(1);
   none = {};
   objects[700] = {};
-  assert_int_equal(rig.table->add(row_of(ResourceKind::kRegion, 0)).place(), 701);
+  assert_int_equal(rig.table->add(row_of(ResourceKind::kRegion, 0)).row_number(), 701);
   assert_int_equal(count(*rig.shared), kMaxResourceRows - 1);
 }
 
@@ -87,16 +87,16 @@ void remove_all__later_ends_do_nothing(void**) {
   const Rig rig;
   const ShownObject context = rig.table->add(row_of(ResourceKind::kContext, 0));
   const ShownObject other = rig.table->add(row_of(ResourceKind::kPd, 0, 9));
-  ShownObject left = rig.table->add(row_of(ResourceKind::kPd, 0, context.place()));
-  rig.table->remove_all(context.place());
+  ShownObject left = rig.table->add(row_of(ResourceKind::kPd, 0, context.row_number()));
+  rig.table->remove_all(context.row_number());
   rig.table->remove_all(0);
   assert_int_equal(count(*rig.shared), 2);
   const ShownObject next = rig.table->add(row_of(ResourceKind::kCq, 8));
-  assert_int_equal(next.place(), left.place());
+  assert_int_equal(next.row_number(), left.row_number());
   left.show(row_of(ResourceKind::kPd, 0));
   left = {};
   ResourceRow row;
-  assert_true(rig.shared->rows[next.place() - 1].read(row));
+  assert_true(rig.shared->rows[next.row_number() - 1].read(row));
   assert_int_equal(row.number, 8);
 }
 
@@ -192,14 +192,14 @@ void add__without_memory_for_more_rows__has_no_place(void**) {
   ResourceRowMemory memory(-1, 1);
   ResourceTable table(*shared, memory, forks);
   std::vector<ShownObject> objects;
-  for (ShownObject one = table.add(row_of(ResourceKind::kPd, 1)); one.place() != 0;
+  for (ShownObject one = table.add(row_of(ResourceKind::kPd, 1)); one.row_number() != 0;
        one = table.add(row_of(ResourceKind::kPd, 1))) {
     objects.push_back(std::move(one));
   }
   assert_int_equal(objects.size(), (kSlotFirstSize - kSlotResourceRows) / sizeof(SharedResourceRow));
-  const uint32_t last = objects.back().place();
+  const uint32_t last = objects.back().row_number();
   objects.pop_back();
-  assert_int_equal(table.add(row_of(ResourceKind::kPd, 1)).place(), last);
+  assert_int_equal(table.add(row_of(ResourceKind::kPd, 1)).row_number(), last);
 }
 
 void row_memory__is_taken_when_a_row_needs_it(void**) {

@@ -34,8 +34,8 @@ DIR* noted(DIR* folder, const char* path) {
   return folder;
 }
 
-DIR* open_folder(const Place& place) {
-  const int fd = open_place(place, O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC, 0);
+DIR* open_folder(const ResolvedPath& at) {
+  const int fd = open_resolved(at, O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return nullptr;
   DIR* const folder = fdopendir(fd);
   if (folder == nullptr) real.close(fd);
@@ -101,12 +101,12 @@ int list_shared(int folder, const char* path, dirent*** names, Filter filter, Or
 // As scandirat().
 template <class Kernel>
 int list(int folder, const char* path, dirent*** names, Filter filter, Order order, Kernel kernel) {
-  return call_by_path(folder, path, true, kernel, [&](const Place& place) {
-    if (place.where == Place::Where::kKernel) {
-      if (may_be_shared(place.walked.path)) return list_shared(AT_FDCWD, place.walked.path, names, filter, order);
-      return NEXT(scandirat)(AT_FDCWD, place.walked.path, names, filter, order);
+  return call_by_path(folder, path, true, kernel, [&](const ResolvedPath& at) {
+    if (at.where == ResolvedPath::Where::kKernel) {
+      if (may_be_shared(at.walked.path)) return list_shared(AT_FDCWD, at.walked.path, names, filter, order);
+      return NEXT(scandirat)(AT_FDCWD, at.walked.path, names, filter, order);
     }
-    const int fd = open_place(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    const int fd = open_resolved(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) return -1;
     const int count = NEXT(scandirat)(fd, ".", names, filter, order);
     const int error = errno;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "provider/preload/doors/paths/libc_names.hpp"
-#include "provider/preload/doors/paths/place.hpp"
+#include "provider/preload/doors/paths/resolved_path.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
@@ -27,16 +27,16 @@ int access_of_door(const File& file, int mode) {
 }
 
 // Of any place but kOther.
-int access_of_place(const Place& place, int mode, int flags) {
-  switch (place.where) {
-    case Place::Where::kDoor:
-      return access_of_door(place.file, mode);
-    case Place::Where::kTree:
-      if (real.faccessat(place.root, place.walked.below(), mode & ~W_OK, flags) != 0) return -1;
+int access_of_resolved(const ResolvedPath& at, int mode, int flags) {
+  switch (at.where) {
+    case ResolvedPath::Where::kDoor:
+      return access_of_door(at.file, mode);
+    case ResolvedPath::Where::kTree:
+      if (real.faccessat(at.root, at.walked.below(), mode & ~W_OK, flags) != 0) return -1;
       // The kernel refuses it even to root when the file is opened.
-      return (mode & W_OK) != 0 && place.walked.type != S_IFLNK ? refuse(EACCES) : 0;
-    case Place::Where::kKernel:
-      return real.faccessat(AT_FDCWD, place.walked.path, mode, flags);
+      return (mode & W_OK) != 0 && at.walked.type != S_IFLNK ? refuse(EACCES) : 0;
+    case ResolvedPath::Where::kKernel:
+      return real.faccessat(AT_FDCWD, at.walked.path, mode, flags);
     default:
       return -1;
   }
@@ -49,7 +49,7 @@ int access_by_path(int folder, const char* path, int mode, int flags, Kernel ker
     if (file.target != Target::kOther) return access_of_door(file, mode);
   }
   return call_by_path(folder, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, kernel,
-                      [&](const Place& place) { return access_of_place(place, mode, flags); });
+                      [&](const ResolvedPath& at) { return access_of_resolved(at, mode, flags); });
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 
 #include "provider/preload/doors/paths/libc_names.hpp"
-#include "provider/preload/doors/paths/place.hpp"
+#include "provider/preload/doors/paths/resolved_path.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
 using namespace dapple::doors;
@@ -21,9 +21,9 @@ template <class Call>
 auto ask_by_path(const char* path, Call call) {
   return call_by_path(
       AT_FDCWD, path, true, [&] { return call(path); },
-      [&](const Place& place) -> decltype(call(path)) {
-        if (place.where == Place::Where::kFailed) return -1;
-        return call(place.where == Place::Where::kKernel ? place.walked.path : file_system_of(place.walked.path));
+      [&](const ResolvedPath& at) -> decltype(call(path)) {
+        if (at.where == ResolvedPath::Where::kFailed) return -1;
+        return call(at.where == ResolvedPath::Where::kKernel ? at.walked.path : file_system_of(at.walked.path));
       });
 }
 

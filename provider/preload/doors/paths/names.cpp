@@ -48,14 +48,14 @@ ssize_t read_shown_link(char* buffer, size_t size, Read read_link) {
   return static_cast<ssize_t>(copied);
 }
 
-ssize_t link_of_place(const Place& place, char* buffer, size_t size) {
-  switch (place.where) {
-    case Place::Where::kDoor:
-      return refuse(place.file.target == Target::kMissing ? ENOENT : EINVAL);
-    case Place::Where::kTree:
-      return NEXT(readlinkat)(place.root, place.walked.below(), buffer, size);
-    case Place::Where::kKernel:
-      return NEXT(readlinkat)(AT_FDCWD, place.walked.path, buffer, size);
+ssize_t link_of_resolved(const ResolvedPath& at, char* buffer, size_t size) {
+  switch (at.where) {
+    case ResolvedPath::Where::kDoor:
+      return refuse(at.file.target == Target::kMissing ? ENOENT : EINVAL);
+    case ResolvedPath::Where::kTree:
+      return NEXT(readlinkat)(at.root, at.walked.below(), buffer, size);
+    case ResolvedPath::Where::kKernel:
+      return NEXT(readlinkat)(AT_FDCWD, at.walked.path, buffer, size);
     default:
       return -1;
   }
@@ -66,21 +66,21 @@ ssize_t link_by_path(int folder, const char* path, char* buffer, size_t size, Ke
   const auto read_link = [&](char* to, size_t room) {
     return call_by_path(
         folder, path, false, [&] { return kernel(to, room); },
-        [&](const Place& place) { return link_of_place(place, to, room); });
+        [&](const ResolvedPath& at) { return link_of_resolved(at, to, room); });
   };
   return may_show_tree(path) && size > 0 ? read_shown_link(buffer, size, read_link) : read_link(buffer, size);
 }
 
 // A place's absolute path, in `resolved`, or in memory of malloc() if that is null.
-char* path_of_place(const Place& place, char* resolved) {
-  const bool missing = place.where == Place::Where::kTree
-                           ? place.walked.type == 0
-                           : place.where == Place::Where::kDoor && place.file.target == Target::kMissing;
+char* path_of_resolved(const ResolvedPath& at, char* resolved) {
+  const bool missing = at.where == ResolvedPath::Where::kTree
+                           ? at.walked.type == 0
+                           : at.where == ResolvedPath::Where::kDoor && at.file.target == Target::kMissing;
   if (missing) errno = ENOENT;
-  if (missing || place.where == Place::Where::kFailed) return nullptr;
-  if (place.where == Place::Where::kKernel) return NEXT(realpath)(place.walked.path, resolved);
-  if (resolved == nullptr) return strdup(place.walked.path);
-  memcpy(resolved, place.walked.path, place.walked.size + 1);
+  if (missing || at.where == ResolvedPath::Where::kFailed) return nullptr;
+  if (at.where == ResolvedPath::Where::kKernel) return NEXT(realpath)(at.walked.path, resolved);
+  if (resolved == nullptr) return strdup(at.walked.path);
+  memcpy(resolved, at.walked.path, at.walked.size + 1);
   return resolved;
 }
 
@@ -89,9 +89,9 @@ char* show_result(char* path) {
   return path;
 }
 
-int change_to_place(const Place& place) {
-  if (place.where == Place::Where::kKernel) return NEXT(chdir)(place.walked.path);
-  const int fd = open_place(place, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+int change_to_resolved(const ResolvedPath& at) {
+  if (at.where == ResolvedPath::Where::kKernel) return NEXT(chdir)(at.walked.path);
+  const int fd = open_resolved(at, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return -1;
   const int result = fchdir(fd);
   const int error = errno;
@@ -141,7 +141,7 @@ DAPPLE_WRAPPER(__readlinkat_chk,
 DAPPLE_WRAPPER(realpath, char* wrapped_realpath(const char* path, char* resolved)) {
   return call_by_path(
       AT_FDCWD, path, true, [&] { return show_result(NEXT(realpath)(path, resolved)); },
-      [&](const Place& place) { return path_of_place(place, resolved); });
+      [&](const ResolvedPath& at) { return path_of_resolved(at, resolved); });
 }
 DAPPLE_WRAPPER(__realpath_chk, char* wrapped_realpath_chk(const char* path, char* resolved, size_t room)) {
   if (room < PATH_MAX) stop_overflow();
@@ -153,7 +153,7 @@ DAPPLE_WRAPPER(canonicalize_file_name, char* wrapped_canonicalize_file_name(cons
 
 DAPPLE_WRAPPER(chdir, int wrapped_chdir(const char* path)) {
   return call_by_path(
-      AT_FDCWD, path, true, [&] { return NEXT(chdir)(path); }, change_to_place);
+      AT_FDCWD, path, true, [&] { return NEXT(chdir)(path); }, change_to_resolved);
 }
 
 DAPPLE_WRAPPER(getcwd, char* wrapped_getcwd(char* buffer, size_t size)) {

@@ -75,8 +75,8 @@ FILE* stream_of(int fd, const char* mode) {
 }
 
 // A stream can be opened again only by a path.
-FILE* reopened(const Place& place, const char* mode, FILE* stream) {
-  const int fd = open_place(place, flags_of(mode), 0666);
+FILE* reopened(const ResolvedPath& at, const char* mode, FILE* stream) {
+  const int fd = open_resolved(at, flags_of(mode), 0666);
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   const int error = errno;
@@ -135,15 +135,15 @@ DAPPLE_WRAPPER(fopen, FILE* wrapped_fopen(const char* path, const char* mode)) {
   if (maybe_ours(path) && open_ours(path, flags_of(mode), fd)) return stream_of(fd, mode);
   return call_by_path(
       AT_FDCWD, path, true, [&] { return real.fopen(path, mode); },
-      [&](const Place& place) { return stream_of(open_place(place, flags_of(mode), 0666), mode); });
+      [&](const ResolvedPath& at) { return stream_of(open_resolved(at, flags_of(mode), 0666), mode); });
 }
 DAPPLE_WRAPPER_ALIAS(fopen64, fopen, FILE* wrapped_fopen64(const char* path, const char* mode));
 
 // The call closes the stream first, so it cannot be tried and then repeated.
 DAPPLE_WRAPPER(freopen, FILE* wrapped_freopen(const char* path, const char* mode, FILE* stream)) {
   if (may_lead_to_tree(AT_FDCWD, path)) {
-    const Place place(AT_FDCWD, path, true, false);
-    if (place.is_found()) return reopened(place, mode, stream);
+    const ResolvedPath at(AT_FDCWD, path, true, false);
+    if (at.is_found()) return reopened(at, mode, stream);
   }
   return NEXT(freopen)(path, mode, stream);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "provider/preload/doors/paths/libc_names.hpp"
-#include "provider/preload/doors/paths/place.hpp"
+#include "provider/preload/doors/paths/resolved_path.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
 using namespace dapple::doors;
@@ -24,8 +24,8 @@ int refuse(int error) {
 int refusal(int folder, const char* path, int error, bool follow = false) {
   if (!may_lead_to_tree(folder, path)) return 1;
   const int before = errno;
-  const Place place(folder, path, follow, false);
-  if (place.where != Place::Where::kTree) {
+  const ResolvedPath at(folder, path, follow, false);
+  if (at.where != ResolvedPath::Where::kTree) {
     errno = before;
     return 1;
   }
@@ -50,9 +50,9 @@ int refuse_by_paths(int folder, const char* path, int other_folder, const char* 
 
 template <class Kernel>
 ssize_t attributes_by_path(const char* path, bool follow, ssize_t in_tree, Kernel kernel) {
-  return call_by_path(AT_FDCWD, path, follow, kernel, [&](const Place& place) -> ssize_t {
-    if (place.where == Place::Where::kFailed) return -1;
-    if (place.file.target == Target::kMissing) return refuse(ENOENT);
+  return call_by_path(AT_FDCWD, path, follow, kernel, [&](const ResolvedPath& at) -> ssize_t {
+    if (at.where == ResolvedPath::Where::kFailed) return -1;
+    if (at.file.target == Target::kMissing) return refuse(ENOENT);
     if (in_tree < 0) errno = ENOTSUP;
     return in_tree;
   });

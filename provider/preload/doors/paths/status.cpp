@@ -91,18 +91,18 @@ int fstat_of(int fd, struct stat* status, int result) {
 }
 
 // The status of any place but kOther.
-int status_of_place(const Place& place, struct stat* status, bool follow) {
-  switch (place.where) {
-    case Place::Where::kDoor:
-      if (place.file.target == Target::kMissing) break;
-      *status = status_of(place.file);
+int status_of_resolved(const ResolvedPath& at, struct stat* status, bool follow) {
+  switch (at.where) {
+    case ResolvedPath::Where::kDoor:
+      if (at.file.target == Target::kMissing) break;
+      *status = status_of(at.file);
       return 0;
-    case Place::Where::kTree:
-      if (real.fstatat(place.root, place.walked.below(), status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+    case ResolvedPath::Where::kTree:
+      if (real.fstatat(at.root, at.walked.below(), status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
       present(*status);
       return 0;
-    case Place::Where::kKernel:
-      return real.fstatat(AT_FDCWD, place.walked.path, status, follow ? 0 : AT_SYMLINK_NOFOLLOW);
+    case ResolvedPath::Where::kKernel:
+      return real.fstatat(AT_FDCWD, at.walked.path, status, follow ? 0 : AT_SYMLINK_NOFOLLOW);
     default:
       return -1;
   }
@@ -116,7 +116,7 @@ int status_by_path(int folder, const char* path, struct stat* status, bool follo
     if (const int result = status_of_ours(path, status); result <= 0) return result;
   }
   return call_by_path(folder, path, follow, kernel,
-                      [&](const Place& place) { return status_of_place(place, status, follow); });
+                      [&](const ResolvedPath& at) { return status_of_resolved(at, status, follow); });
 }
 
 bool follows(int flags) {
@@ -157,20 +157,20 @@ void disguise_statx(int fd, struct statx* status) {
 }
 
 // The status of any place but kOther.
-int statx_of_place(const Place& place, int flags, unsigned mask, struct statx* status) {
+int statx_of_resolved(const ResolvedPath& at, int flags, unsigned mask, struct statx* status) {
   struct stat plain;
-  switch (place.where) {
-    case Place::Where::kTree:
-      if (real.statx(place.root, place.walked.below(), (flags & AT_STATX_SYNC_TYPE) | AT_SYMLINK_NOFOLLOW, mask,
-                     status) != 0) {
+  switch (at.where) {
+    case ResolvedPath::Where::kTree:
+      if (real.statx(at.root, at.walked.below(), (flags & AT_STATX_SYNC_TYPE) | AT_SYMLINK_NOFOLLOW, mask, status) !=
+          0) {
         return -1;
       }
       present_statx(*status);
       return 0;
-    case Place::Where::kKernel:
-      return real.statx(AT_FDCWD, place.walked.path, flags, mask, status);
+    case ResolvedPath::Where::kKernel:
+      return real.statx(AT_FDCWD, at.walked.path, flags, mask, status);
     default:
-      if (status_of_place(place, &plain, true) != 0) return -1;
+      if (status_of_resolved(at, &plain, true) != 0) return -1;
       fill(status, plain);
       return 0;
   }
@@ -237,7 +237,7 @@ DAPPLE_WRAPPER(statx, int wrapped_statx(int folder, const char* path, int flags,
   }
   const int result = call_by_path(
       folder, path, follows(flags), [&] { return real.statx(folder, path, flags, mask, status); },
-      [&](const Place& place) { return statx_of_place(place, flags, mask, status); });
+      [&](const ResolvedPath& at) { return statx_of_resolved(at, flags, mask, status); });
   if (result == 0 && (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || path[0] == '\0') && maybe_ours(folder)) {
     disguise_statx(folder, status);
   }

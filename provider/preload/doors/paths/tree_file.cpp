@@ -35,22 +35,22 @@ int tracked(int fd, Kind kind) {
 
 }  // namespace
 
-int open_in_tree(const Place& place, int flags) {
-  assert(place.where == Place::Where::kTree && place.root >= 0);
-  const bool there = place.walked.type != 0;
-  const bool is_folder = place.walked.type == S_IFDIR;
-  if ((flags & O_PATH) != 0) return real.openat(place.root, place.walked.below(), flags);
+int open_in_tree(const ResolvedPath& at, int flags) {
+  assert(at.where == ResolvedPath::Where::kTree && at.root >= 0);
+  const bool there = at.walked.type != 0;
+  const bool is_folder = at.walked.type == S_IFDIR;
+  if ((flags & O_PATH) != 0) return real.openat(at.root, at.walked.below(), flags);
   if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0 && there) return refuse(EEXIST);
   const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   if (!there) return refuse((flags & O_CREAT) != 0 ? EACCES : ENOENT);
   if (is_folder && (writes || (flags & O_CREAT) != 0)) return refuse(EISDIR);
   if (writes) return refuse(EACCES);
   flags &= ~O_CREAT;
-  if (place.walked.type != S_IFREG) return real.openat(place.root, place.walked.below(), flags);
-  if (is_live(place.walked.path) && (flags & O_DIRECTORY) == 0 && refresh(place.walked.below())) {
+  if (at.walked.type != S_IFREG) return real.openat(at.root, at.walked.below(), flags);
+  if (is_live(at.walked.path) && (flags & O_DIRECTORY) == 0 && refresh(at.walked.below())) {
     return tracked(epoll_create1((flags & O_CLOEXEC) != 0 ? EPOLL_CLOEXEC : 0), Kind::kEmptyEntry);
   }
-  return tracked(real.openat(place.root, place.walked.below(), flags), Kind::kTreeFile);
+  return tracked(real.openat(at.root, at.walked.below(), flags), Kind::kTreeFile);
 }
 
 void renew_tree_file(int fd) {
@@ -73,14 +73,14 @@ void renew_tree_file(int fd) {
   errno = error;
 }
 
-int open_place(const Place& place, int flags, mode_t mode) {
-  switch (place.where) {
-    case Place::Where::kDoor:
-      return open_file(place.file, flags);
-    case Place::Where::kTree:
-      return open_in_tree(place, flags);
-    case Place::Where::kKernel:
-      return opened_folder(real.open(place.walked.path, flags, mode), place.walked.path, flags);
+int open_resolved(const ResolvedPath& at, int flags, mode_t mode) {
+  switch (at.where) {
+    case ResolvedPath::Where::kDoor:
+      return open_file(at.file, flags);
+    case ResolvedPath::Where::kTree:
+      return open_in_tree(at, flags);
+    case ResolvedPath::Where::kKernel:
+      return opened_folder(real.open(at.walked.path, flags, mode), at.walked.path, flags);
     default:
       return -1;
   }

@@ -70,7 +70,7 @@ bool WithheldBytes::is_used(uintptr_t begin, uintptr_t end) const {
 }
 
 // The first piece with some of these bytes.
-std::map<uintptr_t, WithheldBytes::Place>::iterator WithheldBytes::withheld_at(uintptr_t begin, uintptr_t end) {
+std::map<uintptr_t, WithheldBytes::UserPart>::iterator WithheldBytes::withheld_at(uintptr_t begin, uintptr_t end) {
   auto found = withheld_.upper_bound(begin);
   if (found != withheld_.begin() && std::prev(found)->second.end > begin) --found;
   return found != withheld_.end() && found->first < end ? found : withheld_.end();
@@ -108,7 +108,7 @@ void WithheldBytes::withhold(User& user, bool fills) {
     user.bytes->put(offset, memory, part);
     if (fills) memset(memory, static_cast<int>(kPattern), part);
     const auto begin = reinterpret_cast<uintptr_t>(memory);
-    withheld_.emplace(begin, Place{begin + part, &user, offset});
+    withheld_.emplace(begin, UserPart{begin + part, &user, offset});
   });
   if (fills) user.filled = size;
 }
@@ -166,11 +166,11 @@ bool WithheldBytes::store(uint32_t qpn, std::byte* memory, const std::byte* from
   const std::lock_guard lock(mutex_);
   const auto found = withheld_at(begin, begin + size);
   if (found == withheld_.end()) return false;
-  const Place place = found->second;
-  User& user = *place.user;
-  const size_t offset = place.offset + (begin - found->first);
+  const UserPart part = found->second;
+  User& user = *part.user;
+  const size_t offset = part.offset + (begin - found->first);
   // Bytes come in order, and again if a packet was lost.
-  const bool is_plain = found->first <= begin && begin + size <= place.end && offset <= user.arrived;
+  const bool is_plain = found->first <= begin && begin + size <= part.end && offset <= user.arrived;
   if (!is_plain || (user.qpn != 0 && user.qpn != qpn)) {
     yield_range(begin, begin + size);
     return false;
@@ -205,7 +205,7 @@ void WithheldBytes::stop_withholding(User& user) {
   for (const Piece& piece : user.pieces) {
     const auto found = withheld_.find(piece.begin);
     if (found != withheld_.end() && found->second.user == &user) withheld_.erase(found);
-    others_.emplace(piece.begin, Place{piece.end, &user, offset});
+    others_.emplace(piece.begin, UserPart{piece.end, &user, offset});
     longest_other_ = std::max(longest_other_, piece.end - piece.begin);
     offset += piece.end - piece.begin;
   }
@@ -235,10 +235,10 @@ void WithheldBytes::yield_key(uint32_t lkey) {
   if (!any()) return;
   const std::lock_guard lock(mutex_);
   std::vector<User*> with_key;
-  for (const auto& [begin, place] : withheld_) {
-    const Pieces& pieces = place.user->pieces;
+  for (const auto& [begin, part] : withheld_) {
+    const Pieces& pieces = part.user->pieces;
     if (std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) { return piece.lkey == lkey; }))
-      with_key.push_back(place.user);
+      with_key.push_back(part.user);
   }
   for (User* user : with_key) {
     if (user->bytes == nullptr) continue;

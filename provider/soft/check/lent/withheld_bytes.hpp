@@ -95,7 +95,7 @@ class WithheldBytes {
     size_t filled = 0;  // the first bytes in memory that have the pattern
     std::optional<uint64_t> changed;
   };
-  struct Place {
+  struct UserPart {
     uintptr_t end;
     User* user;
     size_t offset;  // of the first byte in the request
@@ -115,7 +115,7 @@ class WithheldBytes {
   bool any() const { return any_.load(std::memory_order_acquire); }
   // With the lock.
   bool is_used(uintptr_t begin, uintptr_t end) const;
-  std::map<uintptr_t, Place>::iterator withheld_at(uintptr_t begin, uintptr_t end);
+  std::map<uintptr_t, UserPart>::iterator withheld_at(uintptr_t begin, uintptr_t end);
   void withhold(User& user, bool fills);
   void yield_range(uintptr_t begin, uintptr_t end);
   void stop_withholding(User& user);
@@ -129,12 +129,12 @@ class WithheldBytes {
   MappedMemory& mapped_;
   Mutex mutex_{LockRank::kWithheldBytes};
   std::atomic<bool> any_{false};
-  uint64_t next_number_ = 0;                // of a user, or of a request that asks for a completion
-  size_t count_ = 0;                        // of users
-  std::map<uintptr_t, Place> withheld_;     // by their first bytes; they do not overlap
-  std::multimap<uintptr_t, Place> others_;  // the pieces of the other users; they may overlap
-  uintptr_t longest_other_ = 0;             // no other piece has been longer
-  std::map<const void*, Users> receives_;   // that wait, by their queues
+  uint64_t next_number_ = 0;                   // of a user, or of a request that asks for a completion
+  size_t count_ = 0;                           // of users
+  std::map<uintptr_t, UserPart> withheld_;     // by their first bytes; they do not overlap
+  std::multimap<uintptr_t, UserPart> others_;  // the pieces of the other users; they may overlap
+  uintptr_t longest_other_ = 0;                // no other piece has been longer
+  std::map<const void*, Users> receives_;      // that wait, by their queues
   std::map<uint32_t, OfQueuePair> queue_pairs_;
 };
 

@@ -26,8 +26,8 @@ struct Registration {
 
 // The end of a memory window's key.
 struct EndedWindow {
-  const char* how;          // "which ibv_dealloc_mw() has ended"
-  std::optional<Place> by;  // the call, if the program has made it
+  const char* how;                  // "which ibv_dealloc_mw() has ended"
+  std::optional<ReportedStack> by;  // the call, if the program has made it
 };
 
 // Internally locked; the lock is a leaf. `device` is the table of the keys (MemoryTable).

@@ -8,24 +8,24 @@
 namespace dapple::soft::check {
 
 void Objects::add(const void* object, const char* verb) {
-  add(object, Place{verb, here()});
+  add(object, ReportedStack{verb, here()});
 }
 
-void Objects::add(const void* object, const Place& made) {
+void Objects::add(const void* object, const ReportedStack& made) {
   const std::lock_guard lock(mutex_);
   objects_.insert_or_assign(object, made);
 }
 
-std::optional<Place> Objects::remove(const void* object) {
+std::optional<ReportedStack> Objects::remove(const void* object) {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(object);
   if (found == objects_.end()) return std::nullopt;
-  const Place made = found->second;
+  const ReportedStack made = found->second;
   objects_.erase(found);
   return made;
 }
 
-std::optional<Place> Objects::made(const void* object) {
+std::optional<ReportedStack> Objects::made(const void* object) {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(object);
   return found == objects_.end() ? std::nullopt : std::optional(found->second);
@@ -38,7 +38,7 @@ void Objects::forget_all() {
 
 void Objects::report_all(Reporter& reporter) {
   // Those that one line has made are one note.
-  std::map<std::string, std::pair<Place, size_t>> left;
+  std::map<std::string, std::pair<ReportedStack, size_t>> left;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [object, place] : objects_) {

@@ -18,11 +18,11 @@ class Objects {
  public:
   // `verb` is a literal, such as "made by ibv_alloc_pd".
   void add(const void* object, const char* verb);
-  void add(const void* object, const Place& made);
+  void add(const void* object, const ReportedStack& made);
   // Call it before the object is destroyed, because its address may be reused at once. Returns where it was made.
-  std::optional<Place> remove(const void* object);
+  std::optional<ReportedStack> remove(const void* object);
   // The place where the object was made; it stays noted.
-  std::optional<Place> made(const void* object);
+  std::optional<ReportedStack> made(const void* object);
   void forget_all();
   // A note for each line that has made objects which are left.
   void report_all(Reporter& reporter);
@@ -31,7 +31,7 @@ class Objects {
 
  private:
   Mutex mutex_{LockRank::kCheckedObjects};
-  std::map<const void*, Place> objects_;
+  std::map<const void*, ReportedStack> objects_;
 };
 
 }  // namespace dapple::soft::check

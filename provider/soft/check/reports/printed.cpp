@@ -30,11 +30,11 @@ std::string frame_json(const Frame& frame) {
 
 // libdw needs more than 150 KB of stack. The background thread, or a thread of the program, may not have that much
 // left.
-std::vector<NamedPlace> named(const std::vector<Place>& places, const std::vector<Callers>& callers) {
+std::vector<NamedStack> named(const std::vector<ReportedStack>& places, const std::vector<Callers>& callers) {
   struct Work {
-    const std::vector<Place>& places;
+    const std::vector<ReportedStack>& places;
     const std::vector<Callers>& callers;
-    std::vector<NamedPlace> named;
+    std::vector<NamedStack> named;
   };
   Work work = {places, callers, {}};
   run_with_room(
@@ -51,9 +51,9 @@ std::vector<NamedPlace> named(const std::vector<Place>& places, const std::vecto
   return work.named;
 }
 
-std::string as_text(const Report& report, const std::vector<NamedPlace>& places) {
+std::string as_text(const Report& report, const std::vector<NamedStack>& places) {
   std::string text = std::string("dapple: ") + name_of(report.level) + ": " + report.kind + ": " + report.text + "\n";
-  for (const NamedPlace& place : places) {
+  for (const NamedStack& place : places) {
     text += std::string("  ") + place.title + ":\n";
     for (size_t i = 0; i < place.frames.size(); i++)
       text += "    #" + std::to_string(i) + " " + frame_text(place.frames[i]) + "\n";
@@ -78,7 +78,7 @@ std::string json_string(std::string_view text) {
   return result + "\"";
 }
 
-std::string as_json(const Report& report, const std::vector<NamedPlace>& places, const timespec& found) {
+std::string as_json(const Report& report, const std::vector<NamedStack>& places, const timespec& found) {
   char time[40];
   snprintf(time, sizeof time, "{\"time\":%lld.%09ld,", static_cast<long long>(found.tv_sec), found.tv_nsec);
   std::string json = std::string(time) + "\"kind\":\"" + report.kind + "\",\"level\":\"" + name_of(report.level) +

@@ -15,19 +15,19 @@
 
 namespace dapple::soft::check {
 
-struct NamedPlace {
+struct NamedStack {
   const char* title;
   std::vector<Frame> frames;
 };
 
 // `callers`: those of each place.
-std::vector<NamedPlace> named(const std::vector<Place>& places, const std::vector<Callers>& callers);
+std::vector<NamedStack> named(const std::vector<ReportedStack>& places, const std::vector<Callers>& callers);
 
-std::string as_text(const Report& report, const std::vector<NamedPlace>& places);
+std::string as_text(const Report& report, const std::vector<NamedStack>& places);
 // {"time", "kind", "level", "program", "process", "text", "remedy", "places": [{"title", "frames": [{"module",
 // "offset", "function", "source", "line"}]}]}, and a newline. The time is that of CLOCK_REALTIME when the mistake was
 // found, in seconds with nine decimals.
-std::string as_json(const Report& report, const std::vector<NamedPlace>& places, const timespec& found);
+std::string as_json(const Report& report, const std::vector<NamedStack>& places, const timespec& found);
 // The text as a string of JSON, with its quotes.
 std::string json_string(std::string_view text);
 

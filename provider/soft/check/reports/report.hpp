@@ -21,7 +21,7 @@ struct Report {
   const char* kind = "";  // for suppressions and machines, such as "deregistered-key"
   std::string text;       // one sentence, with the objects
   std::string remedy;
-  std::vector<Place> places;
+  std::vector<ReportedStack> places;
 };
 
 __attribute__((format(printf, 1, 2))) std::string format(const char* format, ...);

@@ -69,7 +69,7 @@ void Reporter::print(const std::string& text) const {
 
 bool Reporter::is_new(const Report& report) {
   std::string key = report.kind + report.remedy;
-  for (const Place& place : report.places) key += bytes_of(place.stack);
+  for (const ReportedStack& place : report.places) key += bytes_of(place.stack);
   return known_.size() < kMaxKnown && known_.insert(key).second;
 }
 
@@ -109,10 +109,10 @@ void Reporter::show(const Report& report, void (*before_halt)()) {
   }
   // Without the lock, as the dynamic linker has locks, too.
   std::vector<Callers> callers;
-  for (const Place& place : report.places) callers.push_back(callers_of(place.stack));
+  for (const ReportedStack& place : report.places) callers.push_back(callers_of(place.stack));
   const std::lock_guard lock(mutex_);
   if (shown_ == kMaxShown) return;
-  const std::vector<NamedPlace> places = named(report.places, callers);
+  const std::vector<NamedStack> places = named(report.places, callers);
   if (suppressions_.match(report, places)) return;
   record(as_json(report, places, found));
   print(as_text(report, places));

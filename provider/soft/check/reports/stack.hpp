@@ -8,7 +8,7 @@
 
 namespace dapple::soft::check {
 
-using provider::Place;
+using provider::ReportedStack;
 using provider::Stack;
 
 // Bytes that differ for two stacks from different lines.

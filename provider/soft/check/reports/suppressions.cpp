@@ -56,10 +56,10 @@ bool Suppressions::read(const std::string& file, std::string& error) {
   return true;
 }
 
-bool Suppressions::match(const Report& report, const std::vector<NamedPlace>& places) const {
+bool Suppressions::match(const Report& report, const std::vector<NamedStack>& places) const {
   for (const Line& line : lines_) {
     if (line.kind != "*" && line.kind != report.kind) continue;
-    for (const NamedPlace& place : places) {
+    for (const NamedStack& place : places) {
       for (const Frame& frame : place.frames) {
         if (fits(line.pattern, frame)) return true;
       }

@@ -17,7 +17,7 @@ class Suppressions {
  public:
   // False if the file cannot be read, or has another line; `error` explains it.
   bool read(const std::string& file, std::string& error);
-  bool match(const Report& report, const std::vector<NamedPlace>& places) const;
+  bool match(const Report& report, const std::vector<NamedStack>& places) const;
 
  private:
   struct Line {

@@ -19,10 +19,10 @@ namespace dapple::soft::verbs {
 
 ibv_pd* alloc_pd(ibv_context* ibv) {
   if (!usable(ibv)) return failed(refuse_child());
-  CountedObject place = context_of(ibv)->objects.take(ObjectKind::kPd);
-  Pd* pd = place ? new (std::nothrow) Pd : nullptr;
+  CountedObject counted_object = context_of(ibv)->objects.take(ObjectKind::kPd);
+  Pd* pd = counted_object ? new (std::nothrow) Pd : nullptr;
   if (pd == nullptr) return failed(refuse_limit(*context_of(ibv), ObjectKind::kPd));
-  pd->place_in_limit = std::move(place);
+  pd->counted_object = std::move(counted_object);
   pd->context = context_of(ibv);
   pd->number = pd->context->next_domain.fetch_add(1);
   pd->ibv.context = ibv;
@@ -46,7 +46,7 @@ int dealloc_pd(ibv_pd* ibv) {
   }
   leave(pd->context->live_objects);
   if (pd->below == nullptr) {
-    pd->place_in_limit = {};
+    pd->counted_object = {};
     pd->shown = {};
     end_object(*context_of(ibv->context), *ours<Pd>(ibv));
     return 0;

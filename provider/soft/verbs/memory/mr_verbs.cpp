@@ -37,7 +37,7 @@ RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova
 
 ResourceRow row_of(const Mr& mr, size_t length) {
   ResourceRow row = context_of(mr.abi.mr.context)->row_of(ResourceKind::kRegion);
-  row.pd = mr.pd->lowest().shown.place();
+  row.pd = mr.pd->lowest().shown.row_number();
   row.number = mr.abi.mr.lkey;
   row.length = length;
   if (mr.pages != nullptr) row.type = kOnDemandRegion;
@@ -139,10 +139,10 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
 // Enters a region into the table. Null with errno on failure.
 std::unique_ptr<Mr> add_mr(ibv_pd* ibv, RegionConfig config, int access, std::unique_ptr<GpuMemory> gpu = nullptr) {
   if (const int error = check_lives(ibv); error != 0) return failed(error);
-  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
-  std::unique_ptr<Mr> mr(place ? new (std::nothrow) Mr : nullptr);
+  CountedObject counted_object = context_of(ibv->context)->objects.take(ObjectKind::kRegion);
+  std::unique_ptr<Mr> mr(counted_object ? new (std::nothrow) Mr : nullptr);
   if (mr == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kRegion));
-  mr->place_in_limit = std::move(place);
+  mr->counted_object = std::move(counted_object);
   if (!make_pages(config, mr->pages)) return failed(refuse_memory("memory regions"));
   set_gpu(config, gpu.get());
   mr->gpu = std::move(gpu);
@@ -354,7 +354,7 @@ int dereg_mr(ibv_mr* ibv) {
   if (mr->dma_handle != nullptr) leave(mr->dma_handle->users);
   mr->dmabuf = {};
   mr->gpu = nullptr;
-  mr->place_in_limit = {};
+  mr->counted_object = {};
   mr->shown = {};
   end_object(context, *ours<Mr>(ibv));
   return 0;

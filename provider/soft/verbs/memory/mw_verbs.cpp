@@ -29,10 +29,10 @@ ibv_mw* alloc_mw(ibv_pd* ibv, ibv_mw_type type) {
   }
   if (const int error = check_lives(ibv); error != 0) return failed(error);
   Pd* pd = original_of<Pd>(ibv);
-  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kWindow);
-  Mw* mw = place ? new (std::nothrow) Mw : nullptr;
+  CountedObject counted_object = context_of(ibv->context)->objects.take(ObjectKind::kWindow);
+  Mw* mw = counted_object ? new (std::nothrow) Mw : nullptr;
   if (mw == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kWindow));
-  mw->place_in_limit = std::move(place);
+  mw->counted_object = std::move(counted_object);
   uint32_t key = 0;
   const int error =
       context_of(ibv->context)

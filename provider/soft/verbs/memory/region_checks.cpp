@@ -84,14 +84,14 @@ int check_region(const DeviceAttributes& limits, const void* address, size_t len
     return error;
   // On-demand memory need not be there yet.
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
-  GpuPlace place = length == 0 ? GpuPlace() : find_gpu_memory(address, length);
-  if (place.error != 0) return refuse_gpu(address, length, place);
-  if (place.memory != nullptr) {
+  FoundGpuMemory found = length == 0 ? FoundGpuMemory() : find_gpu_memory(address, length);
+  if (found.error != 0) return refuse_gpu(address, length, found);
+  if (found.memory != nullptr) {
     if ((access & roce::kFlushPersistent) != 0) {
       return refuse_access(roce::kFlushPersistent, "a GPU's memory cannot have it", "Register the memory without it.",
                            EOPNOTSUPP);
     }
-    gpu = std::move(place.memory);
+    gpu = std::move(found.memory);
     return 0;
   }
   const bool write = (access & roce::kLocalWrite) != 0;

@@ -54,21 +54,21 @@ int refuse_range(const void* address, size_t length, bool write, int error) {
                 length, address);
 }
 
-int refuse_gpu(const void* address, size_t length, const GpuPlace& place) {
-  switch (place.error) {
+int refuse_gpu(const void* address, size_t length, const FoundGpuMemory& found) {
+  switch (found.error) {
     case EFAULT:
-      return refuse(place.error,
+      return refuse(found.error,
                     "the range (%zu bytes at %p) does not end within its allocation of a GPU (%llu bytes at 0x%llx).\n"
                     "Register bytes of one allocation.",
-                    length, address, static_cast<unsigned long long>(place.length),
-                    static_cast<unsigned long long>(place.begin));
+                    length, address, static_cast<unsigned long long>(found.length),
+                    static_cast<unsigned long long>(found.begin));
     case ENOMEM:
       return refuse_memory("the region of a GPU's memory");
     default:
-      return refuse(place.error,
+      return refuse(found.error,
                     "the memory (%zu bytes at %p) is a GPU's, and CUDA fails: %s.\n"
                     "Look for an earlier error of CUDA in this program.",
-                    length, address, place.problem);
+                    length, address, found.problem);
   }
 }
 

@@ -15,7 +15,7 @@ int refuse_access(uint32_t access, const char* reason, const char* remedy, int e
 // `error` is that of probe_mapped_range(). Names the first page that is not there, or lacks the right.
 int refuse_range(const void* address, size_t length, bool write, int error);
 // The error of find_gpu_memory().
-int refuse_gpu(const void* address, size_t length, const GpuPlace& place);
+int refuse_gpu(const void* address, size_t length, const FoundGpuMemory& found);
 // EINVAL: an object that the call is given belongs to another device's context.
 int refuse_other_device(const char* object);
 // `error` is MappedDmabuf::map()'s.

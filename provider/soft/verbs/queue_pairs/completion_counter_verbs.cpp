@@ -89,10 +89,10 @@ provider::CompletionCounter* create_comp_cntr(ibv_context* ibv, provider::Comple
     return failed(refuse(ENOTSUP, "type is %u.\nUse IBV_COMP_CNTR_TYPE_WRS or IBV_COMP_CNTR_TYPE_BYTES.", attr->type));
   }
   Context& context = *context_of(ibv);
-  CountedObject place = context.objects.take(ObjectKind::kCompletionCounter);
-  auto* counter = place ? new (std::nothrow) CountedCompletions : nullptr;
+  CountedObject counted_object = context.objects.take(ObjectKind::kCompletionCounter);
+  auto* counter = counted_object ? new (std::nothrow) CountedCompletions : nullptr;
   if (counter == nullptr) return failed(refuse_limit(context, ObjectKind::kCompletionCounter));
-  counter->place_in_limit = std::move(place);
+  counter->counted_object = std::move(counted_object);
   counter->counts_bytes = attr->type == provider::kCountBytes;
   counter->ibv.context = ibv;
   counter->ibv.handle = context.next_counter.fetch_add(1);

@@ -77,10 +77,10 @@ ibv_qp* make_qp(const QpParts& parts, ibv_qp_init_attr& attr) {
   if (error == 0 && parts.pd != nullptr) error = check_lives(parts.pd);
   if (error != 0) return failed(error);
   Context& context = *context_of(parts.context);
-  CountedObject place = context.objects.take(ObjectKind::kQp);
-  std::unique_ptr<Qp> qp(place ? new (std::nothrow) Qp : nullptr);
+  CountedObject counted_object = context.objects.take(ObjectKind::kQp);
+  std::unique_ptr<Qp> qp(counted_object ? new (std::nothrow) Qp : nullptr);
   if (qp == nullptr) return failed(refuse_limit(context, ObjectKind::kQp));
-  qp->place_in_limit = std::move(place);
+  qp->counted_object = std::move(counted_object);
   const DeviceAttributes& most = context.attributes();
   attr.cap.max_recv_wr = granted_depth(attr.cap.max_recv_wr, most.max_qp_wr);
   if (has_sends(attr.qp_type) && parts.table == nullptr) {

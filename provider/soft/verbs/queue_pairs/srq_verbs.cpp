@@ -52,10 +52,10 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
                          attr->attr.max_sge, limits.max_srq_sge));
   }
   if (const int error = check_lives(ibv); error != 0) return failed(error);
-  CountedObject place = context_of(ibv->context)->objects.take(ObjectKind::kSrq);
-  Srq* srq = place ? new (std::nothrow) Srq : nullptr;
+  CountedObject counted_object = context_of(ibv->context)->objects.take(ObjectKind::kSrq);
+  Srq* srq = counted_object ? new (std::nothrow) Srq : nullptr;
   if (srq == nullptr) return failed(refuse_limit(*context_of(ibv->context), ObjectKind::kSrq));
-  srq->place_in_limit = std::move(place);
+  srq->counted_object = std::move(counted_object);
   const uint32_t depth = granted_depth(attr->attr.max_wr, limits.max_srq_wr);
   const int error = srq->queue.initialize(depth, attr->attr.max_sge, &original_of<Pd>(ibv)->allocator);
   if (error != 0) {
@@ -73,7 +73,7 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   srq->abi.srq.pd = ibv;
   srq->abi.srq_type = IBV_SRQT_BASIC;
   ResourceRow row = srq->context->row_of(ResourceKind::kSrq);
-  row.pd = srq->pd->lowest().shown.place();
+  row.pd = srq->pd->lowest().shown.row_number();
   srq->shown = srq->context->resources().add(row);
   return &srq->abi.srq;
 }

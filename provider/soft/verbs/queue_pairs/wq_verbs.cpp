@@ -128,11 +128,11 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr) {
   if (const int error = check_wq(context, *attr); error != 0) return failed(error);
   if (const int error = check_lives(attr->pd); error != 0) return failed(error);
   Context& device = *context_of(context);
-  CountedObject place = device.objects.take(ObjectKind::kQp);
-  std::unique_ptr<Wq> wq(place ? new (std::nothrow) Wq : nullptr);
+  CountedObject counted_object = device.objects.take(ObjectKind::kQp);
+  std::unique_ptr<Wq> wq(counted_object ? new (std::nothrow) Wq : nullptr);
   if (wq == nullptr) return failed(refuse_limit(device, ObjectKind::kQp));
   Qp& qp = wq->qp;
-  qp.place_in_limit = std::move(place);
+  qp.counted_object = std::move(counted_object);
   qp.init.qp_type = IBV_QPT_RAW_PACKET;
   qp.init.recv_cq = attr->cq;
   qp.init.cap.max_recv_wr = granted_depth(attr->max_wr, device.attributes().max_qp_wr);
@@ -211,11 +211,11 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_
     return failed(refuse(EINVAL, "ind_tbl[%u] is null, or of another open device.\nSet all %u entries.", i, size));
   }
   Context& device = *context_of(context);
-  CountedObject place = device.objects.take(ObjectKind::kIndirectionTable);
-  std::unique_ptr<RwqTable> table(place ? new (std::nothrow) RwqTable : nullptr);
+  CountedObject counted_object = device.objects.take(ObjectKind::kIndirectionTable);
+  std::unique_ptr<RwqTable> table(counted_object ? new (std::nothrow) RwqTable : nullptr);
   if (table != nullptr) table->queues.reset(new (std::nothrow) Wq*[size]);
   if (table == nullptr || table->queues == nullptr) return failed(refuse_limit(device, ObjectKind::kIndirectionTable));
-  table->place_in_limit = std::move(place);
+  table->counted_object = std::move(counted_object);
   table->size = size;
   table->ibv.context = context;
   table->ibv.ind_tbl_handle = table->ibv.ind_tbl_num = next_table.fetch_add(1);

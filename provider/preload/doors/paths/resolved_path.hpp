@@ -14,7 +14,7 @@
 
 namespace dapple::doors {
 
-struct Place {
+struct ResolvedPath {
   enum class Where : uint8_t {
     kOther,   // the call goes on unchanged
     kDoor,    // `file`
@@ -28,7 +28,7 @@ struct Place {
   Walked walked;
 
   // A relative path begins at `folder`, as for openat(). `after_all`: the kernel has found no such file.
-  Place(int folder, const char* path, bool follow_last, bool after_all);
+  ResolvedPath(int folder, const char* path, bool follow_last, bool after_all);
   // False if dappled cannot be reached, or for another folder than one in the tree.
   bool is_found() const { return where != Where::kOther; }
 };
@@ -114,15 +114,15 @@ inline bool is_failure(const void* result) {
 }
 }  // namespace detail
 
-// Calls kernel(), which passes the program's call on. If the path leads elsewhere it calls ours(place) instead, with
-// any place but kOther.
+// Calls kernel(), which passes the program's call on. If the path leads elsewhere it calls ours(resolved) instead, with
+// anything but kOther.
 template <class Kernel, class Ours>
 auto call_by_path(int folder, const char* path, bool follow_last, Kernel kernel, Ours ours) {
   using Result = decltype(kernel());
   const auto locate = [&](bool after_all, Result& result) __attribute__((noinline)) {
-    const Place place(folder, path, follow_last, after_all);
-    if (place.is_found()) result = ours(place);
-    return place.is_found();
+    const ResolvedPath at(folder, path, follow_last, after_all);
+    if (at.is_found()) result = ours(at);
+    return at.is_found();
   };
   Result result;
   const bool expected = may_lead_to_tree(folder, path);

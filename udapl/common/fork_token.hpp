@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The turn to fork. The handlers of pthread_atfork() try each lock once and never wait: a fork may run in a signal
-// handler whose interrupted thread holds the lock, or on a thread whose caller holds a lock that the lock's holder
-// needs. The handlers record the locks that they took beside the locks, so only one fork at a time may do this; a child
-// of another fork has none of the locks.
+// The token of the one fork that takes the locks. The handlers of pthread_atfork() try each lock once and never wait: a
+// fork may run in a signal handler whose interrupted thread holds the lock, or on a thread whose caller holds a lock
+// that the lock's holder needs. The handlers record the locks that they took beside the locks, so only one fork at a
+// time may do this; a child of another fork has none of the locks.
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 namespace dapple::udapl::common {
 
-class ForkTurn {
+class ForkToken {
  public:
   // Called in the handler before a fork. False during another fork, which may even be one of this thread that a signal
   // interrupted.

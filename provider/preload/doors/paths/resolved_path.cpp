@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/preload/doors/paths/place.hpp"
+#include "provider/preload/doors/paths/resolved_path.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -126,7 +126,7 @@ bool leads_to_tree_after_all(int folder, const char* path) {
   return leads;
 }
 
-Place::Place(int folder, const char* path, bool follow_last, bool after_all) {
+ResolvedPath::ResolvedPath(int folder, const char* path, bool follow_last, bool after_all) {
   char base[kPathSize] = "/";
   if (path[0] != '/' && !(after_all ? path_of(folder, base) : shown_path_of(folder, base))) return;
   root = tree_root();
