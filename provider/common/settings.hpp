@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The environment variables of the provider's libraries, of dappled and of the software device. Each of these reads
-// them once, when it first needs one, and a later setenv() of the program changes nothing. A program with more rights
-// than its caller (set-user-ID, capabilities of its file) ignores them. The manual pages explain each variable.
+// The environment variables of dapple's libraries, of dappled and of the software device. Each of these reads them
+// once, when it first needs one, and a later setenv() of the program changes nothing, with three exceptions: the
+// queries of libdapple read `coherence` and `persistence` in each call, and librpma reads `rpma_native` for each peer.
+// A program with more rights than its caller (set-user-ID, capabilities of its file) ignores them. The manual pages
+// explain each variable.
 #pragma once
 
 #include <stdlib.h>
@@ -15,6 +17,7 @@ namespace dapple::provider {
 #define DAPPLE_SETTINGS(X)                 \
   X(coherence, "DAPPLE_COHERENCE")         \
   X(persistence, "DAPPLE_PERSISTENCE")     \
+  X(rpma_native, "DAPPLE_RPMA_NATIVE")     \
   X(emulate, "DAPPLE_EMULATE")             \
   X(verbose, "DAPPLE_VERBOSE")             \
   X(check, "DAPPLE_CHECK")                 \

@@ -35,8 +35,10 @@ void settings__those_that_are_set() {
   CHECK_EQUAL(document_of(settings_as_json(settings)), "{}\n");
   settings.seed = "7";
   settings.emulate = "1";
+  settings.rpma_native = "no";
   CHECK_EQUAL(settings_for_people(settings),
-              "Variables of dapple in this environment:\n  DAPPLE_EMULATE=1\n  DAPPLE_SEED=7\n");
+              "Variables of dapple in this environment:\n"
+              "  DAPPLE_RPMA_NATIVE=no\n  DAPPLE_EMULATE=1\n  DAPPLE_SEED=7\n");
   CHECK(holds(document_of(settings_as_json(settings)), "\"DAPPLE_SEED\": \"7\""));
 }
 
