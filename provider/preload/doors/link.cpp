@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
+#include <utility>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/common/mutex.hpp"
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
@@ -25,7 +28,7 @@ namespace {
 
 constexpr int kRetryMilliseconds = 1000;
 
-constinit pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+constinit soft::Mutex opening{soft::LockRank::kOpenedLink};
 // Never destroyed: programs ask from their last destructors, too.
 constinit std::atomic<soft::DaemonLink*> opened = nullptr;
 
@@ -41,13 +44,13 @@ constinit bool child_may_start_threads = true;
 
 void fork_prepare() {
   hold_events();
-  pthread_mutex_lock(&opening);
+  opening.lock();
   if (soft::DaemonLink* link = opened.load()) link->fork_prepare();
 }
 
 void fork_parent() {
   if (soft::DaemonLink* link = opened.load()) link->fork_parent();
-  pthread_mutex_unlock(&opening);
+  opening.unlock();
   release_events();
 }
 
@@ -57,7 +60,7 @@ void fork_child() {
   forget_answers();
   if (const int fd = wake.exchange(-1); fd >= 0) close_hidden(fd);
   if (watch != Watch::kNone) watch = child_may_start_threads ? Watch::kNone : Watch::kImpossible;
-  pthread_mutex_unlock(&opening);
+  opening.unlock();
   release_events();
 }
 
@@ -128,17 +131,15 @@ soft::DaemonLink* connection(soft::Problem& problem) {
   soft::DaemonLink* link = opened.load(std::memory_order_acquire);
   if (link != nullptr) return link;
   static constinit bool handles_fork = false;
-  pthread_mutex_lock(&opening);
+  const std::lock_guard lock(opening);
   link = opened.load();
-  if (link == nullptr) {
-    link = soft::DaemonLink::open(problem).release();
-    if (link != nullptr) link->when_reconnected(reconnected);
-    opened.store(link, std::memory_order_release);
-  }
-  const bool first = link != nullptr && !handles_fork;
-  if (first) handles_fork = true;
-  pthread_mutex_unlock(&opening);
-  if (first) pthread_atfork(fork_prepare, fork_parent, fork_child);
+  if (link != nullptr) return link;
+  link = soft::DaemonLink::open(problem).release();
+  if (link == nullptr) return nullptr;
+  link->when_reconnected(reconnected);
+  // A fork takes the locks of later handlers first. They come before these locks, so nobody gets the link earlier.
+  if (!std::exchange(handles_fork, true)) pthread_atfork(fork_prepare, fork_parent, fork_child);
+  opened.store(link, std::memory_order_release);
   return link;
 }
 
@@ -159,12 +160,11 @@ void watch_connection() {
   if (watch.load(std::memory_order_acquire) != Watch::kNone) return;
   const CancelGuard whole;
   const SignalGuard quiet;
-  pthread_mutex_lock(&opening);
+  const std::lock_guard lock(opening);
   // Without a thread the next command notices that dappled has died.
   if (watch == Watch::kNone && opened.load() != nullptr) {
     watch.store(start_watch() ? Watch::kRunning : Watch::kImpossible, std::memory_order_release);
   }
-  pthread_mutex_unlock(&opening);
 }
 
 }  // namespace dapple::doors

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -14,8 +13,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/common/mutex.hpp"
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/explanations.hpp"
 #include "provider/preload/doors/link.hpp"
@@ -73,20 +74,12 @@ struct Message {
 };
 
 // One thread at a time takes an event out of its message and enters its ticket, or gives a command that removes events.
-// Otherwise a thread could hand over an event of an id that another thread has destroyed. This lock is taken before the
-// connection's locks.
-constinit pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
-
-class Taking {
- public:
-  Taking() { pthread_mutex_lock(&taking); }
-  ~Taking() { pthread_mutex_unlock(&taking); }
-  Taking(const Taking&) = delete;
-  Taking& operator=(const Taking&) = delete;
-};
+// Otherwise a thread could hand over an event of an id that another thread has destroyed.
+constinit soft::Mutex taking{soft::LockRank::kTakenEvents};
 
 // Enters the event's ticket. False if another dappled has come: that one has the event, too.
 bool enter(soft::CmFront& front, const soft::CmEvent& event) {
+  assert_held(taking);
   uint64_t word = front.taken.load();
   for (;;) {
     if (static_cast<uint32_t>(word >> 32) != event.epoch) return false;
@@ -226,7 +219,7 @@ void await_lines() {
 // The event of a message of one byte was not handed over and still waits at dappled, so the message waits again. One
 // too many does no harm: dappled answers EAGAIN.
 void put_back_byte(int fd, const soft::CmChannelName& channel) {
-  const Taking taking_one;
+  const std::lock_guard lock(taking);
   const HeldDoor door(fd);
   if (door.get() == nullptr || door.get()->channel.key != channel.key) return;
   const char byte = 0;
@@ -241,7 +234,7 @@ int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& req
   bool is_whole = false;
   int error = 0;
   {
-    const Taking taking_one;
+    const std::lock_guard lock(taking);
     const HeldDoor door(fd);
     // Another thread may have closed the channel under the wait.
     if (door.get() == nullptr || door.get()->channel.key != request.channel.key) return EBADF;
@@ -336,11 +329,11 @@ int open_channel(int flags, int& fd) {
 }  // namespace
 
 void hold_events() {
-  pthread_mutex_lock(&taking);
+  taking.lock();
 }
 
 void release_events() {
-  pthread_mutex_unlock(&taking);
+  taking.unlock();
 }
 
 int rdma_cm_open(int flags) {
@@ -387,11 +380,12 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
     const bool removes = command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID ||
                          command.header.cmd == RDMA_USER_CM_CMD_LEAVE_MCAST ||
                          command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
-    if (removes) pthread_mutex_lock(&taking);
+    std::unique_lock lock(taking, std::defer_lock);
+    if (removes) lock.lock();
     soft::CmCommandReply reply;
     soft::Problem problem;
     error = carry_out(fd, command, request, reply, problem);
-    if (removes) pthread_mutex_unlock(&taking);
+    if (removes) lock.unlock();
     trace_command(command.header.cmd, command.id, error);
     if (error != 0) explain_refusal(command, error, problem.line);
   }

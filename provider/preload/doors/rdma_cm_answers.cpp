@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/preload/doors/rdma_cm_answers.hpp"
 
-#include <pthread.h>
 #include <string.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <memory>
+#include <mutex>
+
+#include "provider/common/mutex.hpp"
 
 namespace dapple::doors {
 namespace {
@@ -78,17 +81,9 @@ class Entry {
   std::atomic<uint64_t> words_[sizeof(Answers) / kWord] = {};
 };
 
-constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit soft::Mutex answers_mutex{soft::LockRank::kAnswersAhead};
 constinit uint32_t age = 0;
 constinit Entry kept[kMaxIds] = {};
-
-class Locked {
- public:
-  Locked() { pthread_mutex_lock(&mutex); }
-  ~Locked() { pthread_mutex_unlock(&mutex); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-};
 
 Entry& entry_of(uint32_t id) {
   return kept[id % kMaxIds];
@@ -116,7 +111,7 @@ bool read(const Answers& answers, uint32_t& offset, soft::CmAnswerAhead& front, 
 }  // namespace
 
 uint32_t answers_age() {
-  const Locked locked;
+  const std::lock_guard lock(answers_mutex);
   return age;
 }
 
@@ -125,7 +120,7 @@ void keep_answers(const soft::CmChannelName& channel, const soft::CmCommandReply
   uint32_t id;
   if (reply.length < offsetof(rdma_ucm_event_resp, id) + sizeof id) return;
   memcpy(&id, reply.response + offsetof(rdma_ucm_event_resp, id), sizeof id);
-  const Locked locked;
+  const std::lock_guard lock(answers_mutex);
   Entry& entry = entry_of(id);
   if (bytes.empty()) ++age;
   if (bytes.empty() || bytes.size() > kRoom || age != asked_at) {
@@ -156,21 +151,21 @@ bool find_answer(const RdmaCmCommand& command, const soft::CmChannelName& channe
 }
 
 void drop_answers(uint32_t id) {
-  const Locked locked;
+  const std::lock_guard lock(answers_mutex);
   ++age;
   Entry& entry = entry_of(id);
   if (entry.id() == id) clear(entry);
 }
 
 void drop_all_answers() {
-  const Locked locked;
+  const std::lock_guard lock(answers_mutex);
   ++age;
   for (Entry& entry : kept) clear(entry);
 }
 
 void forget_answers() {
   // Another thread of the parent may have had the lock.
-  mutex = PTHREAD_MUTEX_INITIALIZER;
+  std::construct_at(&answers_mutex, soft::LockRank::kAnswersAhead);
   for (Entry& entry : kept) entry.restart();
   drop_all_answers();
 }

@@ -10,8 +10,11 @@
 #include <unistd.h>
 
 #include <cassert>
+#include <mutex>
+#include <utility>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/common/mutex.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/real.hpp"
@@ -23,7 +26,7 @@ constinit std::atomic<bool> is_tree_in_use = false;
 
 namespace {
 
-constinit pthread_mutex_t fetching = PTHREAD_MUTEX_INITIALIZER;
+constinit soft::Mutex fetching{soft::LockRank::kTreeFolder};
 constinit std::atomic<int> root = -1;
 constinit std::atomic<dev_t> device = 0;
 constinit std::atomic<ino_t> inode = 0;
@@ -65,6 +68,7 @@ void enter(soft::OwnedFd& folder) {
 }
 
 bool fetch(soft::DaemonLink& link, soft::Problem& problem) {
+  assert_held(fetching);
   const unsigned number = connection_number();
   soft::OwnedFd folder;
   char path[soft::kTreePathSize];
@@ -96,15 +100,11 @@ int root_for_process() {
   // dappled may have died, and another one renders another folder.
   if (good && link->look() == soft::DaemonLink::State::kGone) good = link->check(problem);
   if (good) {
-    pthread_mutex_lock(&fetching);
+    fetching.lock();
     good = is_current() || fetch(*link, problem);
-    const bool first = good && !handles_fork;
-    if (first) handles_fork = true;
-    pthread_mutex_unlock(&fetching);
-    if (first) {
-      pthread_atfork([] { pthread_mutex_lock(&fetching); }, [] { pthread_mutex_unlock(&fetching); },
-                     [] { pthread_mutex_unlock(&fetching); });
-    }
+    const bool first = good && !std::exchange(handles_fork, true);
+    fetching.unlock();
+    if (first) pthread_atfork([] { fetching.lock(); }, [] { fetching.unlock(); }, [] { fetching.unlock(); });
   }
   if (!good) complain(problem);
   return good ? root.load() : -1;
