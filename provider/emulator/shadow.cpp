@@ -63,6 +63,7 @@ bool Shadow::in_child() const {
 }
 
 void Shadow::assert_consistent() const {
+  assert(SignalSafeLock::is_held_here());
   // Only regions use pages: those that are registered, and removed ones that wait for syncs.
   assert(!regions_.empty() || !removed_.empty() || pages_.num_used() == 0);
   assert(removed_.empty() == (num_waiting_pages_ == 0) && removed_.size() <= num_waiting_pages_);

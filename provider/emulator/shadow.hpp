@@ -223,7 +223,7 @@ class Shadow {
     assert(!chunks.empty() && chunks.front() != nullptr);
     for (ShadowPages::Chunk* chunk : chunks) use(*chunk);
   }
-  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  // Asserts the conditions that hold between two calls.
   void assert_consistent() const;
   void let_go(Span physical);
   void give_back_unused(Span physical);

@@ -50,6 +50,7 @@ MemoryTable::~MemoryTable() {
 }
 
 void MemoryTable::assert_consistent() const {
+  assert_held(mutex_);
   assert(used_ <= kMaxMemoryEntries && next_index_ < reach_);
   assert(kMinReach <= reach_ && reach_ <= kMaxMemoryEntries && (reach_ & (reach_ - 1)) == 0);
 }

@@ -207,7 +207,7 @@ class MemoryTable final : public roce::Memory {
   class ApartAccess;
   static void set_region(Entry& entry, const RegionConfig& config);
 
-  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  // Asserts the conditions that hold between two calls.
   void assert_consistent() const;
   Entry* entry_at(uint32_t key) const;
   Entry* find(uint32_t key, Kind kind);

@@ -78,6 +78,7 @@ bool CompletionQueue::take_stamped(roce::Completion& completion, CompletionStamp
 }
 
 uint32_t CompletionQueue::note_event() {
+  assert(armed_ != Armed::kNo);
   if (++held_ < moderation_) return held_ == 1 ? uint32_t{kEventHeld} : 0;
   held_ = 0;
   armed_ = Armed::kNo;
@@ -85,6 +86,7 @@ uint32_t CompletionQueue::note_event() {
 }
 
 bool CompletionQueue::release_event() {
+  assert(held_ != 0);
   held_ = 0;
   armed_ = Armed::kNo;
   assert_consistent();
@@ -115,6 +117,7 @@ void CompletionQueue::forget(uint32_t qpn) {
   }
   assert(kept <= count);
   count_.store(kept, std::memory_order_release);
+  assert_consistent();
 }
 
 int CompletionQueue::resize(uint32_t size) {
@@ -149,6 +152,7 @@ void CompletionQueue::request_notification(bool solicited_only) {
   } else if (armed_ == Armed::kNo) {
     armed_ = Armed::kSolicited;
   }
+  assert_consistent();
 }
 
 }  // namespace dapple::soft

@@ -123,16 +123,17 @@ class CompletionQueue final : public roce::CompletionSink {
   bool has_notice() const { return notice_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  // Under the lock. Returns what complete() does.
+  // With the lock. Returns what complete() does.
   bool append(const roce::Completion& completion);
   uint32_t note_event();  // an armed queue has got a completion that it reports; returns what complete() notes
   bool release_event();   // true
 
-  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  // Asserts the conditions that hold between two calls.
   void assert_consistent() const {
+    assert_held(mutex_);
     assert((capacity_ & (capacity_ - 1)) == 0 && size_.load(std::memory_order_relaxed) <= capacity_);
     assert(count_.load(std::memory_order_relaxed) <= size_.load(std::memory_order_relaxed));
-    assert(head_ < capacity_);
+    assert(head_ < capacity_ || capacity_ == 0);
     assert(held_ == 0 || (held_ < moderation_ && armed_ != Armed::kNo));
   }
 

@@ -248,8 +248,9 @@ class QpEvents final : public roce::EventSink {
     shown_ = &shown;
     failed_state_ = failed_state;
   }
-  // The queue pair's ticket in the publication; null if it is not published. Under the queue pair's lock.
-  void shown_as(Publication* publication, uint32_t ticket) {
+  // The queue pair's ticket in the publication; null if it is not published. Under `lock`, the queue pair's.
+  void shown_as(const BiasedMutex& lock, Publication* publication, uint32_t ticket) {
+    assert_held(lock);
     publication_ = publication;
     published_ = ticket;
   }

@@ -65,6 +65,7 @@ void ReceiveQueue::clear() {
   const BiasedLock lock(mutex_);
   gone_ += count_;
   count_ = 0;
+  assert_consistent();
 }
 
 int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
@@ -98,6 +99,7 @@ int ReceiveQueue::set_limit(uint32_t limit) {
   const BiasedLock lock(mutex_);
   if (limit > depth_) return EINVAL;
   limit_ = limit;
+  assert_consistent();
   return 0;
 }
 

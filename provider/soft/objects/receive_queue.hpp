@@ -71,8 +71,9 @@ class ReceiveQueue final : public roce::ReceiveSource {
   bool take_limit_notice() { return has_limit_notice() && limit_notice_.exchange(false, std::memory_order_acq_rel); }
 
  private:
-  // Asserts the conditions that hold between two calls. The caller holds the lock.
+  // Asserts the conditions that hold between two calls.
   void assert_consistent() const {
+    assert_held(mutex_);
     assert(count_ <= depth_ && (depth_ == 0 || depth_ <= mask_ + 1) && head_ <= mask_);
     assert(limit_ <= depth_);
   }

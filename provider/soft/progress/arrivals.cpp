@@ -29,6 +29,7 @@ bool comes_from_peer(const Arrival& arrival, const Path& path) {
 }  // namespace
 
 inline void Arrivals::touch(Qp& qp) {
+  assert_held(receiving_);
   if (qp.scheduling.touched) return;
   qp.scheduling.touched = true;
   assert(touched_count_ < kMaxTouched);
@@ -102,6 +103,7 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
                             qp.own_receives, context.memory,         ahead_};
   // A shared receive may go to another queue pair.
   const bool looks_ahead = qp.srq == nullptr && qp.checked == nullptr && context.memory_is_bare();
+  assert(packet_.loan == nullptr && arrival.reference != nullptr);
   const FetchedBytes bytes(qp.transport.ring != nullptr ? &qp.transport.ring->peer_memory() : nullptr, sender,
                            *arrival.reference, counters_.placement, looks_ahead ? &ahead : nullptr);
   packet_.loan = &bytes;
@@ -149,6 +151,7 @@ inline void Arrivals::take(Qp& qp, const Arrival& arrival) {
 
 // Each packet goes this way, so all but the rare parts are inlined.
 [[gnu::flatten]] void Arrivals::arrived(const Arrival& arrival) {
+  assert_held(receiving_);
   count_++;
   if (take_plain(arrival)) return;
   const roce::ParseError error = roce::parse(arrival.headers, arrival.transport, packet_);
@@ -168,6 +171,7 @@ inline void Arrivals::take(Qp& qp, const Arrival& arrival) {
 }
 
 void Arrivals::take_frame(Qp& qp, std::span<const std::byte> frame) {
+  assert_held(receiving_);
   count_++;
   {
     const BiasedLock lock(qp.mutex);
@@ -185,6 +189,7 @@ void Arrivals::take_frame(Qp& qp, std::span<const std::byte> frame) {
 [[gnu::noinline]] void Arrivals::finish_touched() {
   for (uint32_t i = 0; i < touched_count_; ++i) {
     Qp& qp = *touched_[i];
+    assert(qp.scheduling.touched);
     EngineTurn turn(engines_, qp, clock_, EngineTurn::End::kSend);
     qp.scheduling.touched = false;
     if (!engines_.held.must_send_now(qp, qp.engine->owes(), !qp.scheduling.ends)) turn.ends_by(EngineTurn::End::kKeep);

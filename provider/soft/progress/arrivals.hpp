@@ -5,9 +5,11 @@
 // together, so that one acknowledgement serves many packets.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "provider/protocol/messages.hpp"
+#include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/raw/frame_wire.hpp"
@@ -20,14 +22,19 @@
 
 namespace dapple::soft {
 
-// Guarded by the lock of receiving.
+// Guarded by the lock of receiving, which is `receiving`.
 class Arrivals final : public ArrivalSink, public FrameTaker {
  public:
-  Arrivals(const QpTable& qps, Multicast& multicast, Engines& engines, SlotCounters& counters)
-      : qps_(qps), multicast_(multicast), engines_(engines), counters_(counters) {}
+  Arrivals(const QpTable& qps, Multicast& multicast, Engines& engines, SlotCounters& counters,
+           const BiasedMutex& receiving)
+      : qps_(qps), multicast_(multicast), engines_(engines), counters_(counters), receiving_(receiving) {}
 
   // A pass begins; `clock` has the time of this pass.
-  void begin_pass() { clock_.restart(); }
+  void begin_pass() {
+    assert_held(receiving_);
+    assert(touched_count_ == 0);
+    clock_.restart();
+  }
   TurnClock& clock() { return clock_; }
 
   // ArrivalSink.
@@ -37,6 +44,7 @@ class Arrivals final : public ArrivalSink, public FrameTaker {
   void take_frame(Qp& qp, std::span<const std::byte> frame) override;
   // After the packets of a pass: acknowledges them, and tells the application.
   void finish_all() {
+    assert_held(receiving_);
     if (touched_count_ > 0) finish_touched();
   }
   // Of peers, so far.
@@ -62,6 +70,7 @@ class Arrivals final : public ArrivalSink, public FrameTaker {
   Multicast& multicast_;
   Engines& engines_;
   SlotCounters& counters_;
+  const BiasedMutex& receiving_;
 
   TurnClock clock_;
   // The packet that has arrived. A local packet would be cleared for each arrival, although parse() sets all that its

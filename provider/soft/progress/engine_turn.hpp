@@ -44,6 +44,7 @@ class EngineTurn {
   void finish() {
     Engines& engines = after_lock_.engines;
     Qp& qp = after_lock_.qp;
+    assert_held(qp.mutex);
     switch (after_lock_.end) {
       case End::kPost:
         engines.held.note_answer(qp.held);

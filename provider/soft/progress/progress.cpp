@@ -31,6 +31,7 @@ roce::Time now() {
 }  // namespace
 
 bool Progress::expire_due() {
+  assert_held(receive_mutex_);
   TurnClock& clock = arrivals_.clock();
   const roce::Time earliest = engines_.timers.earliest();
   if (earliest == roce::kNever || earliest > clock.rough() + roce::kRoughError) return false;
@@ -50,6 +51,7 @@ bool Progress::expire_due() {
 
 // Lets the queue pairs that wait for their turn send. True if one of them could send.
 bool Progress::run_ready() {
+  assert_held(receive_mutex_);
   if (!engines_.ready.any()) return false;
   const Qp* last = nullptr;
   bool any = false;
@@ -81,6 +83,7 @@ bool Progress::look_after_links() {
 
 // Packets of this host cost no system call. While they come, a poller pays for a look at the network only now and then.
 bool Progress::receive_packets(Worker worker) {
+  assert_held(receive_mutex_);
   look_after_links();
   bool any = links_.receive(arrivals_) > 0;
   if (any) {
@@ -89,12 +92,14 @@ bool Progress::receive_packets(Worker worker) {
     --same_host_passes_;
   }
   if (same_host_passes_ > 0 && worker == Worker::kPoller && ++unlooked_passes_ < kPassesUnlooked) return any;
+  assert(same_host_passes_ <= kSameHostPasses && unlooked_passes_ <= kPassesUnlooked);
   unlooked_passes_ = 0;
   return wire().receive(arrivals_) > 0 || any;
 }
 
 // Not inlined, because most passes find nothing to send.
 [[gnu::noinline]] void Progress::send_held(roce::Owes least) {
+  assert_held(receive_mutex_);
   using Held = HeldAcknowledgements<Qp>;
   engines_.held.send(least, [this](Qp& qp, roce::Owes urgency) {
     EngineTurn turn(engines_, qp, arrivals_.clock(), EngineTurn::End::kWake);

@@ -28,14 +28,17 @@ class Progress {
       : wire_(&wire),
         links_(transports.links()),
         engines_(wire, transports.publication(), counters, wakeup),
-        arrivals_(qps, multicast, engines_, counters) {}
+        arrivals_(qps, multicast, engines_, counters, receive_mutex_) {}
 
   Engines& engines() { return engines_; }
   FrameTaker& frame_taker() { return arrivals_; }
 
   // The wire that packets come from. Another one replaces it while the caller has stop_receiving().
   Wire& wire() const { return *wire_.load(std::memory_order_acquire); }
-  void receive_from(Wire& wire) { wire_.store(&wire, std::memory_order_release); }
+  void receive_from(Wire& wire) {
+    assert_held(receive_mutex_);
+    wire_.store(&wire, std::memory_order_release);
+  }
 
   // Called by a polling thread of the program: a pass, unless another thread makes one now.
   void poll();

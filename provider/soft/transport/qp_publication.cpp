@@ -24,7 +24,7 @@ void publish_qp(Qp& qp, Publication& publication) {
   memcpy(shown.own_address, qp.transport.path.source, sizeof shown.own_address);
   memcpy(shown.peer_address, qp.transport.path.destination, sizeof shown.peer_address);
   qp.transport.published = publication.publish(shown);
-  qp.events.shown_as(&publication, qp.transport.published);
+  qp.events.shown_as(qp.mutex, &publication, qp.transport.published);
 }
 
 void revoke_qp(Qp& qp, Publication& publication) {
@@ -32,7 +32,7 @@ void revoke_qp(Qp& qp, Publication& publication) {
   {
     const BiasedLock lock(qp.mutex);
     ticket = std::exchange(qp.transport.published, 0);
-    qp.events.shown_as(nullptr, 0);
+    qp.events.shown_as(qp.mutex, nullptr, 0);
   }
   publication.revoke_qp(ticket);
 }

@@ -7,6 +7,7 @@
 namespace dapple::soft {
 
 ResourceRow row_of(const Qp& qp) {
+  assert_held(qp.mutex);
   const roce::QpAttributes now = qp.engine->attributes();
   ResourceRow row = qp.context->row_of(ResourceKind::kQp);
   row.type = static_cast<uint8_t>(qp.init.qp_type);

@@ -30,11 +30,13 @@ Qp* XrcTable::claim(Qp& qp) {
 }
 
 Qp* XrcTable::claim_if_unheld(Qp& qp) {
+  assert_held(mutex_);
   return is_held(qp) ? nullptr : claim(qp);
 }
 
 // The same, for another thread.
 void XrcTable::leave_if_unheld(Qp& qp) {
+  assert_held(mutex_);
   if (claim_if_unheld(qp) == nullptr) return;
   qp.xrc->unused = &qp;
   unused_.fetch_add(1, std::memory_order_relaxed);
@@ -44,6 +46,7 @@ void XrcTable::leave_if_unheld(Qp& qp) {
 // From now on the caller is to end the queue pair, if it waits for a thread.
 Qp* XrcTable::take_unused(XrcQp& ending) {
   assert_held(mutex_);
+  assert(ending.unused == nullptr || (ending.is_ending && has_unused()));
   if (ending.unused != nullptr) unused_.fetch_sub(1, std::memory_order_relaxed);
   return std::exchange(ending.unused, nullptr);
 }

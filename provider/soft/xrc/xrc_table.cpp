@@ -200,6 +200,7 @@ bool XrcTable::find(const XrcDomain& domain, uint32_t srq, uint32_t& pd, const r
 
 // The queue with this number, if it has the protection domain, or any other one that has it.
 const Srq* XrcTable::find_of_pd(const XrcDomain& domain, uint32_t number, uint32_t pd) {
+  assert_held(mutex_);
   const Srq* srq = find_srq(domain, number);
   if (srq != nullptr && srq->pd->number == pd) return srq;
   for (const Srq* chain : chains_) {
@@ -212,6 +213,8 @@ const Srq* XrcTable::find_of_pd(const XrcDomain& domain, uint32_t number, uint32
 
 // True if the queue is in the list of those that have something to tell.
 bool XrcTable::note(XrcDomain& domain, Srq& srq) {
+  assert_held(mutex_);
+  assert(srq.xrc.domain == &domain);
   if (!srq.xrc.cq->queue.has_notice() && !srq.queue.has_limit_notice()) return false;
   if (!srq.xrc.is_noted) {
     srq.xrc.is_noted = true;

@@ -190,7 +190,7 @@ class XrcTable {
   Srq*& chain_of(uint32_t number) { return chains_[number % kChains]; }
   Srq* find_srq(const XrcDomain& domain, uint32_t number);
   const Srq* find_of_pd(const XrcDomain& domain, uint32_t number, uint32_t pd);
-  static bool note(XrcDomain& domain, Srq& srq);
+  bool note(XrcDomain& domain, Srq& srq);
   void unlink(Srq& srq);
   void add_opening(Xrcd& xrcd, XrcDomain& domain);
   void make(Xrcd& xrcd, XrcDomain* domain);

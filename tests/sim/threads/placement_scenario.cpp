@@ -180,17 +180,19 @@ void own_failing_queue_pairs(World& w) {
                                               .address = reinterpret_cast<uintptr_t>(w.memory),
                                               .length = kLongest});
   QpEvents events;
+  BiasedMutex queue_pairs{LockRank::kQueuePair};
+  const BiasedLock lock(queue_pairs);
   for (uint64_t n = 0; n < w.rounds; n++) {
     sim_host()->forbid(w.memory, sizeof w.memory, false);
     const uint32_t ticket = w.publication.publish(queue_pair(n, roce::kRemoteWrite));
     if (ticket == 0) sim_host()->fail("a place in the table has leaked");
-    events.shown_as(&w.publication, ticket);
+    events.shown_as(queue_pairs, &w.publication, ticket);
     sim_host()->set(kQpNow, n + 1);
     for (uint64_t naps = sim_host()->below(4); naps > 0; naps--) sim_kernel()->yield();
     events.sends_fail();
     sim_host()->forbid(w.memory, sizeof w.memory, true);
     sim_host()->note("life %lu of the queue pair has failed", n);
-    events.shown_as(nullptr, 0);
+    events.shown_as(queue_pairs, nullptr, 0);
     w.publication.revoke_qp(ticket);
   }
   w.publication.revoke_key(key);

@@ -22,7 +22,9 @@ constexpr uint8_t kStranger[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127
 struct ArrivalsRig : ProgressRig {
   std::unique_ptr<QpTable> table = std::make_unique<QpTable>(kFirst >> 16, 7);
   Multicast multicast{wire};
-  Arrivals arrivals{*table, multicast, engines, counters};
+  BiasedMutex receiving{LockRank::kReceiving};
+  const BiasedLock lock{receiving};
+  Arrivals arrivals{*table, multicast, engines, counters, receiving};
 
   ArrivalsRig() { begin(Worker::kPoller); }
   void begin(Worker worker) {

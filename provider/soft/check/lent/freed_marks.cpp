@@ -15,6 +15,7 @@ const char* FreedMarks::name_of(How how) {
 // Regions of any length may overlap. One that reaches `begin` starts less than the greatest length before it.
 template <typename Use>
 void FreedMarks::for_each_region(uintptr_t begin, uintptr_t end, Use use) {
+  assert_held(mutex_);
   const uintptr_t first = begin > longest_ ? begin - longest_ : 0;
   for (auto found = by_begin_.lower_bound(first); found != by_begin_.end() && found->first < end; ++found) {
     if (found->second->end > begin) use(*found->second);
@@ -32,6 +33,7 @@ void FreedMarks::forget(std::map<Key, Region>::iterator region) {
 }
 
 void FreedMarks::publish() {
+  assert_held(mutex_);
   assert(regions_.size() == by_begin_.size() && regions_.size() == ends_.size());
   assert(count_ == 0 || !regions_.empty());
   interest_.begin.store(by_begin_.empty() ? UINTPTR_MAX : by_begin_.begin()->first, std::memory_order_relaxed);
@@ -74,6 +76,7 @@ bool FreedMarks::is_registered(const void* memory, size_t size) {
 
 // Parts of pieces that lie outside of the range stay.
 void FreedMarks::cut(Region& region, uintptr_t begin, uintptr_t end, bool unmapped_too) {
+  assert_held(mutex_);
   Pieces& pieces = region.pieces;
   auto at = pieces.upper_bound(begin);
   if (at != pieces.begin()) --at;

@@ -33,6 +33,7 @@ bool overlap(const Pieces& some, const Pieces& others) {
 
 // The place of the first byte that differs from the copy.
 std::optional<uint64_t> LentMemory::change_in(const Loan& loan) {
+  assert_held(mutex_);
   if (loan.copy == nullptr) return std::nullopt;
   size_t done = 0;
   for (const Piece& piece : loan.pieces) {
@@ -45,7 +46,15 @@ std::optional<uint64_t> LentMemory::change_in(const Loan& loan) {
   return std::nullopt;
 }
 
+void LentMemory::assert_consistent() const {
+  assert_held(mutex_);
+  assert(loans_.size() <= kMax && (loans_.empty() || any_.load(std::memory_order_relaxed)));
+  assert(loans_.empty() || (loans_.front().number <= loans_.back().number && loans_.back().number < next_number_));
+}
+
 Loan* LentMemory::numbered(uint64_t number) {
+  assert_held(mutex_);
+  assert(number < next_number_);
   const auto found =
       std::find_if(loans_.rbegin(), loans_.rend(), [&](const Loan& loan) { return loan.number == number; });
   return found == loans_.rend() ? nullptr : &*found;
@@ -57,7 +66,7 @@ uint64_t LentMemory::add(Loan loan) {
   loans_.push_back(std::move(loan));
   if (loans_.size() > kMax) loans_.pop_front();
   any_.store(true, std::memory_order_release);
-  assert(loans_.size() <= kMax);
+  assert_consistent();
   return next_number_ - 1;
 }
 
@@ -65,6 +74,7 @@ void LentMemory::keep(uint64_t number, SharedCopy copy) {
   const std::lock_guard lock(mutex_);
   Loan* loan = numbered(number);
   if (loan != nullptr && !loan->overwritten) loan->copy = std::move(copy);
+  assert_consistent();
 }
 
 void LentMemory::returned(uint64_t number, uint64_t now) {
@@ -75,6 +85,7 @@ void LentMemory::returned(uint64_t number, uint64_t now) {
 void LentMemory::remove(uint64_t number) {
   const std::lock_guard lock(mutex_);
   std::erase_if(loans_, [&](const Loan& loan) { return loan.number == number; });
+  assert_consistent();
 }
 
 // free() of such memory waits for the lock, so the memory stays during the comparison.
@@ -88,6 +99,7 @@ std::vector<ChangedLoan> LentMemory::end_all(uint64_t now) {
   }
   loans_.clear();
   any_.store(false, std::memory_order_relaxed);
+  assert_consistent();
   return changed;
 }
 
@@ -95,6 +107,7 @@ void LentMemory::written_by(uint32_t qpn) {
   if (!any_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
   std::erase_if(loans_, [&](const Loan& loan) { return loan.owner.qpn != qpn; });
+  assert_consistent();
 }
 
 void LentMemory::overwritten(const std::byte* memory, size_t size) {
@@ -113,6 +126,7 @@ void LentMemory::forget_memory(const void* memory, size_t size) {
   const Pieces gone = {{begin, begin + size, 0}};
   const std::lock_guard lock(mutex_);
   std::erase_if(loans_, [&](const Loan& loan) { return overlap(loan.pieces, gone); });
+  assert_consistent();
 }
 
 void LentMemory::forget_key(uint32_t lkey) {
@@ -126,6 +140,7 @@ void LentMemory::forget_key(uint32_t lkey) {
 void LentMemory::forget(const void* queue_pair) {
   const std::lock_guard lock(mutex_);
   std::erase_if(loans_, [&](const Loan& loan) { return loan.queue_pair == queue_pair; });
+  assert_consistent();
 }
 
 void LentMemory::forget_all() {

@@ -98,6 +98,8 @@ class LentMemory {
   static constexpr size_t kMax = 1024;
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   Loan* numbered(uint64_t number);
   std::optional<uint64_t> change_in(const Loan& loan);
 

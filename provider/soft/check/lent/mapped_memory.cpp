@@ -36,7 +36,7 @@ struct Cache {
     known[next] = one;
     next = (next + 1) % kMax;
     if (count < kMax) count++;
-    assert(next < kMax && count <= kMax);
+    assert(one.begin <= one.end && next < kMax && count <= kMax);
   }
 };
 

@@ -24,6 +24,7 @@ uint64_t PostedContexts::add(uint64_t id, const Request& request) {
   drop_freed(id);
   if (requests_.size() == kMax) return kNone;
   const uint64_t number = ++last_number_;
+  assert(number != kNone);
   requests_.emplace(id, Posted{number, request, nullptr});
   publish();
   return number;
@@ -95,11 +96,13 @@ void PostedContexts::forget_all() {
 }
 
 void PostedContexts::drop_freed(uint64_t id) {
+  assert_held(mutex_);
   auto [at, end] = requests_.equal_range(id);
   while (at != end) at = at->second.freed == nullptr ? std::next(at) : requests_.erase(at);
 }
 
 void PostedContexts::publish() {
+  assert_held(mutex_);
   assert(requests_.size() <= kMax);
   HeapInterest* const interest = interest_.load(std::memory_order_acquire);
   if (interest == nullptr) return;

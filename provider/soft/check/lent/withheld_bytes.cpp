@@ -56,12 +56,14 @@ void for_each_part(const Pieces& pieces, size_t size, Use use) {
 }  // namespace
 
 void WithheldBytes::assert_consistent() const {
+  assert_held(mutex_);
   assert(count_ <= next_number_);
   assert(withheld_.size() + others_.size() >= count_);
   assert(any() == (count_ != 0));
 }
 
 bool WithheldBytes::is_used(uintptr_t begin, uintptr_t end) const {
+  assert_held(mutex_);
   const uintptr_t first = begin > longest_other_ ? begin - longest_other_ : 0;
   for (auto found = others_.lower_bound(first); found != others_.end() && found->first < end; ++found) {
     if (found->second.end > begin) return true;
@@ -71,6 +73,7 @@ bool WithheldBytes::is_used(uintptr_t begin, uintptr_t end) const {
 
 // The first piece with some of these bytes.
 std::map<uintptr_t, WithheldBytes::UserPart>::iterator WithheldBytes::withheld_at(uintptr_t begin, uintptr_t end) {
+  assert_held(mutex_);
   auto found = withheld_.upper_bound(begin);
   if (found != withheld_.begin() && std::prev(found)->second.end > begin) --found;
   return found != withheld_.end() && found->first < end ? found : withheld_.end();
@@ -102,6 +105,8 @@ uint64_t WithheldBytes::add(Request request, bool fills) {
 }
 
 void WithheldBytes::withhold(User& user, bool fills) {
+  assert_held(mutex_);
+  assert(user.bytes == nullptr && user.arrived == 0);
   const size_t size = length_of(user.pieces);
   user.bytes = std::make_unique<BufferCopy>(size);
   for_each_part(user.pieces, size, [&](std::byte* memory, size_t offset, size_t part) {
@@ -187,6 +192,8 @@ bool WithheldBytes::store(uint32_t qpn, std::byte* memory, const std::byte* from
 
 // Bytes that have not arrived are as they were at the post, unless the program has changed them.
 void WithheldBytes::put_into_place(User& user) {
+  assert_held(mutex_);
+  assert(user.bytes != nullptr && user.arrived <= user.filled);
   for_each_part(user.pieces, user.filled, [&](std::byte* memory, size_t offset, size_t part) {
     if (!mapped_.has(memory, part, true)) return;
     const size_t arrived = std::clamp(user.arrived, offset, offset + part) - offset;
@@ -200,6 +207,7 @@ void WithheldBytes::put_into_place(User& user) {
 
 // From now on the request's bytes go into the memory itself.
 void WithheldBytes::stop_withholding(User& user) {
+  assert_held(mutex_);
   user.bytes.reset();
   size_t offset = 0;
   for (const Piece& piece : user.pieces) {
@@ -278,6 +286,7 @@ void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_
   waiting.erase(found);
   user->qpn = qpn;
   queue_pairs_[qpn].complete.push_back(std::move(user));
+  assert_consistent();
 }
 
 std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t id, bool is_receive) {
@@ -321,6 +330,7 @@ std::optional<WithheldBytes::Changed> WithheldBytes::release(Users& users, Users
 
 // The caller has taken it out of its list.
 void WithheldBytes::take_out(User& user) {
+  assert_held(mutex_);
   if (user.bytes != nullptr) put_into_place(user);
   for (const Piece& piece : user.pieces) {
     const auto withheld = withheld_.find(piece.begin);

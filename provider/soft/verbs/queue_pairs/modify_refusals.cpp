@@ -77,6 +77,7 @@ bool refuse_values(const ibv_qp_attr& attr, uint32_t mask) {
 }  // namespace
 
 void refuse_modify(const Qp& qp, const ibv_qp_attr& attr, uint32_t mask) {
+  assert_held(qp.mutex);
   const auto type = static_cast<roce::QpType>(qp.init.qp_type);
   const QpState from = qp.engine->state();
   const QpState to = (mask & roce::kState) != 0 ? static_cast<QpState>(attr.qp_state) : from;
