@@ -4,6 +4,7 @@
 // What CheckingMemory does with memory that the table lends to it.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,6 +25,7 @@ class Probe final : public MemoryTable::Borrower {
   Probe(Checker& checker, Use use) : checker_(checker), use_(use), is_write_(use != Use::kReads) {}
 
   bool use(std::byte* memory, size_t done, size_t size) override {
+    assert(gone_ == nullptr);
     if (!checker_.mapped.has(memory, size, is_write_)) {
       gone_ = memory;
       before_ = done;

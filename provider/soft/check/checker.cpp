@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <utility>
 
 #include "provider/common/settings.hpp"
@@ -72,12 +73,14 @@ std::unique_ptr<roce::QueuePair> Checker::late(std::unique_ptr<roce::QueuePair> 
 
 void Checker::add(PostedSends& sends) {
   const std::lock_guard lock(sends_mutex_);
-  sends_.insert(&sends);
+  [[maybe_unused]] const bool is_new = sends_.insert(&sends).second;
+  assert(is_new);
 }
 
 void Checker::remove(PostedSends& sends) {
   const std::lock_guard lock(sends_mutex_);
-  sends_.erase(&sends);
+  [[maybe_unused]] const size_t removed = sends_.erase(&sends);
+  assert(removed == 1);
 }
 
 void Checker::polled_flush(uint32_t qpn, uint64_t id) {
@@ -153,6 +156,7 @@ void Checker::forget_all() {
 
 void Checker::after_fork_in_child() {
   Checker& checker = *get();
+  assert_held(checker.sends_mutex_);
   if (checker.races != nullptr) checker.races->close();
   checker.unlock_all();
   checker.forget_all();

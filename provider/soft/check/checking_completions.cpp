@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checking_completions.hpp"
 
+#include <cassert>
+
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
@@ -13,6 +15,7 @@
 namespace dapple::soft::check {
 
 bool CheckingCompletions::complete(const roce::Completion& completion) {
+  assert_held(qp_.mutex);
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
@@ -86,6 +89,7 @@ void CheckingCompletions::report_overrun() {
 }
 
 bool ForeignReceives::complete(const roce::Completion& completion) {
+  assert(srq_.xrc.domain != nullptr);
   // The numbers of a process' queues and queue pairs begin alike.
   const bool is_own = completion.qpn >> kLargeSlotBits == srq_.xrc.number >> kLargeSlotBits;
   if (!is_own) checker_.receives.take(&srq_.queue, completion.request_id);

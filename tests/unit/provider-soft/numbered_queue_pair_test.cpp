@@ -36,7 +36,10 @@ class Engine final : public roce::QueuePair {
   roce::PostError post_send(const roce::SendRequest&) override { return roce::PostError::kNone; }
   roce::PostError check_send(const roce::SendRequest&, uint32_t) const override { return roce::PostError::kNone; }
   void receives_posted() override {}
-  void receive(roce::Now, const roce::Packet&) override { received++; }
+  void receive(roce::Now, const roce::Packet&) override {
+    received++;
+    if (fails) state_ = QpState::kError;
+  }
   // The packet, once.
   bool transmit(roce::Now, roce::PacketSink& sink) override {
     if (!next) return false;
@@ -56,7 +59,6 @@ class Engine final : public roce::QueuePair {
   const roce::QpCounters& counters() const override { return counted; }
   uint64_t outstanding_sends() const override { return 0; }
 
-  void enter_error() { state_ = QpState::kError; }
   void send(Operation operation, uint32_t psn) {
     next.emplace();
     next->opcode = roce::opcode_of(roce::Transport::kRc, operation);
@@ -67,6 +69,7 @@ class Engine final : public roce::QueuePair {
   std::optional<roce::Headers> next;
   uint32_t mtu = 1024;
   int received = 0;
+  bool fails = false;  // by the next packet
 };
 
 // The opcodes of the packets.
@@ -95,6 +98,7 @@ struct Stand {
   OwnedFd file = make_counters_file();
   Races races;
   Qp qp;
+  const BiasedLock lock{qp.mutex};
   Engine* engine = new Engine;
   Network network;
   std::unique_ptr<NumberedQueuePair> numbered;
@@ -168,7 +172,7 @@ void transmit__packets_found_no_room_before_an_error__they_go_first(void**) {
   } full;
   assert_true(stand.numbered->transmit(kStart, full));
   assert_false(stand.engine->next.has_value());
-  stand.engine->enter_error();
+  stand.engine->fails = true;
   roce::Packet packet;
   packet.info = &roce::opcode_info(rc(Operation::kSendOnly));
   stand.numbered->receive(kStart, packet);

@@ -223,7 +223,10 @@ void polled__order_of_messages__is_the_first_message(void**) {
 
 void close__child_of_fork__tells_nothing(void**) {
   assert_false(world->write(kOne));
-  world->programs[kTarget].close();
+  {
+    const std::lock_guard lock(world->programs[kTarget].mutex());
+    world->programs[kTarget].close();
+  }
   assert_false(world->write(kTwo));
 }
 

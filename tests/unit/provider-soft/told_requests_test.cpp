@@ -156,7 +156,7 @@ void request__garbage__does_no_harm(void**) {
   auto* pages = static_cast<unsigned char*>(map_races(programs->file.get(), 1));
   assert_non_null(pages);
   RandomSequence random(1);
-  for (int round = 0; round < 200; round++) {
+  for (int round = 1; round <= 200; round++) {
     programs->sender.tell(kSender, 1, 0, 1000, knows(9, 1), static_cast<uint64_t>(round));
     for (int i = 0; i < 20000; i++) pages[random.next() % kSlotRacesSize] = static_cast<unsigned char>(random.next());
     // The lane keeps its name.

@@ -38,11 +38,17 @@ bool same(const NotedAccess& one, const NotedAccess& other) {
 
 }  // namespace
 
+void AccessHistory::assert_consistent() const {
+  assert(pieces_.size() <= kMaxPieces);
+  assert(pieces_.empty() || pieces_.begin()->first < pieces_.begin()->second.end);
+}
+
 AccessHistory::Pieces::iterator AccessHistory::split(uintptr_t at) {
   auto next = pieces_.lower_bound(at);
   if (next == pieces_.begin() || (next != pieces_.end() && next->first == at)) return next;
   const auto before = std::prev(next);
   if (before->second.end <= at) return next;
+  assert(before->first < at);
   Piece rest = before->second;
   before->second.end = at;
   return pieces_.emplace_hint(next, at, std::move(rest));
@@ -83,6 +89,7 @@ std::optional<AccessHistory::Race> AccessHistory::add(uintptr_t begin, uintptr_t
       has_forgotten_ = true;
     }
     piece.accesses.push_back(access);
+    assert(piece.accesses.size() <= kMaxAccesses);
     at = piece.end;
     ++place;
   }
@@ -99,12 +106,14 @@ void AccessHistory::limit() {
     has_forgotten_ = true;
     pieces_.erase(next);
   }
+  assert_consistent();
 }
 
 void AccessHistory::forget(uintptr_t begin, uintptr_t end) {
   if (begin >= end) return;
   const auto last = split(end);
   pieces_.erase(split(begin), last);
+  assert(!may_have_write(begin, end) || has_forgotten_);
 }
 
 bool AccessHistory::may_have_write(uintptr_t begin, uintptr_t end) const {

@@ -60,6 +60,8 @@ class AccessHistory {
   };
   using Pieces = std::map<uintptr_t, Piece>;  // by the first byte
 
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   // Makes a piece begin there, if one has this byte. Returns the first piece that begins there or later.
   Pieces::iterator split(uintptr_t at);
   void limit();

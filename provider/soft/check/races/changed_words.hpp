@@ -5,6 +5,7 @@
 // request that has left it there.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,6 +34,7 @@ class ChangedWords {
       }
       words_.try_emplace(first, before);
     }
+    assert(words_.size() <= kMax);
     for (auto word = words_.lower_bound(first); word != words_.end() && word->first < end; ++word) {
       word->second.add(known);
       word->second.add(name, stamp, now);

@@ -3,6 +3,7 @@
 #include "provider/soft/check/races/mark_hosts.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "provider/system/random.hpp"
 
@@ -17,6 +18,12 @@ uint64_t make_transaction() {
 }
 
 }  // namespace
+
+void MarkHosts::assert_consistent([[maybe_unused]] const Host& host) const {
+  assert(!hosts_.empty() && hosts_.size() <= kMax);
+  assert(host.tries <= kTries);
+  assert(host.has_answered || host.number == kThisHost);
+}
 
 const MarkHosts::Host* MarkHosts::find(const Route& route) const {
   const auto found =
@@ -34,6 +41,7 @@ std::optional<MarkQuestion> MarkHosts::due(const Route& route, uint64_t now) {
   if (host->has_answered || host->tries == kTries || now < host->next) return std::nullopt;
   host->next = now + (kFirstWait << host->tries);
   host->tries++;
+  assert_consistent(*host);
   return MarkQuestion{.transaction = host->transaction};
 }
 
@@ -47,6 +55,7 @@ void MarkHosts::answered(const Route& route, const MarkAnswer& answer) {
   if (host == nullptr || host->has_answered || answer.transaction != host->transaction) return;
   host->has_answered = true;
   if (answer.version == kMarkVersion) host->number = host_number(answer.host);
+  assert_consistent(*host);
 }
 
 uint64_t MarkHosts::host(const Route& route) const {

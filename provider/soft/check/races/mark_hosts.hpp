@@ -56,6 +56,8 @@ class MarkHosts {
   };
 
   const Host* find(const Route& route) const;
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent(const Host& host) const;
 
   std::vector<Host> hosts_;
 };

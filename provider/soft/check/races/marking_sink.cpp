@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/races/marking_sink.hpp"
 
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -22,11 +23,13 @@ bool MarkingSink::send_held() {
 
 std::byte* MarkingSink::reserve(size_t size) {
   if (!send_held()) return nullptr;
+  assert(held_.empty());
   room_.assign(size, std::byte{0});
   return room_.data();
 }
 
 void MarkingSink::commit(const roce::AddressVector*) {
+  assert(!room_.empty());
   mark(room_);
   held_.push_back(std::move(room_));
   (void)send_held();

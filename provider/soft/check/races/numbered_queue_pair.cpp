@@ -3,6 +3,7 @@
 #include "provider/soft/check/races/numbered_queue_pair.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -64,6 +65,12 @@ uint32_t check_of(const roce::Packet& packet) {
 
 }  // namespace
 
+void NumberedQueuePair::assert_consistent() const {
+  assert_held(qp_.mutex);
+  assert(state_ == engine().state());
+  assert(next_psn_ <= roce::kPsnMask && reads_.size() <= kMaxReads);
+}
+
 // Requests of other types have no order that the peer could know.
 bool NumberedQueuePair::is_connected() const {
   return qp_.init.qp_type != IBV_QPT_UD && qp_.init.qp_type != IBV_QPT_RAW_PACKET;
@@ -85,6 +92,7 @@ bool NumberedQueuePair::modify(const roce::QpAttributes& attributes, uint32_t ma
     held_.clear();
     question_.reset();
   }
+  assert_consistent();
   return true;
 }
 
@@ -103,6 +111,7 @@ roce::PostError NumberedQueuePair::post_send(const roce::SendRequest& request) {
     post.packets = has_bytes ? roce::packets_of(roce::length_of(request.segments), mtu) : 1;
     next_psn_ = roce::psn_add(next_psn_, post.packets);
   }
+  assert_consistent();
   races_.post(qp_.qpn, post, memory_of(qp_.context->memory, request));
   return error;
 }
@@ -120,6 +129,7 @@ bool NumberedQueuePair::knows_peer() const {
 }
 
 void NumberedQueuePair::receive(roce::Now now, const roce::Packet& packet) {
+  assert_consistent();
   locate();
   if (packet.info == nullptr) {
     // A frame of a raw packet queue pair.
@@ -177,6 +187,7 @@ bool NumberedQueuePair::may_mark() const {
 }
 
 bool NumberedQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
+  assert_consistent();
   // The engine counts these as sent, whatever its state is now.
   if (!held_.empty() && !Marks(*this, sink).send_held()) return true;
   if (!may_mark()) return roce::QueuePairLayer::transmit(now, sink);
@@ -249,6 +260,7 @@ std::optional<Races::Found> NumberedQueuePair::access(const roce::RemoteRange& r
 }
 
 void NumberedQueuePair::answer(const roce::RemoteRange& range, uintptr_t memory, NotedAccess::Kind kind) {
+  assert_held(qp_.mutex);
   const Races::Range bytes = {memory, memory + range.length};
   if (kind != NotedAccess::Kind::kRead) return races_.answer(arrival_, bytes, kind);
   const auto has_bytes = [&](const PeersRead& one) {

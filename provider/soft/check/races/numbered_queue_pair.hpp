@@ -46,6 +46,8 @@ class NumberedQueuePair final : public roce::QueuePairLayer {
   std::vector<Races::Told> complete(const roce::Completion& completion);
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   bool is_connected() const;
   bool knows_peer() const;
   void locate();

@@ -12,6 +12,13 @@ namespace dapple::soft::check {
 
 using roce::psn_distance;
 
+void PeerMarks::assert_consistent() const {
+  assert(requests_.size() <= kMaxRequests && answers_.size() <= kMaxAnswers);
+  assert(results_.size() <= kMaxResults && races_.size() <= kRaceRows);
+  assert(requests_.empty() || requests_.front().place <= requests_.back().place);
+  assert(requests_.empty() || requests_.back().stamp <= last_stamp_);
+}
+
 // A queue pair sends its requests in the order of their stamps. A mark that has come before, or late, tells nothing.
 void PeerMarks::add(const Mark& mark, uint64_t now) {
   if (host_ != kThisHost && mark.host != host_) return;
@@ -24,11 +31,11 @@ void PeerMarks::add(const Mark& mark, uint64_t now) {
     case Mark::Kind::kAnswer:
       answers_.push_back({mark.stamp, mark.psn, mark.extent, mark.known});
       if (answers_.size() > kMaxAnswers) answers_.pop_front();
-      return;
+      return assert_consistent();
     case Mark::Kind::kRace:
       races_.push_back({mark.stamp, mark.extent, mark.other_process});
       if (races_.size() > kRaceRows) races_.pop_front();
-      return;
+      return assert_consistent();
   }
 }
 
@@ -43,6 +50,8 @@ void PeerMarks::add_request(const Mark& mark, uint64_t now) {
   last_stamp_ = mark.stamp;
   requests_.push_back(request);
   while (requests_.size() > kMaxRequests || request.place - requests_.front().place > kMaxPsns) requests_.pop_front();
+  assert(!requests_.empty());
+  assert_consistent();
 }
 
 std::optional<ToldRequest> PeerMarks::request(uint32_t psn) {
@@ -72,6 +81,7 @@ void PeerMarks::note_result(uint64_t stamp, uint32_t first_psn, uint32_t psn, ui
   } else {
     result->second.known.add(answer->known);
   }
+  assert_consistent();
 }
 
 std::optional<KnownRequests> PeerMarks::take_answer(uint64_t stamp, uint32_t packets) {
@@ -81,6 +91,7 @@ std::optional<KnownRequests> PeerMarks::take_answer(uint64_t stamp, uint32_t pac
     known = result->second.known;
   // Requests complete in order.
   results_.erase(results_.begin(), results_.upper_bound(stamp));
+  assert_consistent();
   return known;
 }
 

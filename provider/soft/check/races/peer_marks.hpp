@@ -64,6 +64,8 @@ class PeerMarks {
     KnownRequests known;
   };
 
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   void add_request(const Mark& mark, uint64_t now);
 
   uint64_t host_ = kThisHost;

@@ -23,6 +23,20 @@ bool has_result(SendOpcode opcode) {
 
 }  // namespace
 
+void Races::assert_consistent() const {
+  assert_held(mutex_);
+  assert(polled_.is_sound() && seen_.is_sound());
+  // A program sees what it has polled.
+  assert(polled_.floor <= seen_.floor);
+  assert(version_ != 0);
+}
+
+void Races::QueuePair::assert_consistent() const {
+  assert(requests.size() <= kMaxRequests && (requests.empty() || requests.back().stamp <= last_stamp));
+  assert(sent.size() <= kMaxCompletions && received.size() <= kMaxCompletions);
+  assert(stacks.size() <= kMaxStacks && races_to_tell.size() <= kRaceRows);
+}
+
 void Races::open(int file, uint32_t slot, uint64_t identity) {
   const std::lock_guard lock(mutex_);
   if (told_.is_open()) return;
@@ -44,20 +58,24 @@ void Races::meet(uint32_t peer) {
 }
 
 void Races::see(QueuePairName name, uint64_t stamp, const KnownRequests& known) {
+  assert_held(mutex_);
   const bool is_new = seen_.add(known);
   if (seen_.add(name, stamp, now_ns()) || is_new) version_++;
+  assert_consistent();
 }
 
 void Races::learn(const Lesson& lesson) {
   polled_.add(lesson.known);
   if (lesson.name != 0) polled_.add(lesson.name, lesson.stamp, now_ns());
   if (seen_.add(polled_)) version_++;
+  assert_consistent();
 }
 
 void Races::assume_all() {
   const uint64_t now = now_ns();
   polled_.add_all_until(now);
   if (seen_.add_all_until(now)) version_++;
+  assert_consistent();
 }
 
 void Races::connect(uint32_t qpn, uint32_t peer, PollOrder polls) {
@@ -123,6 +141,7 @@ void Races::post(uint32_t qpn, const Post& post, std::span<const Range> memory) 
                               .opcode = post.opcode,
                               .is_own = true,
                               .arrived = queue_pair.last_stamp};
+  queue_pair.assert_consistent();
   for (const Range& range : memory) history_.add(range.begin, range.end, access, seen_);
 }
 
@@ -151,6 +170,7 @@ std::vector<Races::Told> Races::sent(uint32_t qpn, uint64_t id, bool is_good) {
   requests.erase(requests.begin(), done + 1);
   queue_pair.sent.push_back(lesson);
   if (queue_pair.sent.size() > kMaxCompletions) queue_pair.sent.pop_front();
+  queue_pair.assert_consistent();
   return races;
 }
 
@@ -181,9 +201,11 @@ void Races::tell_race(const NotedAccess& one, const NotedAccess& other) {
   if (host_of(one.name) == kThisHost) return told_.tell_race(one.via, race);
   if (via->second.races_to_tell.size() == kRaceRows) return;
   via->second.races_to_tell.push_back(race);
+  via->second.assert_consistent();
 }
 
 const ToldRequest* Races::told(const Arrival& arrival) {
+  assert_held(mutex_);
   if (arrival.peer == 0) return nullptr;
   QueuePair& queue_pair = queue_pairs_[arrival.qpn];
   ToldRequest& last = queue_pair.last_told;
@@ -197,15 +219,16 @@ const ToldRequest* Races::told(const Arrival& arrival) {
 
 void Races::received(const Arrival& arrival, uint64_t id) {
   const std::lock_guard lock(mutex_);
+  QueuePair& queue_pair = queue_pairs_[arrival.qpn];
   Lesson lesson = {id, 0, 0, {}};
   if (const ToldRequest* request = told(arrival); request != nullptr) {
-    lesson = {id, name_of_peer(queue_pairs_[arrival.qpn]), request->stamp, request->known};
+    lesson = {id, name_of_peer(queue_pair), request->stamp, request->known};
   } else {
     lesson.known.floor = now_ns();
   }
-  std::deque<Lesson>& lessons = queue_pairs_[arrival.qpn].received;
-  lessons.push_back(lesson);
-  if (lessons.size() > kMaxCompletions) lessons.pop_front();
+  queue_pair.received.push_back(lesson);
+  if (queue_pair.received.size() > kMaxCompletions) queue_pair.received.pop_front();
+  queue_pair.assert_consistent();
 }
 
 void Races::polled(uint32_t qpn, bool is_receive, uint64_t id) {

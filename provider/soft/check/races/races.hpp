@@ -86,8 +86,11 @@ class Races {
   // This program's slot, and its file of counters, which stays open. `identity`: of its network namespace, if it is not
   // the system's.
   void open(int file, uint32_t slot, uint64_t identity = 0);
-  // In a child of fork().
-  void close() { told_.close(); }
+  // In a child of fork(), with the lock.
+  void close() {
+    assert_held(mutex_);
+    told_.close();
+  }
   // The program names a queue pair as a peer.
   void meet(uint32_t peer);
 
@@ -184,8 +187,12 @@ class Races {
 
     Route route() const { return {connection.addresses, netdev_index}; }
     const PostedAt* find_post(uint64_t stamp) const;  // null: forgotten
+    // Asserts the conditions that hold between two calls.
+    void assert_consistent() const;
   };
 
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   void leave(const Route& route);
   uint64_t host_of_peer(const QueuePair& queue_pair) const;
   QueuePairName name_of_peer(const QueuePair& queue_pair) const {

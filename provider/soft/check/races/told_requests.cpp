@@ -5,9 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace dapple::soft::check {
+
+void ToldRequests::assert_consistent() const {
+  assert(!is_open() || (file_ >= 0 && others_ != nullptr));
+  // A row with the number 0 is free.
+  assert((known_ == 0) == (version_ == 0));
+}
 
 void ToldRequests::open(int file, uint32_t slot) {
   if (is_open()) return;
@@ -20,6 +27,7 @@ void ToldRequests::open(int file, uint32_t slot) {
   // The slot's last owner may have left something.
   for (Lane& lane : pages->lanes) lane.row.write({});
   pages->process.store(getpid());
+  assert_consistent();
 }
 
 Lane* ToldRequests::lane_of(uint32_t qpn) const {
@@ -60,6 +68,7 @@ void ToldRequests::disconnect(uint32_t qpn) {
 
 void ToldRequests::tell(uint32_t qpn, uint64_t stamp, uint32_t first_psn, uint32_t packets, const KnownRequests& known,
                         uint64_t version) {
+  assert(stamp != 0 && packets != 0 && version != 0);
   Lane* lane = lane_of(qpn);
   if (lane == nullptr) return;
   if (known_ == 0 || version != version_) {
@@ -70,6 +79,7 @@ void ToldRequests::tell(uint32_t qpn, uint64_t stamp, uint32_t first_psn, uint32
   const uint32_t count = lane->requests.load(std::memory_order_relaxed);
   lane->request_rows[count % kRequestRows].write({stamp, known_, first_psn, packets});
   lane->requests.store(count + 1, std::memory_order_release);
+  assert_consistent();
 }
 
 void ToldRequests::tell_answer(uint32_t qpn, uint32_t psn, const KnownRequests& known) {
@@ -80,6 +90,7 @@ void ToldRequests::tell_answer(uint32_t qpn, uint32_t psn, const KnownRequests& 
   // A later packet of the answer.
   const bool goes_on = count != 0 && lane->answer_rows[(count - 1) % kAnswerRows].read(last) && last.psn == psn;
   if (!goes_on) last = {++answers_, psn, 0};
+  assert(last.is_used() && last.known <= answers_);
   own_->of_answers[last.known % kKnownRows].write({last.known, known});
   if (goes_on) return;
   lane->answer_rows[count % kAnswerRows].write(last);

@@ -77,6 +77,8 @@ class ToldRequests {
   int process_of(uint32_t qpn) const;
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   Lane* lane_of(uint32_t qpn) const;
   const Lane* peers_lane(const Connection& connection) const;
   const RacePages* pages_of(uint32_t qpn) const;

@@ -3,18 +3,27 @@
 #include "provider/soft/check/records/asked_depths.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace dapple::soft::check {
+
+void AskedDepths::assert_consistent() const {
+  assert_held(mutex_);
+  // Otherwise exceeded() would overlook a queue.
+  assert(queues_.empty() || least_.load() != SIZE_MAX);
+}
 
 void AskedDepths::add(const void* queue, size_t depth) {
   const std::lock_guard lock(mutex_);
   queues_[queue] = {depth, false};
   least_.store(std::min(least_.load(), depth));
+  assert_consistent();
 }
 
 void AskedDepths::remove(const void* queue) {
   const std::lock_guard lock(mutex_);
   queues_.erase(queue);
+  assert_consistent();
 }
 
 size_t AskedDepths::depth(const void* queue, size_t granted) {
@@ -29,6 +38,7 @@ std::optional<size_t> AskedDepths::exceeded(const void* queue, uint64_t held) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue);
   if (found == queues_.end() || found->second.told || held <= found->second.depth) return std::nullopt;
+  assert(found->second.depth >= least_.load());
   found->second.told = true;
   return found->second.depth;
 }

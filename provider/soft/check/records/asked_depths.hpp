@@ -34,6 +34,9 @@ class AskedDepths {
     bool told;
   };
 
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
+
   Mutex mutex_{LockRank::kAskedDepths};
   std::map<const void*, Asked> queues_;
   std::atomic<size_t> least_{SIZE_MAX};  // no queue has had a smaller depth

@@ -6,12 +6,20 @@
 
 namespace dapple::soft::check {
 
+// The sum of all depths would take too long.
+void CqLoads::Load::assert_consistent() const {
+  assert(!queues.empty() || requests == 0);
+  assert(queues.empty() || requests >= queues.begin()->second.depth);
+}
+
 void CqLoads::add(const void* cq, const void* queue, size_t depth) {
   const std::lock_guard lock(mutex_);
   Load& load = loads_[cq];
   const auto [found, is_new] = load.queues.emplace(queue, Queue{depth, 0});
   found->second.users++;
   if (is_new) load.requests += depth;
+  assert(load.requests >= found->second.depth);
+  load.assert_consistent();
 }
 
 void CqLoads::remove(const void* cq, const void* queue) {
@@ -25,6 +33,7 @@ void CqLoads::remove(const void* cq, const void* queue) {
   assert(load->second.requests >= found->second.depth);
   load->second.requests -= found->second.depth;
   load->second.queues.erase(found);
+  load->second.assert_consistent();
 }
 
 void CqLoads::forget(const void* cq) {
@@ -37,6 +46,7 @@ std::optional<uint64_t> CqLoads::excess(const void* cq, size_t size) {
   const auto load = loads_.find(cq);
   if (load == loads_.end() || load->second.told || load->second.requests <= size) return std::nullopt;
   load->second.told = true;
+  load->second.assert_consistent();
   return load->second.requests;
 }
 

@@ -35,6 +35,9 @@ class CqLoads {
     std::map<const void*, Queue> queues;
     uint64_t requests = 0;
     bool told = false;
+
+    // Asserts the conditions that hold between two calls.
+    void assert_consistent() const;
   };
 
   Mutex mutex_{LockRank::kCqLoads};

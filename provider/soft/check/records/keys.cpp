@@ -6,9 +6,17 @@
 
 namespace dapple::soft::check {
 
+void Keys::assert_consistent() const {
+  assert_held(mutex_);
+  assert(deregistered_.size() <= kMaxDeregistered);
+  assert(order_of_windows_.size() == ended_windows_.size() && ended_windows_.size() <= kMaxEndedWindows);
+}
+
 void Keys::add(const void* device, uint32_t key, const Registration& registration) {
   const std::lock_guard lock(mutex_);
+  assert(device != nullptr && !registration.deregistered);
   registrations_.insert_or_assign({device, key}, registration);
+  assert_consistent();
 }
 
 void Keys::remove(const void* device, uint32_t key) {
@@ -22,23 +30,25 @@ void Keys::remove(const void* device, uint32_t key) {
   const auto oldest = registrations_.find(deregistered_.front());
   if (oldest != registrations_.end() && oldest->second.deregistered) registrations_.erase(oldest);
   deregistered_.pop_front();
-  assert(deregistered_.size() == kMaxDeregistered);
+  assert_consistent();
 }
 
 void Keys::restore(const void* device, uint32_t key) {
   const std::lock_guard lock(mutex_);
   const auto found = registrations_.find({device, key});
   if (found != registrations_.end()) found->second.deregistered.reset();
+  assert_consistent();
 }
 
 void Keys::end_window(const void* device, uint32_t key, const EndedWindow& end) {
   const std::lock_guard lock(mutex_);
+  assert(device != nullptr && end.how != nullptr);
   if (ended_windows_.insert_or_assign({device, key}, end).second) order_of_windows_.emplace_back(device, key);
   if (order_of_windows_.size() > kMaxEndedWindows) {
     ended_windows_.erase(order_of_windows_.front());
     order_of_windows_.pop_front();
   }
-  assert(order_of_windows_.size() == ended_windows_.size() && ended_windows_.size() <= kMaxEndedWindows);
+  assert_consistent();
 }
 
 std::optional<EndedWindow> Keys::ended_window(const void* device, uint32_t key) {

@@ -52,6 +52,9 @@ class Keys {
   static constexpr size_t kMaxDeregistered = 65536;
   static constexpr size_t kMaxEndedWindows = 65536;
 
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
+
   Mutex mutex_{LockRank::kKeys};
   std::map<Key, Registration> registrations_;
   std::deque<Key> deregistered_;  // in order; a key may be registered again meanwhile

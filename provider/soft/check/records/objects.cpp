@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/records/objects.hpp"
 
+#include <cassert>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@ void Objects::add(const void* object, const char* verb) {
 
 void Objects::add(const void* object, const ReportedStack& made) {
   const std::lock_guard lock(mutex_);
+  assert(object != nullptr && made.title != nullptr);
   objects_.insert_or_assign(object, made);
 }
 

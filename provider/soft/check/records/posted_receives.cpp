@@ -8,13 +8,19 @@
 
 namespace dapple::soft::check {
 
+// Numbers go up.
+void PostedReceives::assert_consistent([[maybe_unused]] const std::deque<PostedReceive>& waiting) const {
+  assert_held(mutex_);
+  assert(waiting.empty() || waiting.front().number <= waiting.back().number);
+  assert(waiting.empty() || waiting.back().number < next_number_);
+}
+
 uint64_t PostedReceives::add(const void* queue, PostedReceive receive) {
   const std::lock_guard lock(mutex_);
   std::deque<PostedReceive>& waiting = queues_[queue];
   receive.number = next_number_++;
   waiting.push_back(std::move(receive));
-  // Numbers go up.
-  assert(waiting.size() < 2 || waiting.front().number < waiting.back().number);
+  assert_consistent(waiting);
   return next_number_ - 1;
 }
 
@@ -23,19 +29,25 @@ void PostedReceives::keep_last(const void* queue, size_t depth) {
   const auto known = queues_.find(queue);
   if (known == queues_.end()) return;
   while (known->second.size() > depth) known->second.pop_front();
+  assert_consistent(known->second);
 }
 
 void PostedReceives::attach(const void* queue, const std::atomic<roce::QpState>& state) {
   const std::lock_guard lock(mutex_);
+  assert(queue != nullptr);
   states_.emplace(queue, &state);
 }
 
 void PostedReceives::detach(const void* queue, const std::atomic<roce::QpState>& state) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(states_, [&](const auto& one) { return one.first == queue && one.second == &state; });
+  [[maybe_unused]] const size_t ended =
+      std::erase_if(states_, [&](const auto& one) { return one.first == queue && one.second == &state; });
+  // The receiving end of XRC has no queue.
+  assert(ended <= 1);
 }
 
 bool PostedReceives::may_get_messages(const void* queue) const {
+  assert_held(mutex_);
   const auto [first, end] = states_.equal_range(queue);
   return std::any_of(first, end, [](const auto& one) {
     const roce::QpState state = one.second->load(std::memory_order_relaxed);
@@ -51,6 +63,7 @@ size_t PostedReceives::count(const void* queue) {
 
 void PostedReceives::remove(const void* queue, uint64_t number) {
   const std::lock_guard lock(mutex_);
+  assert(number < next_number_);
   std::erase_if(queues_[queue], [&](const PostedReceive& receive) { return receive.number == number; });
 }
 
@@ -64,6 +77,7 @@ std::optional<PostedReceive> PostedReceives::take(const void* queue, uint64_t id
   if (found == waiting.end()) return std::nullopt;
   PostedReceive taken = std::move(*found);
   waiting.erase(found);
+  assert_consistent(waiting);
   return taken;
 }
 

@@ -69,6 +69,8 @@ class PostedReceives {
  private:
   // With the lock.
   bool may_get_messages(const void* queue) const;
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent(const std::deque<PostedReceive>& waiting) const;
 
   Mutex mutex_{LockRank::kPostedReceives};
   uint64_t next_number_ = 0;

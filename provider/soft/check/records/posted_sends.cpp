@@ -22,7 +22,15 @@ bool PostedSends::is_done(const PostedSend& send) {
   return send.has_result || send.sent == roce::length_of(send.segments);
 }
 
+void PostedSends::assert_consistent() const {
+  assert_held(mutex_);
+  assert(sends_.empty() || (sends_.front().number <= sends_.back().number && sends_.back().number < next_number_));
+  assert(done_ <= sends_.size() && (done_ == 0 || is_done(sends_[done_ - 1])));
+  assert(ids_in_error_.size() <= most_);
+}
+
 void PostedSends::forget(const PostedSend& send) {
+  assert(is_done(send) || any_waits());
   if (!is_done(send)) all_waiting_.fetch_sub(1);
 }
 
@@ -32,6 +40,7 @@ uint64_t PostedSends::add(PostedSend send) {
   if (!is_done(send)) all_waiting_.fetch_add(1);
   sends_.push_back(std::move(send));
   in_post_++;
+  assert_consistent();
   return next_number_ - 1;
 }
 
@@ -45,6 +54,7 @@ void PostedSends::was_taken() {
     sends_.pop_front();
     if (done_ > 0) done_--;
   }
+  assert_consistent();
 }
 
 void PostedSends::keep(uint64_t number, SharedCopy copy) {
@@ -55,6 +65,7 @@ void PostedSends::keep(uint64_t number, SharedCopy copy) {
   if (found == sends_.rend() || found->overwritten || found->sent != 0) return;
   assert(found->copy == nullptr);
   found->copy = std::move(copy);
+  assert_consistent();
 }
 
 void PostedSends::remove(uint64_t number) {
@@ -67,6 +78,7 @@ void PostedSends::remove(uint64_t number) {
   if (static_cast<size_t>(found - sends_.begin()) < done_) done_--;
   forget(*found);
   sends_.erase(found);
+  assert_consistent();
 }
 
 void PostedSends::clear() {
@@ -76,6 +88,7 @@ void PostedSends::clear() {
   done_ = 0;
   ids_in_error_.clear();
   polled_flushes_ = 0;
+  assert_consistent();
 }
 
 bool PostedSends::add_in_error(uint32_t qpn, uint64_t id) {
@@ -83,6 +96,7 @@ bool PostedSends::add_in_error(uint32_t qpn, uint64_t id) {
   qpn_in_error_ = qpn;
   ids_in_error_.push_back(id);
   if (ids_in_error_.size() > most_) ids_in_error_.pop_front();
+  assert_consistent();
   return polled_flushes_ >= kFlushesToNotice && pthread_equal(flushes_polled_by_, pthread_self()) != 0;
 }
 
@@ -96,10 +110,12 @@ void PostedSends::polled_flush(uint32_t qpn, uint64_t id) {
   if (pthread_equal(flushes_polled_by_, pthread_self()) == 0) polled_flushes_ = 0;
   flushes_polled_by_ = pthread_self();
   polled_flushes_++;
+  assert_consistent();
 }
 
 // The queue pair executes its requests in order, so of several with the same segments it is the oldest.
 PostedSend* PostedSends::waiting_at(std::span<const roce::Segment> segments, uint64_t offset) {
+  assert_held(mutex_);
   while (done_ < sends_.size() && is_done(sends_[done_])) done_++;
   for (size_t i = done_; i < sends_.size(); i++) {
     PostedSend& send = sends_[i];
@@ -129,6 +145,7 @@ std::optional<PostedSends::Change> PostedSends::take(std::span<const roce::Segme
     all_waiting_.fetch_sub(1);
     send->copy.reset();
   }
+  assert_consistent();
   return change;
 }
 

@@ -83,6 +83,8 @@ class PostedSends {
   Mutex& mutex() { return mutex_; }
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   static bool is_done(const PostedSend& send);
   static void forget(const PostedSend& send);
   PostedSend* waiting_at(std::span<const roce::Segment> segments, uint64_t offset);

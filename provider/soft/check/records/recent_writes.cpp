@@ -6,9 +6,14 @@
 
 namespace dapple::soft::check {
 
+void RecentWrites::assert_consistent() const {
+  assert_held(mutex_);
+  assert(writes_.size() <= kMax);
+}
+
 std::optional<RecentWrites::Write> RecentWrites::add(const Write& write) {
   const std::lock_guard lock(mutex_);
-  assert(write.qp != nullptr && write.begin <= write.end && writes_.size() <= kMax);
+  assert(write.qp != nullptr && write.begin <= write.end);
   std::optional<Write> other;
   Write* same = nullptr;
   for (Write& each : writes_) {
@@ -24,6 +29,7 @@ std::optional<RecentWrites::Write> RecentWrites::add(const Write& write) {
     if (writes_.size() == kMax) writes_.pop_front();
     writes_.push_back(write);
   }
+  assert_consistent();
   return other;
 }
 
@@ -35,6 +41,7 @@ void RecentWrites::clear() {
 void RecentWrites::forget(const void* qp) {
   const std::lock_guard lock(mutex_);
   std::erase_if(writes_, [&](const Write& write) { return write.qp == qp; });
+  assert_consistent();
 }
 
 }  // namespace dapple::soft::check

@@ -36,6 +36,9 @@ class RecentWrites {
   static constexpr size_t kMax = 64;
 
  private:
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
+
   Mutex mutex_{LockRank::kRecentWrites};
   std::deque<Write> writes_;
 };

@@ -25,6 +25,7 @@ struct Known {
 
   bool is_here(void* const* place, const void* address) const {
     if (checked == 0 || places[0] != place) return false;
+    assert(checked == static_cast<const Stack&>(stack).count);
     void* const* const callers = static_cast<const Stack&>(stack).callers;
     if (callers[0] != address) return false;
     for (int i = 1; i < checked; i++) {

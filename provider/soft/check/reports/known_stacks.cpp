@@ -26,6 +26,7 @@ KnownStacks& KnownStacks::get() {
 KnownStack KnownStacks::known(const Stack& stack) {
   assert(stack.count >= 0 && stack.count <= Stack::kMax);
   const std::lock_guard lock(mutex_);
+  assert(stacks_.size() <= kMax);
   if (stacks_.size() < kMax) return KnownStack(*stacks_.insert(stack).first);
   const auto found = stacks_.find(stack);
   return found == stacks_.end() ? KnownStack() : KnownStack(*found);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <cassert>
+
 #include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/system/own_thread.hpp"
 
@@ -31,6 +33,7 @@ std::string frame_json(const Frame& frame) {
 // libdw needs more than 150 KB of stack. The background thread, or a thread of the program, may not have that much
 // left.
 std::vector<NamedStack> named(const std::vector<ReportedStack>& places, const std::vector<Callers>& callers) {
+  assert(places.size() == callers.size());
   struct Work {
     const std::vector<ReportedStack>& places;
     const std::vector<Callers>& callers;

@@ -68,6 +68,8 @@ void Reporter::print(const std::string& text) const {
 }
 
 bool Reporter::is_new(const Report& report) {
+  assert_held(mutex_);
+  assert(known_.size() <= kMaxKnown);
   std::string key = report.kind + report.remedy;
   for (const ReportedStack& place : report.places) key += bytes_of(place.stack);
   return known_.size() < kMaxKnown && known_.insert(key).second;
@@ -86,7 +88,10 @@ namespace {
 class Counted {
  public:
   explicit Counted(std::atomic<uint32_t>& calls) : calls_(calls) { calls_.fetch_add(1, std::memory_order_relaxed); }
-  ~Counted() { calls_.fetch_sub(1, std::memory_order_release); }
+  ~Counted() {
+    [[maybe_unused]] const uint32_t before = calls_.fetch_sub(1, std::memory_order_release);
+    assert(before > 0);
+  }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
 
