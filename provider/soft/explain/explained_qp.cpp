@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <cassert>
 #include <string>
 
 #include "provider/soft/check/checker.hpp"
@@ -52,6 +53,8 @@ std::string bad_segment(const Qp& qp, uint32_t domain, std::span<const roce::Seg
 }
 
 Failure common(const Qp& qp, uint64_t id, CompletionStatus status) {
+  assert_held(qp.mutex);
+  assert(status != CompletionStatus::kSuccess);
   Failure failure;
   failure.context = qp.context;
   failure.qpn = qp.qpn;
@@ -123,6 +126,7 @@ void ExplainedQp::receive_fails(const roce::ReceiveRequest& request, CompletionS
 }
 
 void ExplainedQp::dropped(const roce::DroppedMessage& message) {
+  assert_held(qp_.mutex);
   using Reason = roce::DroppedMessage::Reason;
   const Text text = text_of(message.reason);
   const uint32_t bit = 1u << static_cast<unsigned>(message.reason);
@@ -147,6 +151,7 @@ void ExplainedQp::dropped(const roce::DroppedMessage& message) {
 void explain_qp(Qp& qp) {
   if (process_reporter() == nullptr) return;
   explain_strays(qp.qpn);
+  assert(qp.engine == nullptr && qp.explained == nullptr && qp.peers_packets == nullptr);
   qp.explained = std::make_shared<ExplainedQp>(qp);
   if (qp.init.qp_type == IBV_QPT_RC) qp.peers_packets = std::make_unique<PeersPackets>();
   qp.events.explained_by(qp.explained.get());

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/explain/failures.hpp"
 
+#include <cassert>
 #include <mutex>
 
 namespace dapple::soft::explain {
@@ -15,7 +16,9 @@ Failures& Failures::get() {
 void Failures::keep(const Failure& failure, bool is_receive) {
   const std::lock_guard lock(mutex_);
   if (failures_.size() >= kMax) failures_.clear();
+  assert(failure.status != roce::CompletionStatus::kSuccess);
   failures_.insert_or_assign({failure.qpn, is_receive}, failure);
+  assert(failures_.size() <= kMax);
 }
 
 std::optional<Failure> Failures::take(uint32_t qpn, bool is_receive, uint64_t id, roce::CompletionStatus status) {
@@ -23,6 +26,7 @@ std::optional<Failure> Failures::take(uint32_t qpn, bool is_receive, uint64_t id
   const auto found = failures_.find({qpn, is_receive});
   if (found == failures_.end() || found->second.id != id || found->second.status != status) return std::nullopt;
   const Failure failure = found->second;
+  assert(failure.qpn == qpn);
   failures_.erase(found);
   return failure;
 }

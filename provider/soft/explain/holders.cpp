@@ -16,7 +16,7 @@ Holders& Holders::get() {
 }
 
 void Holders::add(const void* object, std::string name, const char* verb, const std::vector<const void*>& used) {
-  assert(object != nullptr);
+  assert(object != nullptr && verb != nullptr && !name.empty());
   Known known = {.holder = {std::move(name), {verb, check::Stack::here()}}, .used = {}};
   for (const void* each : used) {
     if (each != nullptr) known.used.push_back(each);
@@ -26,6 +26,7 @@ void Holders::add(const void* object, std::string name, const char* verb, const 
 }
 
 void Holders::use(const void* object, const void* used) {
+  assert(used != nullptr && used != object);
   const std::lock_guard lock(mutex_);
   if (const auto known = objects_.find(object); known != objects_.end()) known->second.used.push_back(used);
 }
@@ -43,7 +44,7 @@ std::vector<Holders::Holder> Holders::of(const void* object, size_t& all) {
     if (std::find(known.used.begin(), known.used.end(), object) == known.used.end()) continue;
     if (all++ < kMax) found.push_back(known.holder);
   }
-  assert(found.size() <= all);
+  assert(found.size() == std::min(all, kMax));
   return found;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/explain/noted_objects.hpp"
 
+#include <cassert>
+
 #include "provider/soft/explain/holders.hpp"
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -66,6 +68,7 @@ void note_made(ibv_ah* ah) {
 
 void note_made(ibv_flow* flow) {
   const FlowEntry& entry = ours<Flow>(flow)->entry;
+  assert(entry.qp != nullptr && entry.qp->raw != nullptr);
   Holders::get().add(flow, name_of(flow), "made by ibv_create_flow", {&entry.qp->abi.qp, entry.rule.counters});
 }
 
@@ -75,6 +78,7 @@ void note_made(ibv_wq* wq) {
 
 void note_made(ibv_rwq_ind_table* table) {
   const RwqTable& made = *ours<RwqTable>(table);
+  assert(made.size != 0);
   std::vector<const void*> used;
   for (uint32_t i = 0; i < made.size; i++) used.push_back(&made.queues[i]->ibv);
   Holders::get().add(table, name_of(table), "made by ibv_create_rwq_ind_table", used);

@@ -348,6 +348,7 @@ void forget_objects_of(const Context& context) {
 
 const Operations& noted_operations(const Operations& operations) {
   static const Operations table = [&] {
+    assert(inner == nullptr && Notes::get() != nullptr);
     inner = &operations;
     closing_watch.store(forget_objects_of, std::memory_order_release);
     Operations made = operations;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "provider/common/clock.hpp"
@@ -41,6 +42,7 @@ void note_poll_in_vain(const ibv_cq* cq) {
   }
   if (own.noted == kNotedInPeriod) return;
   own.noted++;
+  assert(own.noted <= kNotedInPeriod && own.since_ns != 0);
   own.is_noted = true;
   Notes::get()->change([&](Notes::Tables& tables) {
     Poller& poller = tables.pollers[gettid()];
@@ -48,6 +50,7 @@ void note_poll_in_vain(const ibv_cq* cq) {
     const bool is_known = std::find(poller.cqs.begin(), poller.cqs.end(), cq) != poller.cqs.end();
     if (!is_known && poller.cqs.size() < Poller::kMax) poller.cqs.push_back(cq);
     poller.last_ns = now;
+    assert(poller.cqs.size() <= Poller::kMax && poller.since_ns <= poller.last_ns);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -40,6 +41,7 @@ struct GotEvents {
     count++;
     last.push_back(stack);
     if (last.size() > kMax) last.pop_front();
+    assert(last.size() <= kMax && last.size() <= count);
   }
 };
 
@@ -133,6 +135,7 @@ class Notes {
   // Around a fork(). In the child nobody reads.
   void before_fork() { mutex_.lock(); }
   void after_fork(bool in_child) {
+    assert_held(mutex_);
     if (in_child) readers_ = 0;
     mutex_.unlock();
   }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cassert>
 
 #include "provider/soft/hang/proc_files.hpp"
 
@@ -80,6 +81,7 @@ void trim(Stack& stack) {
   int first = 0;
   while (first < stack.count && reinterpret_cast<uintptr_t>(stack.callers[first]) != interrupted_at) first++;
   if (first == stack.count) first = 2 < stack.count ? 2 : 0;
+  assert(0 <= first && first <= stack.count && stack.count <= Stack::kMax);
   stack.count -= first;
   memmove(stack.callers, stack.callers + first, static_cast<size_t>(stack.count) * sizeof stack.callers[0]);
   // The others are return addresses, which are behind their calls.
@@ -101,6 +103,7 @@ void wait_a_little() {
 }
 
 bool ask(int thread, int number) {
+  assert(wanted.load() == 0);
   taken.store(false);
   wanted.store(thread);
   if (syscall(SYS_tgkill, getpid(), thread, number) == 0) {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/hang/view.hpp"
 
+#include <cassert>
 #include <mutex>
 
 #include "provider/soft/objects/fork_generation.hpp"
@@ -31,6 +32,7 @@ CqView view_of(Cq& cq, const CqNote& note) {
     view.there++;
     if (completion.opcode >= roce::CompletionOpcode::kReceive) view.received++;
   });
+  assert(view.received <= view.there);
   view.armed = cq.queue.armed();
   view.not_acknowledged = missing(cq.completion_events.written, ibv.comp_events_completed) +
                           missing(cq.asynchronous_events.written, ibv.async_events_completed);

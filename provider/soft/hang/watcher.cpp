@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <new>
 
 #include "provider/common/clock.hpp"
@@ -96,6 +97,7 @@ void* Watcher::run(void* watcher) {
 }
 
 void Watcher::work() {
+  assert(watched.load() == getpid());
   last_progress_ns_ = now_ns();
   uint64_t next_look = 0;
   for (;; wait_a_tick()) {
@@ -124,6 +126,7 @@ void Watcher::look_at_threads() {
                                                                                        : Since{status.switches, now};
   }
   since_.swap(since);
+  assert(last_progress_ns_ <= now);
 }
 
 // A program that computes, and polls nothing meanwhile, gets on. So does one that waits for dappled.
@@ -191,6 +194,7 @@ void Watcher::quit() {
 }
 
 void Watcher::end_with_dapple_run() {
+  assert(watch_ != nullptr);
   watch_->explaining.fetch_add(1);
   write_report();
   watch_->explained.fetch_add(1);

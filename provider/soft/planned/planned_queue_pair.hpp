@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -48,6 +49,7 @@ class PlannedQueuePair final : public roce::QueuePairLayer {
  private:
   void fail_by_plan() {
     if (events_.take_planned_error()) roce::QueuePairLayer::modify({.state = roce::QpState::kError}, roce::kState);
+    assert(state_ == engine().state());
   }
 
   QpEvents& events_;

@@ -4,6 +4,7 @@
 
 #include <sys/prctl.h>
 
+#include <cassert>
 #include <mutex>
 #include <new>
 
@@ -32,6 +33,7 @@ bool DaemonWatch::add(Context& context) {
         new (std::nothrow) DeviceObjects(context.attributes(), context.resources().counts_of(context.device_index));
   }
   if (objects == nullptr) return false;
+  assert(context.next == nullptr && first_context_ != &context);
   context.objects.join(*objects);
   context.next = first_context_;
   first_context_ = &context;
@@ -88,6 +90,8 @@ void DaemonWatch::look() {
 }
 
 void DaemonWatch::ask() {
+  // Another such thread is at work otherwise.
+  assert(retry_.load() != roce::kNever);
   retry_.store(roce::kNever);
   // If there can be no such thread, packets wait.
   if (start_own_thread(run, this) != 0) run(this);
@@ -98,6 +102,7 @@ void* DaemonWatch::run(void* argument) {
   if (!Wakeup::is_background()) prctl(PR_SET_NAME, "dapple-link");
   const InsidePlugin inside;
   auto& watch = *static_cast<DaemonWatch*>(argument);
+  assert(watch.retry_.load() == roce::kNever);
   Problem problem;
   const bool connected = watch.link_->check(problem);
   if (connected && watch.link_->changed()) watch.tell_changes();

@@ -18,6 +18,7 @@ constexpr roce::Time kMicrosecond = 1000;
 // Adds what a number has grown by.
 void grow(Counter& sum, Counter& of_device, uint64_t now, uint64_t before) {
   if (now == before) return;
+  assert(now > before);
   sum.add(now - before);
   of_device.add(now - before);
 }
@@ -36,6 +37,7 @@ bool Engines::send_packets(Qp& qp, roce::Now now) {
 }
 
 bool Engines::send_to_ring(Qp& qp, roce::Now now) {
+  assert(qp.transport.row != 0);
   RingTurn turn(qp, *qp.transport.ring, publication_);
   const bool more = qp.engine->transmit(now, turn);
   turn.end();
@@ -139,17 +141,21 @@ void raise_event(Qp& qp, ibv_event_type type) {
 }  // namespace
 
 void Engines::tell_of_xrc(Srq& srq) {
+  assert(srq.xrc.domain != nullptr && srq.xrc.cq != nullptr);
   if (srq.xrc.cq->queue.has_notice()) tell_of_completions(*srq.xrc.cq);
   if (srq.queue.take_limit_notice()) srq.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &srq.abi, srq.events);
 }
 
 void Engines::tell_program(Qp& qp) {
+  assert(!qp.mutex.is_held_here());
   if (qp.send_cq->queue.has_notice()) tell_of_completions(*qp.send_cq);
   if (qp.recv_cq->queue.has_notice()) tell_of_completions(*qp.recv_cq);
   if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
     qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
   uint32_t events = qp.events.take();
   if ((events & QpEvents::kMarks) != 0) {
+    assert((events & QpEvents::kXrcNoted) == 0 || qp.xrc != nullptr);
+    assert((events & QpEvents::kPlannedOutage) == 0 || planned_ != nullptr);
     if ((events & QpEvents::kXrcNoted) != 0) qp.xrc->table.tell(qp.xrc->domain);
     if ((events & QpEvents::kPlannedOutage) != 0) planned_->take_port_down(*qp.context);
   }

@@ -5,6 +5,7 @@
 // that they leave for the application. Threads use them by an EngineTurn (engine_turn.hpp).
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "provider/protocol/messages.hpp"
@@ -40,7 +41,10 @@ class Engines {
   Engines(Wire& wire, Publication& publication, SlotCounters& counters, const Wakeup& wakeup)
       : batches_(wire), publication_(publication), counters_(counters), wakeup_(wakeup) {}
   // Set it before the first queue pair.
-  void plan(PlannedEvents& planned) { planned_ = &planned; }
+  void plan(PlannedEvents& planned) {
+    assert(planned_ == nullptr);
+    planned_ = &planned;
+  }
 
   Handover handover;
   Timers timers;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include <cassert>
 #include <new>
 
 #include "provider/common/clock.hpp"
@@ -23,6 +24,7 @@ bool PlannedFaults::prepare(std::unique_ptr<Wire>& wire, std::unique_ptr<Outages
 }
 
 void PlannedFaults::take_port_down(Context& context) {
+  assert(outages_ != nullptr && fault_plan() != nullptr);
   DeviceInfo device;
   if (context.look_up(device) != 0) return;
   outages_->begin(device, now_ns() + fault_plan()->last_outage_ns());

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/scheduling/wakeup.hpp"
@@ -17,6 +18,7 @@ class XrcEvents final : public XrcListener {
  public:
   // Set them before the first domain.
   void use(Engines& engines, const Wakeup& wakeup) {
+    assert(engines_ == nullptr && wakeup_ == nullptr);
     engines_ = &engines;
     wakeup_ = &wakeup;
   }
@@ -25,7 +27,10 @@ class XrcEvents final : public XrcListener {
 
   void noted(Srq& srq) override;
   void raised(Qp& handle, uint32_t type) override;
-  void unused(Qp& qp) override { end_.load()(qp); }
+  void unused(Qp& qp) override {
+    assert(end_.load() != nullptr);
+    end_.load()(qp);
+  }
   // The background thread ends it.
   void has_unused() override { wakeup_->wake(); }
 

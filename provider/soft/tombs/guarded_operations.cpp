@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -237,6 +238,7 @@ DAPPLE_VERB_NAME(reg_mr_ex)
 
 const Operations& guarded_operations(const Operations& operations) {
   static const Operations table = [&] {
+    assert(inner == nullptr);
     inner = &operations;
     Tombs::get();
     watch_ids();

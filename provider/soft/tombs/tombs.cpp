@@ -26,6 +26,12 @@ Tombs& Tombs::get() {
   return *tombs;
 }
 
+void Tombs::assert_consistent() const {
+  assert_held(mutex_);
+  assert(memory_.size() <= kMax);
+  assert(tombs_.empty() || any_.load(std::memory_order_relaxed));
+}
+
 void Tombs::keep(void* memory) {
   if (memory == nullptr) return;
   const std::lock_guard lock(mutex_);
@@ -35,13 +41,15 @@ void Tombs::keep(void* memory) {
     KeptMemory::give_back(memory_.front());
     memory_.pop_front();
   }
-  assert(memory_.size() <= kMax);
+  assert_consistent();
 }
 
 void Tombs::add(const void* object, Tomb tomb) {
   const std::lock_guard lock(mutex_);
+  assert(object != nullptr && tomb.verb != nullptr && !tomb.places.empty());
   tombs_.insert_or_assign(object, std::move(tomb));
   any_.store(true, std::memory_order_release);
+  assert_consistent();
 }
 
 void Tombs::remove(const void* object) {

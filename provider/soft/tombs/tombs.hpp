@@ -44,6 +44,8 @@ class Tombs {
  private:
   Tombs() = default;
   void keep(void* memory);
+  // Asserts the conditions that hold between two calls.
+  void assert_consistent() const;
   static void before_fork() { get().mutex_.lock(); }
   static void after_fork() { get().mutex_.unlock(); }
 

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <cassert>
+
 #include "provider/common/clock.hpp"
 #include "provider/common/immortal.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
@@ -46,6 +48,7 @@ bool trace_is_possible(Problem& problem) {
 }
 
 void append_call(TraceLine& line) {
+  assert(program_trace() != nullptr);
   vain_polls.count = 0;
   program_trace()->append(line);
 }
@@ -56,10 +59,12 @@ void trace_poll_in_vain() {
 
 void trace_poll(const char* call, const ibv_cq* cq, uint32_t found) {
   // Before the time of the line, so that the polls in vain do not seem to begin before the call in front of them.
+  assert(found > 0);
   const uint64_t now = now_ns();
   TraceLine line;
   line.text("call", call).hex("cq", reinterpret_cast<uintptr_t>(cq)).number("found", found);
   if (vain_polls.count != 0) {
+    assert(vain_polls.begin_ns <= now);
     line.number("vain_polls", vain_polls.count);
     line.number("vain_ns", now - vain_polls.begin_ns);
   }
@@ -107,6 +112,7 @@ void trace_refusal(const char* call, uint32_t qpn, uint64_t request_id, int erro
 }
 
 void trace_event(ibv_event_type type, const void* element) {
+  assert(program_trace() != nullptr);
   TraceLine line;
   line.text("event", "asynchronous").text("name", event_name(type));
   if (type == IBV_EVENT_CQ_ERR) {

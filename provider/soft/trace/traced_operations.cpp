@@ -5,6 +5,9 @@
 // error. Lines of posts come before the call, which may complete them. Other programs have the plain table.
 #include <errno.h>
 
+#include <algorithm>
+#include <cassert>
+
 #include "provider/common/segment_at.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -161,6 +164,7 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   const int found = inner->poll_cq(cq, count, completions);
+  assert(found <= std::max(count, 0));
   if (found > 0) trace_poll("ibv_poll_cq", cq, static_cast<uint32_t>(found));
   if (found == 0) trace_poll_in_vain();
   if (found < 0) {
@@ -191,6 +195,7 @@ void cq_event(ibv_cq* cq) {
 const Operations& traced_operations(const Operations& traced) {
   using provider::Operation;
   static const Operations table = [&traced] {
+    assert(inner == nullptr && program_trace() != nullptr);
     inner = &traced;
     Operations made = traced;
 #define DAPPLE_TRACED(verb)                                        \

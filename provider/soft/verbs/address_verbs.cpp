@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -87,6 +88,7 @@ ibv_ah* create_ah(ibv_pd* ibv, ibv_ah_attr* attr) {
 
 int destroy_ah(ibv_ah* ibv) {
   Ah* ah = ours<Ah>(ibv);
+  assert(ah->domain == &ah->pd->lowest());
   leave(ah->pd->users);
   delete ah;
   return 0;

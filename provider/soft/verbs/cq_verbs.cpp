@@ -59,6 +59,7 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
     delete cq;
     return failed(error == ENOMEM ? refuse_memory("completions") : refuse_depth(cqe, most));
   }
+  assert(cq->queue.size() >= static_cast<uint64_t>(cqe) && cq->queue.empty());
   cq->context = context_of(ibv);
   cq->context->live_objects.fetch_add(1);
   cq->pd = pd;
@@ -157,7 +158,7 @@ int destroy_cq(ibv_cq* ibv) {
   context.withdraw(&cq->abi, cq->asynchronous_events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->comp_events_completed, cq->completion_events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->async_events_completed, cq->asynchronous_events);
-  assert(cq->users.load() == 0);
+  assert(cq->users.load() == 0 && !cq->holds_event);
   Pd* pd = cq->pd;
   delete cq;  // the parent domain's functions free its memory
   if (pd != nullptr) leave(pd->users);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <cassert>
+
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
@@ -54,6 +56,7 @@ const roce::Completion& current_of(ibv_cq_ex* ibv) {
 
 template <bool kSanitized, bool kStamped>
 bool take_current(Cq& cq) {
+  assert(cq.single_threaded || cq.poll_mutex.is_held_here());
   if constexpr (kStamped) {
     if (!cq.queue.take_stamped(cq.current, cq.current_stamp)) return false;
   } else {
@@ -195,6 +198,7 @@ void show(const roce::Completion& completion, ibv_wc& shown) {
 }
 
 void publish_cq_ex(Cq& cq) {
+  assert(cq.queue.keeps_stamps() == (cq.stamped != nullptr));
   ibv_cq_ex& ex = cq.abi.cq_ex;
   if (Sanitizer::of_program() != nullptr) {
     publish_polls<true>(cq);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <new>
 
@@ -80,6 +81,8 @@ ibv_flow* create_flow(ibv_qp* ibv, ibv_flow_attr* attr) {
   flow->ibv.context = ibv->context;
   if (const int error = begin(*flow, qp, *attr); error != 0) return failed(error);
   flow->ibv.handle = next_handle.fetch_add(1, std::memory_order_relaxed);
+  assert(qp.raw != nullptr && flow->entry.qp == &qp);
+  assert((flow->entry.rule.counters == nullptr) == (flow->entry.counters == nullptr));
   qp.raw->flows.fetch_add(1);
   if (flow->entry.rule.counters != nullptr) ours<Counters>(flow->entry.rule.counters)->users.fetch_add(1);
   return &flow.release()->ibv;

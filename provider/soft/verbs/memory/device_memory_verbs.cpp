@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <new>
 
@@ -57,6 +58,7 @@ int memcpy_from_dm(void* to, ibv_dm* ibv, uint64_t offset, size_t length) {
 bool take_room(Context& context, size_t length) {
   uint64_t now = context.device_memory.load(std::memory_order_relaxed);
   do {
+    assert(now <= kMaxDeviceMemory);
     if (length > kMaxDeviceMemory - now) return false;
   } while (!context.device_memory.compare_exchange_weak(now, now + length, std::memory_order_relaxed));
   return true;
@@ -114,6 +116,7 @@ int free_dm(ibv_dm* ibv) {
   if (has_ended(*dm)) return refuse_ended("device memory", "ibv_free_dm()");
   if (const uint32_t users = dm->users.load(); users != 0)
     return refuse(EBUSY, "%u memory regions use the device memory.\nDeregister them first.", users);
+  assert(dm->importing.original == nullptr && dm->context->device_memory.load() >= dm->length);
   dm->context->device_memory.fetch_sub(dm->length);
   leave(dm->context->live_objects);
   end_object(*context_of(ibv->context), *ours<Dm>(ibv));

@@ -4,6 +4,7 @@
 // Protection domains, thread domains and parent domains.
 #include <errno.h>
 
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -51,6 +52,7 @@ int dealloc_pd(ibv_pd* ibv) {
     end_object(*context_of(ibv->context), *ours<Pd>(ibv));
     return 0;
   }
+  assert(pd->number == pd->below->number && pd->importing.original == nullptr);
   leave(pd->below->users);
   if (pd->td != nullptr) leave(pd->td->users);
   delete pd;
@@ -100,6 +102,8 @@ ibv_pd* alloc_parent_domain(ibv_context* ibv, ibv_parent_domain_init_attr* attr)
   if (pd == nullptr) return failed(refuse_memory("parent domains"));
   Pd* given = original_of<Pd>(attr->pd);
   pd->below = given->below == nullptr ? given : given->below;
+  // A parent domain has no other one below it.
+  assert(pd->below->below == nullptr && pd->below->importing.original == nullptr);
   pd->below->users.fetch_add(1);
   if (attr->td != nullptr) {
     pd->td = ours<Td>(attr->td);

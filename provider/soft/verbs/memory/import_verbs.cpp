@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <new>
 
 #include "provider/soft/objects/verbs.hpp"
@@ -46,6 +47,7 @@ Object* import_object(ibv_context* ibv, const char* name, const char* names, uin
     if (file.leave(*original)) delete original;
     return failed(refuse_memory(names));
   }
+  assert(original->importing.original == nullptr);
   import->importing.original = original;
   context_of(ibv)->live_objects.fetch_add(1);
   return import;

@@ -4,6 +4,8 @@
 // The ends of objects that can be imported, and of their imports.
 #pragma once
 
+#include <cassert>
+
 #include "provider/soft/imports/device_file.hpp"
 #include "provider/soft/objects/fork_generation.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -26,6 +28,7 @@ bool has_ended(const Object& original) {
 // An import has gone. Its structure stays.
 template <typename Object>
 void leave_original(Context& context, Object& import) {
+  assert(import.importing.original != nullptr && import.importing.original->importing.original == nullptr);
   Object& original = *import.importing.original;
   // In a child of fork() the lock is of no use.
   if (context.generation == ForkGeneration::now() && context.file.leave(original)) delete &original;

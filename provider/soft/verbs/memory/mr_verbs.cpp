@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <memory>
 #include <new>
 #include <utility>
@@ -63,6 +64,7 @@ void set_gpu(RegionConfig& config, GpuMemory* gpu) {
 // of Sends. A region whose iova is not its address may be the shadow of an emulated device, so packets serve it.
 void publish(Context& context, Mr& mr, const RegionConfig& config) {
   if (config.kind != RegionKind::kPlain || config.iova != reinterpret_cast<uintptr_t>(config.memory)) return;
+  assert(mr.published == 0);
   mr.published = context.runtime.transports().publication().publish(KeyDescription{.key = mr.abi.mr.rkey,
                                                                                    .domain = config.domain,
                                                                                    .access = config.access,
@@ -170,6 +172,7 @@ std::unique_ptr<Mr> add_mr(ibv_pd* ibv, RegionConfig config, int access, std::un
 // The program gets it.
 ibv_mr* made(std::unique_ptr<Mr> mr, void* address) {
   if (mr == nullptr) return nullptr;
+  assert(mr->pd != nullptr && mr->importing.original == nullptr);
   mr->abi.mr.addr = address;
   return &mr.release()->abi.mr;
 }
@@ -348,6 +351,7 @@ int dereg_mr(ibv_mr* ibv) {
     if (memory.region_config(ibv->lkey, config) == 0) publish(context, *mr, config);
     return refuse_region(ibv->lkey, ibv->addr, ibv->length, error);
   }
+  assert(mr->published == 0);
   AnnouncedQueue::end_all();
   leave(mr->pd->users);
   if (mr->dm != nullptr) leave(mr->dm->users);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -151,6 +152,7 @@ int qp_attach_comp_cntr(ibv_qp* ibv, provider::CompletionCounter* counter,
   auto& counted = *ours<CountedCompletions>(counter);
   counted.users.fetch_add(1);
   qp.counters->attach(counted, attr->op_mask);
+  assert((qp.counters->operations() & attr->op_mask) == attr->op_mask);
   qp.engine->observed_by(*qp.counters);
   return 0;
 }

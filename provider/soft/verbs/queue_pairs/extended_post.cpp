@@ -99,6 +99,7 @@ Request* begin(ibv_qp_ex* ibv, SendOpcode opcode) {
     return nullptr;
   }
   ++post.count;
+  assert(post.count <= post.room);
   request->send = {};
   request->send.id = ibv->wr_id;
   request->send.opcode = opcode;
@@ -271,6 +272,7 @@ template <bool kSanitized, bool kLocks>
 int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = qp_of(ibv);
   ExtendedPost& post = post_of(ibv);
+  assert(!kLocks || post.mutex.is_held_here());
   int error = post.error;
   if (error == 0) {
     const EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kPost);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cassert>
 #include <new>
 
 #include "provider/common/segment_at.hpp"
@@ -127,6 +128,7 @@ int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
 }  // namespace
 
 const ibv_sge* aligned_copy(const ibv_sge* list, int count) {
+  assert(count <= static_cast<int>(roce::kMaxSegments));
   static thread_local ibv_sge copy[roce::kMaxSegments];
   for (int i = 0; i < count; ++i) copy[i] = provider::segment_at(list, i);
   return copy;

@@ -3,6 +3,7 @@
 #include "provider/soft/verbs/queue_pairs/qp_engine.hpp"
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <new>
 #include <utility>
@@ -90,6 +91,7 @@ roce::CompletionSink* traced_way(Cq& cq, std::unique_ptr<roce::CompletionSink>& 
 }
 
 bool make_engine(Qp& qp, uint32_t netdev_mtu) {
+  assert(qp.engine == nullptr && qp.bare_connection == nullptr);
   const ibv_qp_cap& cap = qp.init.cap;
   const DeviceAttributes& limits = qp.context->attributes();
   const roce::QpConfig config = {
@@ -131,6 +133,8 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       qp.engine.reset(new (std::nothrow) PlannedQueuePair(std::move(qp.engine), qp.events));
     if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(qp.checked->number(std::move(qp.engine), qp));
   }
+  // Nothing stands between a bare connection and its ports.
+  assert(qp.bare_connection == nullptr || (qp.checked == nullptr && qp.xrc == nullptr));
   return qp.engine != nullptr;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/verbs/queue_pairs/qp_users.hpp"
 
+#include <cassert>
+
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/progress/runtime.hpp"
@@ -13,6 +15,7 @@ namespace dapple::soft::verbs {
 
 void hold_objects(Qp& qp, ibv_pd* pd) {
   show_to_program(qp, pd);
+  assert(qp.pd != nullptr && qp.send_cq != nullptr && qp.recv_cq != nullptr);
   qp.pd->users.fetch_add(1);
   qp.send_cq->users.fetch_add(1);
   qp.recv_cq->users.fetch_add(1);
@@ -24,6 +27,7 @@ Pd& leave_objects(Qp& qp) {
     const CancelGuard whole;
     qp.runtime->remove(qp);
   }
+  assert(qp.scheduling.ends && qp.scheduling.pins.load() == 0 && qp.transport.published == 0);
   qp.context->withdraw(&qp.abi, qp.event_count);
   ibv_qp& shown = qp.abi.qp;
   wait_for_acknowledgements(shown.mutex, shown.cond, shown.events_completed, qp.event_count);

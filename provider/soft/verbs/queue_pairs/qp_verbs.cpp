@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -66,6 +67,7 @@ int equip(Qp& qp) {
 
 void publish(Qp& qp, ibv_pd* pd) {
   hold_objects(qp, pd);
+  assert(qp.engine != nullptr && qp.qpn != 0);
   const BiasedLock lock(qp.mutex);
   qp.shown = qp.context->resources().add(row_of(qp));
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -118,6 +119,7 @@ int join_frames(Qp& qp, const QpParts& parts) {
   if (const int error = qp.context->look_up(info); error != 0) return error;
   auto* raw = new (std::nothrow) RawQp(qp);
   if (raw == nullptr) return refuse_memory("queue pairs");
+  assert(qp.raw == nullptr);
   qp.raw = {raw, [](RawQp* each) { delete each; }};
   if (parts.table != nullptr) {
     raw->table = parts.table;

@@ -203,6 +203,7 @@ bool join_domain(Srq& srq, const ibv_srq_init_attr_ex& attr) {
     srq.xrc.domain = nullptr;
     return false;
   }
+  assert(srq.xrc.number != 0 && srq.xrc.memory != nullptr);
   srq.xrc.xrcd->users.fetch_add(1);
   srq.xrc.cq->users.fetch_add(1);
   return true;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <memory>
 #include <new>
 #include <utility>
@@ -190,6 +191,7 @@ int destroy_wq(ibv_wq* ibv) {
                   users);
   }
   std::unique_ptr<Wq> wq(ours<Wq>(ibv));
+  assert(wq->users.load() == 0);
   Pd& pd = leave_objects(wq->qp);
   wq.reset();
   leave(pd.users);

@@ -153,6 +153,7 @@ void destroy(Qp& qp) {
   leave(qp.recv_cq->users);
   leave(qp.send_cq->users);
   leave(qp.pd->users);
+  assert(qp.xrc->has_ended && qp.scheduling.pins.load() == 0);
   const auto parts = std::move(qp.xrc);
   delete &qp;
   leave(context.live_queue_pairs);
@@ -260,6 +261,7 @@ ibv_qp* open_qp(ibv_context* ibv, ibv_qp_open_attr* attr) {
 }
 
 void close_xrc_qp(Qp& handle) {
+  assert(handle.xrc != nullptr);
   const bool is_handle = handle.xrc->is_handle;
   Context& context = *handle.context;
   Xrcd& xrcd = handle.xrc->xrcd;
