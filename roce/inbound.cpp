@@ -57,10 +57,17 @@ uint64_t size_of(const Packet& packet) {
     assert(core_.has_receive);
     if (size > core_.receive_room - (starts ? 0 : core_.received)) return InboundError::kTooLong;
   } else if (starts && reth.length > 0) {
-    const Fault fault = core_.memory.check_remote(core_.self(), {reth.rkey, reth.address, reth.length}, kRemoteWrite);
-    if (fault != Fault::kNone) return fault == Fault::kLater ? InboundError::kLater : InboundError::kRemoteAccess;
+    const RemoteRange range = {reth.rkey, reth.address, reth.length};
+    const Fault fault = core_.memory.check_remote(core_.self(), range, kRemoteWrite);
+    if (fault != Fault::kNone) return deny(fault, range);
   }
   return InboundError::kNone;
+}
+
+[[gnu::cold]] InboundError Inbound::deny(Fault fault, const RemoteRange& range) {
+  if (fault == Fault::kLater) return InboundError::kLater;
+  core_.events.denied(range, kRemoteWrite);
+  return InboundError::kRemoteAccess;
 }
 
 [[gnu::noinline]] InboundError Inbound::fetch(const Packet& packet) {
@@ -89,8 +96,9 @@ uint64_t size_of(const Packet& packet) {
     return InboundError::kNone;
   }
   assert(size <= left_ && left_ <= total_);
-  const Fault fault = core_.memory.write(core_.self(), {rkey_, address_, size}, packet.payload.data());
-  if (fault != Fault::kNone) return fault == Fault::kLater ? InboundError::kLater : InboundError::kRemoteAccess;
+  const RemoteRange range = {rkey_, address_, size};
+  const Fault fault = core_.memory.write(core_.self(), range, packet.payload.data());
+  if (fault != Fault::kNone) return deny(fault, range);
   address_ += size;
   left_ -= size;
   return InboundError::kNone;
@@ -116,7 +124,10 @@ uint64_t size_of(const Packet& packet) {
       core_.received -= size_of(packet);
       return InboundError::kLater;
     }
-    if (fault != Fault::kNone) return InboundError::kInvalidation;
+    if (fault != Fault::kNone) {
+      core_.events.cannot_invalidate(rkey);
+      return InboundError::kInvalidation;
+    }
     completion.flags |= kWithInvalidate;
     completion.immediate_or_rkey = rkey;
   }

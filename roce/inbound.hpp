@@ -43,6 +43,8 @@ class Inbound {
   InboundError fetch(const Packet& packet);
   InboundError place(const Packet& packet);
   InboundError end(const Packet& packet);
+  // The memory has refused a part of an RDMA Write.
+  InboundError deny(Fault fault, const RemoteRange& range);
 
   Core& core_;
   Message message_ = Message::kNone;

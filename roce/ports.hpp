@@ -26,6 +26,16 @@ enum Access : uint32_t {
   kFlushPersistent = 512,
 };
 
+// The rights that the type of a FETH needs. IBTA A19: placement bit 0 is global visibility, bit 1 persistence.
+constexpr uint32_t flush_rights(uint32_t type) {
+  return ((type & 1) != 0 ? uint32_t{kFlushGlobal} : 0) | ((type & 2) != 0 ? uint32_t{kFlushPersistent} : 0);
+}
+
+// Its selectivity: the whole region instead of the range.
+constexpr bool flushes_whole_region(uint32_t type) {
+  return (type & 1 << 4) != 0;
+}
+
 // The accessing queue pair: keys are valid for one protection domain, windows of type 2 for one queue pair.
 struct Accessor {
   uint32_t domain = 0;
@@ -137,11 +147,12 @@ enum class QpEvent : uint8_t {
 
 // A message that a queue pair drops without a word to its sender (UC, UD).
 struct DroppedMessage {
-  enum class Reason : uint8_t { kState, kQkey, kTooLong, kNoReceive, kSmallReceive, kLost, kOther };
+  enum class Reason : uint8_t { kState, kQkey, kTooLong, kNoReceive, kSmallReceive, kMtu, kStranger, kLost, kOther };
   Reason reason = Reason::kOther;
-  uint64_t found = 0;   // the message's Q_Key, or its bytes
-  uint64_t wanted = 0;  // the queue pair's Q_Key, or its room for bytes
+  uint64_t found = 0;   // the message's Q_Key, its bytes, or those of its packets
+  uint64_t wanted = 0;  // the queue pair's Q_Key, its room for bytes, or its path MTU
   uint32_t source_qpn = 0;
+  const uint8_t* source = nullptr;  // the GID of the sender (kStranger)
 };
 
 class EventSink {
@@ -149,6 +160,10 @@ class EventSink {
   virtual void event(QpEvent event, uint32_t qpn) = 0;
   // A peer's request is refused: the queue pair lacks one of these rights (Access), or its max_dest_rd_atomic is 0.
   virtual void refused(uint32_t /*access*/) {}
+  // The same for its key, its bytes, or their rights: it needs these. A length of 0 stands for the whole region.
+  virtual void denied(const RemoteRange&, uint32_t /*rights*/) {}
+  // A peer's message is here, and the key that came with it cannot be invalidated.
+  virtual void cannot_invalidate(uint32_t /*rkey*/) {}
   // This request, or this receive, is about to complete with an error other than a flush.
   virtual void send_fails(const SendRequest&, CompletionStatus) {}
   virtual void receive_fails(const ReceiveRequest&, CompletionStatus) {}

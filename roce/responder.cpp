@@ -27,10 +27,19 @@ uint32_t access_for(const Packet& packet) {
     case Operation::kAtomicWrite:
       return kRemoteWrite;
     default:
-      // IBTA A19: placement bit 0 is global visibility, bit 1 persistence.
-      return ((packet.headers.flush & 1) ? uint32_t{kFlushGlobal} : 0) |
-             ((packet.headers.flush & 2) ? uint32_t{kFlushPersistent} : 0);
+      return flush_rights(packet.headers.flush);
   }
+}
+
+// The bytes that the request needs.
+RemoteRange range_of(const Packet& packet) {
+  const Headers& headers = packet.headers;
+  const Operation operation = packet.info->operation;
+  if (is_atomic(operation)) return {headers.atomic.rkey, headers.atomic.address, sizeof(uint64_t)};
+  if (operation == Operation::kAtomicWrite) return {headers.reth.rkey, headers.reth.address, sizeof(uint64_t)};
+  if (operation == Operation::kReadRequest || !flushes_whole_region(headers.flush))
+    return {headers.reth.rkey, headers.reth.address, headers.reth.length};
+  return {headers.reth.rkey, headers.reth.address, 0};
 }
 
 }  // namespace
@@ -296,7 +305,9 @@ InboundError Responder::execute_with_response(const Packet& packet, Resource& ma
   }
   if (fault == Fault::kNone) return InboundError::kNone;
   if (fault == Fault::kLater) return InboundError::kLater;
-  return fault == Fault::kUnaligned ? InboundError::kInvalidRequest : InboundError::kRemoteAccess;
+  if (fault == Fault::kUnaligned) return InboundError::kInvalidRequest;
+  core_.events.denied(range_of(packet), access_for(packet));
+  return InboundError::kRemoteAccess;
 }
 
 // --- Duplicates
@@ -395,6 +406,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
       answer.next = answer.end;
       return true;
     }
+    core_.events.denied({answer.rkey, answer.address + offset, size}, kRemoteRead);
     core_.raise(QpEvent::kAccessError);
     if (core_.observer != nullptr) core_.observer->executed(true, 0, true);
     fatal_nak(NakCode::kRemoteAccess);

@@ -83,7 +83,7 @@ class UnreliableConnection final : public Unreliable {
   void entered(QpState from) override;
   void tell_progress(QpAttributes& now) const override;
   void address(const SendEntry& entry, DataPacket& packet) const override;
-  void drop_message(InboundError error);
+  void drop_message(InboundError error, const Packet& packet);
 
   Inbound inbound_{*this};
   uint32_t expected_psn_ = 0;

@@ -109,14 +109,22 @@ void UnreliableConnection::tell_progress(QpAttributes& now) const {
 }
 
 // The receive in progress serves the next message.
-[[gnu::cold]] void UnreliableConnection::drop_message(InboundError error) {
+[[gnu::cold]] void UnreliableConnection::drop_message(InboundError error, const Packet& packet) {
   using Reason = DroppedMessage::Reason;
-  const Reason reason = error == InboundError::kNoReceive ? Reason::kNoReceive
-                        : error == InboundError::kTooLong ? Reason::kSmallReceive
-                        : error == InboundError::kLost    ? Reason::kLost
-                                                          : Reason::kOther;
+  const size_t size = packet.payload.size();
+  const bool has_other_mtu = packet.info->has(kStarts) && (packet.info->has(kEnds) ? size > mtu() : size != mtu());
+  DroppedMessage dropped = {.reason = error == InboundError::kNoReceive ? Reason::kNoReceive
+                                      : error == InboundError::kTooLong ? Reason::kSmallReceive
+                                      : error == InboundError::kLost    ? Reason::kLost
+                                      : has_other_mtu                   ? Reason::kMtu
+                                                                        : Reason::kOther};
+  if (dropped.reason == Reason::kSmallReceive) dropped.wanted = receive_room;
+  if (dropped.reason == Reason::kMtu) {
+    dropped.found = size;
+    dropped.wanted = mtu();
+  }
   inbound_.reset();
-  drop({.reason = reason, .wanted = reason == Reason::kSmallReceive ? receive_room : 0});
+  drop(dropped);
 }
 
 void UnreliableConnection::receive(Now, const Packet& packet) {
@@ -133,7 +141,7 @@ void UnreliableConnection::receive(Now, const Packet& packet) {
   if (starts) {
     inbound_.reset();
   } else if (packet.headers.psn != expected_psn_) {
-    return drop_message(InboundError::kLost);
+    return drop_message(InboundError::kLost, packet);
   }
   expected_psn_ = psn_add(packet.headers.psn, 1);
   switch (const InboundError error = inbound_.receive(packet)) {
@@ -144,7 +152,7 @@ void UnreliableConnection::receive(Now, const Packet& packet) {
       finish_receive(CompletionStatus::kLocalProtection);
       return enter_error();
     default:
-      return drop_message(error);
+      return drop_message(error, packet);
   }
 }
 

@@ -73,6 +73,15 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
                known.domain, access.domain_of, access.domain),
         format("Register the memory in the protection domain of the %s.", access.domain_of));
   }
+  if (known.is_window && !access.from_peer) {
+    return report("unknown-key", ", the key of a memory window, which only peers may use.",
+                  "Use the lkey of the region under the memory window.");
+  }
+  if (known.qpn && *known.qpn != access.qpn) {
+    return report("foreign-window",
+                  format(", the key of a memory window of type 2 that queue pair 0x%x has bound.", *known.qpn),
+                  "Bind the memory window on the queue pair that the peer is connected to, or use one of type 1.");
+  }
   const char* holder = known.is_window ? "memory window" : "region";
   if (const char* right = missing_right(access.rights, known.access)) {
     return report("missing-right", format(", whose %s lacks %s.", holder, right),

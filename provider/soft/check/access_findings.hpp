@@ -26,6 +26,7 @@ struct Access {
   uint64_t length = 0;   // 0: unknown
   uint32_t rights = 0;   // roce::Access
   bool from_peer = false;
+  uint32_t qpn = 0;                         // the queue pair that the device uses it for
   std::optional<ReportedStack> posted;      // the request
   std::optional<ReportedStack> queue_pair;  // where it was made, if a peer has posted the request
 };

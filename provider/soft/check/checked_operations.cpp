@@ -378,7 +378,10 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
     checker().withheld.end(qp.qpn, queues_of(qp).receives);
     checker().contexts.end(qp.qpn);
   }
-  if (attr->qp_state == IBV_QPS_RESET) checker().receives.forget(&qp.own_receives);
+  if (attr->qp_state == IBV_QPS_RESET) {
+    checker().receives.forget(&qp.own_receives);
+    checker().told.remove(qp.qpn);
+  }
   const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
   if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.checked->sends.clear();
   return 0;

@@ -295,15 +295,23 @@ void note_in_error(Qp& qp, uint64_t id) {
 }  // namespace
 
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
+  Checker& checker = *Checker::get();
   Qp& qp = *ours<Qp>(ibv);
   struct NotedSend {
     const ibv_send_wr* wr;
     Noted noted;
+    bool is_unfit;
   };
   ShortList<NotedSend, 4> noted;
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
-    noted.push_back({wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), wr->send_flags, wr->wr_id,
-                              segments_of(wr->sg_list, wr->num_sge), address_handle_of(qp, *wr))});
+    const auto opcode = static_cast<roce::SendOpcode>(wr->opcode);
+    const bool unfit = is_unfit(qp, opcode, has_foreign_address(qp, *wr));
+    // Another thread may poll the completion before the post returns.
+    if (unfit) checker.told.add(qp.qpn, ToldFailures::kOwnRequest);
+    noted.push_back(
+        {wr,
+         note(qp, opcode, wr->send_flags, wr->wr_id, segments_of(wr->sg_list, wr->num_sge), address_handle_of(qp, *wr)),
+         unfit});
   }
   const auto [before, is_in_error] = send_queue_state(qp);
   for (const ibv_send_wr* wr = requests; is_in_error && wr != nullptr; wr = wr->next) note_in_error(qp, wr->wr_id);
@@ -313,14 +321,15 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   posting.reset();
   bool refused = false;
   uint64_t accepted = 0;
-  for (const auto& [wr, one] : noted) {
+  for (const auto& [wr, one, unfit] : noted) {
     refused = refused || (error != 0 && wr == *bad);
     if (refused) {
       one.was_refused(qp);
+      if (unfit) checker.told.take(qp.qpn, ToldFailures::kOwnRequest);
     } else {
       one.was_taken(qp);
       accepted++;
-      report_if_unfit(*Checker::get(), qp, static_cast<roce::SendOpcode>(wr->opcode), has_foreign_address(qp, *wr));
+      if (unfit) report_unfit(checker, qp, static_cast<roce::SendOpcode>(wr->opcode));
     }
   }
   report_sends_beyond(qp, before, accepted);
@@ -339,6 +348,7 @@ int wr_complete(ibv_qp_ex* ibv) {
     noted.push_back(
         note(qp, request.opcode, request.flags, request.id, {request.segments.begin(), request.segments.end()}));
   }
+  if (is_foreign) Checker::get()->told.add(qp.qpn, ToldFailures::kOwnRequest);
   const auto [before, is_in_error] = send_queue_state(qp);
   const uint64_t count = post.count;
   for (uint32_t i = 0; i < count && is_in_error && post.error == 0; i++) note_in_error(qp, post.requests[i]->send.id);
@@ -350,9 +360,10 @@ int wr_complete(ibv_qp_ex* ibv) {
     for (const Noted& one : noted) one.was_taken(qp);
     report_sends_beyond(qp, before, count);
     // The queue pair has been made with the operations that it has.
-    if (is_foreign) report_if_unfit(*Checker::get(), qp, roce::SendOpcode::kSend, true);
+    if (is_foreign) report_unfit(*Checker::get(), qp, roce::SendOpcode::kSend);
     return 0;
   }
+  if (is_foreign) Checker::get()->told.take(qp.qpn, ToldFailures::kOwnRequest);
   for (const Noted& one : noted) one.was_refused(qp);
   return error;
 }

@@ -27,7 +27,7 @@
 #include "provider/soft/check/records/posted_receives.hpp"
 #include "provider/soft/check/records/posted_sends.hpp"
 #include "provider/soft/check/records/recent_writes.hpp"
-#include "provider/soft/check/records/told_queue_pairs.hpp"
+#include "provider/soft/check/records/told_failures.hpp"
 #include "provider/soft/check/reports/reporter.hpp"
 #include "roce/queue_pair.hpp"
 
@@ -50,7 +50,7 @@ class Checker {
   PostedReceives receives;
   RecentWrites writes;  // if the options ask for notes
   Reporter reporter;
-  ToldQueuePairs told;
+  ToldFailures told;
   // Null if the options do not ask for races.
   const std::unique_ptr<Races> races;
   // False: no bytes are withheld, because a sanitizer or the emulator looks at the program's accesses.

@@ -51,7 +51,7 @@ void CheckingCompletions::note_withheld(const roce::Completion& completion) {
 void CheckingCompletions::end_receive(const roce::Completion& completion) {
   const std::optional<PostedReceive> receive = checker_.receives.take(receives(), completion.request_id);
   if (completion.status != roce::CompletionStatus::kLocalLength) return;
-  checker_.told.add(qp_.qpn);
+  checker_.told.add(qp_.qpn, ToldFailures::kPeersRequest);
   std::vector<ReportedStack> places;
   if (receive) places.push_back({"posted", receive->stack});
   checker_.reporter.show(
@@ -65,6 +65,7 @@ void CheckingCompletions::end_receive(const roce::Completion& completion) {
 }
 
 void CheckingCompletions::report_not_ready() {
+  checker_.told.add(qp_.qpn, ToldFailures::kOwnRequest);
   std::vector<ReportedStack> places;
   if (const std::optional<ReportedStack> made = checker_.objects.made(&qp_)) places.push_back(*made);
   checker_.reporter.show(

@@ -23,7 +23,7 @@ std::string remedy_for(const char* right, bool has_rdma_cms_rights) {
 
 void CheckingEvents::refused(uint32_t access) {
   const char* right = missing_right(access, qp_.engine->attributes().access);
-  checker_.told.add(qp_.qpn);
+  checker_.told.add(qp_.qpn, ToldFailures::kPeersRequest);
   std::vector<ReportedStack> places;
   if (const std::optional<ReportedStack> made = checker_.objects.made(&qp_)) places.push_back(*made);
   checker_.reporter.show(
@@ -33,6 +33,7 @@ void CheckingEvents::refused(uint32_t access) {
            (right != nullptr ? format("qp_access_flags lack %s.", right) : "max_dest_rd_atomic is 0."),
        .remedy = remedy_for(right, qp_.checked->has_rdma_cms_rights.load(std::memory_order_relaxed)),
        .places = places});
+  below_.refused(access);
 }
 
 }  // namespace dapple::soft::check

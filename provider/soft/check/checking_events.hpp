@@ -17,6 +17,8 @@ class CheckingEvents final : public roce::EventSink {
 
   void event(roce::QpEvent event, uint32_t qpn) override { below_.event(event, qpn); }
   void refused(uint32_t access) override;
+  void denied(const roce::RemoteRange& range, uint32_t rights) override { below_.denied(range, rights); }
+  void cannot_invalidate(uint32_t rkey) override { below_.cannot_invalidate(rkey); }
   void send_fails(const roce::SendRequest& request, roce::CompletionStatus status) override {
     below_.send_fails(request, status);
   }

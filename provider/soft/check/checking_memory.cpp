@@ -30,6 +30,7 @@ Access CheckingMemory::peers_access(const RemoteRange& range, const char* what, 
           .length = range.length,
           .rights = rights,
           .from_peer = true,
+          .qpn = qp_.qpn,
           .posted = std::nullopt,
           .queue_pair = checker_.objects.made(&qp_)};
 }
@@ -42,22 +43,29 @@ Access CheckingMemory::own_access(const char* what, uint64_t size, std::optional
                          static_cast<unsigned long long>(size)),
           .rights = rights,
           .from_peer = false,
+          .qpn = qp_.qpn,
           .posted = posted,
           .queue_pair = std::nullopt};
 }
 
 Fault CheckingMemory::explain(Fault fault, const RemoteRange& range, const char* what, uint32_t rights) {
-  if (fault == Fault::kAccess) report_key(checker_, qp_.context->memory, peers_access(range, what, rights));
+  if (fault == Fault::kAccess && report_key(checker_, qp_.context->memory, peers_access(range, what, rights)))
+    tell_peers_failure();
   return fault;
 }
 
-void CheckingMemory::explain(std::span<const Segment> segments, Access access) {
+void CheckingMemory::explain(std::span<const Segment> segments, Access access, ToldFailures::What failing) {
   for (const Segment& segment : segments) {
     access.key = segment.lkey;
     access.address = segment.address;
     access.length = segment.length;
-    if (segment.length != 0 && report_key(checker_, qp_.context->memory, access)) return;
+    if (segment.length != 0 && report_key(checker_, qp_.context->memory, access))
+      return checker_.told.add(qp_.qpn, failing);
   }
+}
+
+ToldFailures::What CheckingMemory::filled(std::span<const Segment> segments) {
+  return sends_.with_result(segments) ? ToldFailures::kOwnRequest : ToldFailures::kPeersRequest;
 }
 
 bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t access, const char* what) {
@@ -67,6 +75,7 @@ bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t acce
   const Fault fault = qp_.context->memory.lend_to_peer(who, range, access, probe);
   if (fault == Fault::kNone) warn_of_freed(range, what);
   if (fault != Fault::kFailed) return true;
+  tell_peers_failure();
   report_unmapped(checker_, peers_access(range, what), probe.gone(), probe.size());
   return false;
 }
@@ -227,14 +236,15 @@ Fault CheckingMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address
 }
 
 Fault CheckingMemory::flush(Accessor who, const RemoteRange& range, uint32_t type) {
-  return explain(below_.flush(who, range, type), range, "flush", 0);
+  return explain(below_.flush(who, range, type), range, "flush", roce::flush_rights(type));
 }
 
 Fault CheckingMemory::check_local(Accessor who, std::span<const Segment> segments, bool write) {
   const Fault fault = below_.check_local(who, segments, write);
   if (fault != Fault::kAccess) return fault;
   const uint32_t rights = write ? uint32_t{roce::kLocalWrite} : 0;
-  explain(segments, own_access("needs", roce::length_of(segments), poster_of_result(segments), rights));
+  explain(segments, own_access("needs", roce::length_of(segments), poster_of_result(segments), rights),
+          ToldFailures::kOwnRequest);
   return fault;
 }
 
@@ -252,6 +262,7 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
     if (!posted) return Fault::kFailed;
     Access sending = access(*posted);
     sending.key = probe.key(segments, offset);
+    tell_own_failure();
     report_unmapped(checker_, sending, probe.gone(), probe.size());
     return Fault::kFailed;
   }
@@ -264,7 +275,7 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
     if (const std::optional<PostedSends::Change> change = sends_.take(segments, offset, to, size))
       report_change(change->at, ReportedStack{"posted", change->posted});
   } else if (const std::optional<Stack> posted = sends_.waiting(segments, offset)) {
-    explain(segments, access(*posted));
+    explain(segments, access(*posted), ToldFailures::kOwnRequest);
   }
   return fault;
 }
@@ -277,6 +288,7 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
     Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments));
     set_domain(access, who);
     access.key = probe.key(segments, offset);
+    checker_.told.add(qp_.qpn, filled(segments));
     report_unmapped(checker_, access, probe.gone(), probe.size());
     return Fault::kFailed;
   }
@@ -288,7 +300,7 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
   if (fault == Fault::kAccess) {
     Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments), roce::kLocalWrite);
     set_domain(access, who);
-    explain(segments, access);
+    explain(segments, access, filled(segments));
   }
   return fault;
 }
@@ -313,6 +325,7 @@ Fault CheckingMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
   const BindObstacle obstacle = qp_.context->memory.bind_obstacle(who, bind);
   const Fault fault = below_.bind_window(who, bind);
   if (fault != Fault::kNone) {
+    tell_own_failure();
     report_bind(checker_, qp_, bind, obstacle);
   } else if (bind.window_rkey != bind.new_rkey) {
     checker_.keys.end_window(&qp_.context->memory, bind.window_rkey, {"which a later bind has replaced", std::nullopt});
@@ -323,6 +336,7 @@ Fault CheckingMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
 Fault CheckingMemory::invalidate_local(Accessor who, uint32_t rkey) {
   const Fault fault = below_.invalidate_local(who, rkey);
   if (fault != Fault::kNone) {
+    tell_own_failure();
     report_invalidation(checker_, qp_, rkey, false);
   } else {
     checker_.keys.end_window(&qp_.context->memory, rkey, {"which IBV_WR_LOCAL_INV has invalidated", std::nullopt});
@@ -333,6 +347,7 @@ Fault CheckingMemory::invalidate_local(Accessor who, uint32_t rkey) {
 Fault CheckingMemory::invalidate_remote(Accessor who, uint32_t rkey) {
   const Fault fault = below_.invalidate_remote(who, rkey);
   if (fault != Fault::kNone) {
+    tell_peers_failure();
     report_invalidation(checker_, qp_, rkey, true);
   } else {
     checker_.keys.end_window(&qp_.context->memory, rkey,

@@ -45,7 +45,12 @@ class CheckingMemory final : public MemoryLayer {
   Access own_access(const char* what, uint64_t size, std::optional<ReportedStack> posted, uint32_t rights = 0) const;
   // Reports why a peer's access has failed, if it has. Returns `fault`.
   roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what, uint32_t rights);
-  void explain(std::span<const roce::Segment> segments, Access access);
+  void explain(std::span<const roce::Segment> segments, Access access, ToldFailures::What failing);
+  // The peer's request fails, or the receive of its message.
+  void tell_peers_failure() { checker_.told.add(qp_.qpn, ToldFailures::kPeersRequest); }
+  void tell_own_failure() { checker_.told.add(qp_.qpn, ToldFailures::kOwnRequest); }
+  // What fails if the device cannot store there: the request whose result it is, or a receive.
+  ToldFailures::What filled(std::span<const roce::Segment> segments);
   void set_domain(Access& access, roce::Accessor who) const;
   // False after a report: the memory is gone. `access`: the right that is needed.
   bool there(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);

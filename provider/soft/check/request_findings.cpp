@@ -89,7 +89,11 @@ void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool fro
        .places = places});
 }
 
-void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address) {
+bool is_unfit(const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address) {
+  return is_foreign_address || !roce::operations_of(static_cast<roce::QpType>(qp.init.qp_type)).has(opcode);
+}
+
+void report_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode) {
   const auto type = static_cast<roce::QpType>(qp.init.qp_type);
   if (!roce::operations_of(type).has(opcode)) {
     checker.reporter.show(
@@ -101,7 +105,7 @@ void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bo
                         std::string(opcode_name(opcode)).c_str()),
          .remedy = "Use a queue pair of the type IBV_QPT_RC for this operation.",
          .places = {{"posted", here()}}});
-  } else if (is_foreign_address) {
+  } else {
     checker.reporter.show(
         {.kind = "foreign-domain",
          .text = format("A datagram of queue pair 0x%x of %s has an address handle of another protection domain than "

@@ -23,9 +23,11 @@ BindExplanation explain_bind(BindObstacle obstacle, const roce::WindowBind& bind
 void report_bind(Checker& checker, const Qp& qp, const roce::WindowBind& bind, BindObstacle obstacle);
 // An invalidation that fails.
 void report_invalidation(Checker& checker, const Qp& qp, uint32_t rkey, bool from_peer);
-// In the post of a request, which has been posted and must fail if the queue pair's transport lacks the operation, or
-// if its address handle has another protection domain.
-void report_if_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
+// Tells whether the request must fail because the queue pair's transport lacks the operation, or because its address
+// handle has another protection domain.
+bool is_unfit(const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
+// Behind the post of such a request. The one who posts it has noted before the post that its failure is told.
+void report_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode);
 
 // The program posts a request to a queue pair in error, and should know that.
 void report_post_in_error(Checker& checker, const Qp& qp);

@@ -40,7 +40,9 @@ Reason of_retries(const Failure& failure) {
   std::string text = peer_of(failure) + format(" has not answered %u retries (retry_cnt) of %s each (timeout %u)",
                                                failure.attributes.retry_count,
                                                time_of(failure.attributes.timeout).c_str(), failure.attributes.timeout);
-  if (!difference.text.empty()) return {text + "; " + difference.text, difference.remedy};
+  for (const Reason& reason : {failure.detail, difference}) {
+    if (!reason.text.empty()) return {text + "; " + reason.text, reason.remedy};
+  }
   return {
       text,
       "Compare qp_num, PSNs, GIDs and path_mtu of both ends, and see whether the peer lives, its port is active, and "
@@ -83,7 +85,27 @@ Reason of_invalid_request(const Failure& failure) {
           "Post receives that are as long as the longest message, and set the same path_mtu at both ends."};
 }
 
+Reason of_refused_access(const Failure& failure) {
+  const std::string refused =
+      peer_of(failure) + format(" has refused %llu bytes at 0x%llx by the rkey 0x%x: ", number(failure.length),
+                                number(failure.remote_address), failure.rkey);
+  if (!failure.detail.text.empty()) return {refused + failure.detail.text, failure.detail.remedy};
+  return {refused + "the key is not valid there, or its memory lacks the bytes or the right",
+          "Compare address and rkey with those that the peer has registered, and the access flags of the memory with "
+          "the request; dapple-run --explain or --check of the peer names the mistake."};
+}
+
+// A receive that ends with an error of the peer's request.
+Reason of_refused_receive(const Failure& failure) {
+  const std::string from = peer_of(failure) + " has sent a request that this queue pair refuses: ";
+  if (!failure.detail.text.empty()) return {from + failure.detail.text, failure.detail.remedy};
+  return {from + "its packets do not follow each other, or have another size than path_mtu here asks for",
+          "Set the same path_mtu at both ends, and look at the peer's completion."};
+}
+
 Reason reason_of(const Failure& failure, bool is_receive) {
+  if (failure.is_planned)
+    return {"the plan of faults (DAPPLE_FAULTS) lets this completion fail", "See whether the program copes with it."};
   switch (failure.status) {
     case CompletionStatus::kRetryExceeded:
       return of_retries(failure);
@@ -92,15 +114,11 @@ Reason reason_of(const Failure& failure, bool is_receive) {
                   format(" had no receive posted, also after %u retries (rnr_retry)", failure.attributes.rnr_retry),
               "Let the peer post receives before this end sends, or set rnr_retry to 7, to retry for ever."};
     case CompletionStatus::kRemoteAccess:
-      return {
-          peer_of(failure) +
-              format(" has refused %llu bytes at 0x%llx by the rkey 0x%x: the key is not valid there, or its memory "
-                     "lacks the bytes or the right",
-                     number(failure.length), number(failure.remote_address), failure.rkey),
-          "Compare address and rkey with those that the peer has registered, and the access flags of the memory with "
-          "the request; dapple-run --check of the peer names the mistake."};
+      return of_refused_access(failure);
     case CompletionStatus::kRemoteInvalidRequest:
-      return of_invalid_request(failure);
+      return is_receive ? of_refused_receive(failure) : of_invalid_request(failure);
+    case CompletionStatus::kLocalAccess:
+      return of_refused_receive(failure);
     case CompletionStatus::kRemoteOperation:
       return {
           peer_of(failure) + " could not use the memory of its own receive",
@@ -110,54 +128,40 @@ Reason reason_of(const Failure& failure, bool is_receive) {
         return {format("the message is longer than the receive's %llu bytes", number(failure.length)),
                 "Post receives that are as long as the peer's longest message."};
       }
-      return {format("the message has %llu bytes, more than one of this queue pair can have", number(failure.length)),
-              failure.type == IBV_QPT_UD ? "Send datagrams of at most the port's active_mtu."
-                                         : "Send messages of at most the port's max_msg_sz."};
-    case CompletionStatus::kLocalQpOperation:
-      return {
-          format("a queue pair of type %s cannot do this request, or its address handle has another protection domain",
-                 type_name(failure.type)),
-          "Use a queue pair of the type that has the operation, with objects of its own protection domain."};
+      break;
     case CompletionStatus::kBadResponse: {
       const Reason known = why_answer_is_bad(failure);
       if (known.text.empty()) break;
       return {peer_of(failure) + " has not answered what the request asks for: " + known.text, known.remedy};
     }
-    case CompletionStatus::kLocalProtection:
-    case CompletionStatus::kWindowBind: {
-      const size_t end = failure.detail.find(".\n");
-      if (end == failure.detail.npos) break;
-      return {failure.detail.substr(0, end), failure.detail.substr(end + 2)};
-    }
     default:
       break;
   }
+  if (!failure.detail.text.empty()) return failure.detail;
   return {"the device has kept no other reason", "Look at earlier completions of this queue pair, and at its peer's."};
 }
 
-// Errors that tell of the peer, or of the network: a program may cope with them.
-bool tells_of_peer(CompletionStatus status) {
-  return status == CompletionStatus::kRetryExceeded || status == CompletionStatus::kRnrRetryExceeded;
+// Some errors tell of the peer, or of the network: a program may cope with them.
+check::Level level_of(const Failure& failure) {
+  if (failure.is_planned) return check::Level::kNote;
+  const bool tells_of_peer =
+      failure.status == CompletionStatus::kRetryExceeded || failure.status == CompletionStatus::kRnrRetryExceeded;
+  return tells_of_peer ? check::Level::kWarning : check::Level::kError;
 }
 
-// dapple-run --check reports these where they happen.
-bool check_reports(const Failure& failure, bool is_receive) {
+// Tells whether dapple-run --check has reported the reason where the request failed.
+bool is_told(const Failure& failure, bool is_receive) {
+  using Told = check::ToldFailures;
   check::Checker* const checker = check::Checker::get();
-  if (checker == nullptr) return false;
-  const uint32_t peers_qpn = failure.attributes.destination_qpn;
-  // The peer's end may be in a process without a check.
-  const bool has_peers_end = is_of_this_host(failure) && slot_of(peers_qpn) == slot_of(failure.qpn);
+  if (checker == nullptr || failure.is_planned) return false;
+  if (is_receive) return checker->told.has(failure.qpn, Told::kPeersRequest);
   switch (failure.status) {
-    case CompletionStatus::kRetryExceeded:
-      return false;
-    case CompletionStatus::kLocalLength:
-      return is_receive;
     case CompletionStatus::kRemoteInvalidRequest:
-      return has_peers_end && checker->told.has(peers_qpn);
-    case CompletionStatus::kRnrRetryExceeded:
-      return true;
+    case CompletionStatus::kRemoteAccess:
+    case CompletionStatus::kRemoteOperation:
+      return has_peers_end(failure) && checker->told.has(failure.attributes.destination_qpn, Told::kPeersRequest);
     default:
-      return failure.status < CompletionStatus::kBadResponse || has_peers_end;
+      return checker->told.take(failure.qpn, Told::kOwnRequest);
   }
 }
 
@@ -167,11 +171,12 @@ void report_failed_request(const ibv_cq* cq, uint32_t qpn, bool is_receive, uint
   const ErrnoGuard keep;
   const auto engines = static_cast<CompletionStatus>(status);
   const std::optional<Failure> failure = Failures::get().take(qpn, is_receive, id, engines);
-  // A completion that a plan of faults lets fail, for example.
-  if (!failure || check_reports(*failure, is_receive)) return;
+  if (!failure || is_told(*failure, is_receive)) return;
   const Reason reason = reason_of(*failure, is_receive);
-  const std::string what = is_receive ? "A receive" : "The request IBV_WR_" + std::string(opcode_name(failure->opcode));
-  process_reporter()->show({.level = tells_of_peer(engines) ? check::Level::kWarning : check::Level::kError,
+  const std::string what = is_receive            ? "A receive"
+                           : failure->is_planned ? "A request"
+                                                 : "The request IBV_WR_" + std::string(opcode_name(failure->opcode));
+  process_reporter()->show({.level = level_of(*failure),
                             .kind = "failed-request",
                             .text = what + format(" (wr_id 0x%llx) of queue pair 0x%x of ", number(id), qpn) +
                                     name_of(cq->context) + " completes with IBV_WC_" +

@@ -21,6 +21,18 @@ void Failures::keep(const Failure& failure, bool is_receive) {
   assert(failures_.size() <= kMax);
 }
 
+void Failures::keep_refusal(uint32_t qpn, const Reason& reason) {
+  const std::lock_guard lock(mutex_);
+  if (refusals_.size() >= kMax) refusals_.clear();
+  refusals_.insert_or_assign(qpn, reason);
+}
+
+Reason Failures::take_refusal(uint32_t qpn) {
+  const std::lock_guard lock(mutex_);
+  const auto node = refusals_.extract(qpn);
+  return node.empty() ? Reason{} : node.mapped();
+}
+
 std::optional<Failure> Failures::take(uint32_t qpn, bool is_receive, uint64_t id, roce::CompletionStatus status) {
   const std::lock_guard lock(mutex_);
   const auto found = failures_.find({qpn, is_receive});

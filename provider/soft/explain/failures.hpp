@@ -20,6 +20,12 @@
 
 namespace dapple::soft::explain {
 
+// A clause, and a sentence.
+struct Reason {
+  std::string text;
+  std::string remedy;
+};
+
 struct Failure {
   Context* context = nullptr;
   uint32_t qpn = 0;
@@ -31,7 +37,8 @@ struct Failure {
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
   uint64_t length = 0;  // or the room of a receive
-  std::string detail;   // the obstacle, if it was in this process; empty if it is not known
+  Reason detail;        // the obstacle, if it was in this process; empty if it is not known
+  bool is_planned = false;
   roce::QpAttributes attributes;
   uint8_t peer[16] = {};  // its GID
   bool same_host = false;
@@ -45,6 +52,10 @@ class Failures {
   static Failures& get();
 
   void keep(const Failure& failure, bool is_receive);
+  // The reason why this queue pair refuses a request of its peer. The peer's end may be in this process.
+  void keep_refusal(uint32_t qpn, const Reason& reason);
+  // Then it is forgotten. Empty if there is none.
+  Reason take_refusal(uint32_t qpn);
   // The failure of this request, or receive; then it is forgotten.
   std::optional<Failure> take(uint32_t qpn, bool is_receive, uint64_t id, roce::CompletionStatus status);
 
@@ -56,6 +67,7 @@ class Failures {
 
   Mutex mutex_{LockRank::kFailures};
   std::map<std::pair<uint32_t, bool>, Failure> failures_;  // the last one of each queue
+  std::map<uint32_t, Reason> refusals_;                    // the last one of each queue pair
 };
 
 }  // namespace dapple::soft::explain

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/explain/peers_end.hpp"
 
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/system/address_text.hpp"
@@ -65,6 +66,10 @@ bool is_of_this_host(const Failure& failure) {
   return failure.same_host || failure.context->has_gid(failure.peer);
 }
 
+bool has_peers_end(const Failure& failure) {
+  return is_of_this_host(failure) && slot_of(failure.attributes.destination_qpn) == slot_of(failure.qpn);
+}
+
 Reason why_peer_is_silent(const Failure& failure) {
   if (!is_of_this_host(failure)) return why_distant_peer_is_silent(failure);
   const uint32_t peers_qpn = failure.attributes.destination_qpn;
@@ -100,7 +105,10 @@ Reason why_peer_is_silent(const Failure& failure) {
 }
 
 Reason why_answer_is_bad(const Failure& failure) {
-  const uint32_t peers_mtu = failure.packets.path_mtu;
+  ResourceRow peer;
+  const bool is_shown = is_of_this_host(failure) &&
+                        failure.context->find_qp(failure.attributes.destination_qpn, peer) == Context::Found::kYes;
+  const uint32_t peers_mtu = is_shown ? 256 * peer.path_mtu : failure.packets.path_mtu;
   if (peers_mtu == 0 || peers_mtu == failure.attributes.path_mtu) return {};
   return {format("its packets have %u bytes, and path_mtu of this queue pair is %u", peers_mtu,
                  failure.attributes.path_mtu),

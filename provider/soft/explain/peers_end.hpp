@@ -11,13 +11,10 @@
 
 namespace dapple::soft::explain {
 
-struct Reason {
-  std::string text;
-  std::string remedy;
-};
-
 // Whether the peer is on this host.
 bool is_of_this_host(const Failure& failure);
+// Whether the peer's end is in this process, too.
+bool has_peers_end(const Failure& failure);
 
 // The texts are empty if there is no difference that matters, or if nobody knows.
 

@@ -28,7 +28,6 @@ namespace {
 constexpr uint32_t kFlushToMemory = 1;
 constexpr uint32_t kFlushToPersistence = 2;
 constexpr uint32_t kFlushPlacementMask = 0xF;
-constexpr uint32_t kFlushWholeRegion = 1 << 4;
 
 }  // namespace
 
@@ -188,10 +187,9 @@ Fault MemoryTable::atomic_write(Accessor who, uint32_t rkey, uint64_t address, u
 
 Fault MemoryTable::flush(Accessor who, const RemoteRange& range, uint32_t type) {
   const uint32_t placement = type & kFlushPlacementMask;
-  const bool whole = (type & kFlushWholeRegion) != 0;
+  const bool whole = roce::flushes_whole_region(type);
   if (placement == 0 || (placement & ~(kFlushToMemory | kFlushToPersistence)) != 0) return Fault::kAccess;
-  const uint32_t access = ((placement & kFlushToMemory) != 0 ? uint32_t{roce::kFlushGlobal} : 0) |
-                          ((placement & kFlushToPersistence) != 0 ? uint32_t{roce::kFlushPersistent} : 0);
+  const uint32_t access = roce::flush_rights(placement);
   if (range.length == 0 && !whole) return Fault::kNone;
   const Use use(*this, range.rkey);
   if (!use) return Fault::kAccess;

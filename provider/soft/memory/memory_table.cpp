@@ -204,6 +204,7 @@ bool MemoryTable::find_holder(uint32_t key, KeyHolder& holder) {
   const Entry* entry = entry_at(key);
   if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_relaxed) != key) return false;
   holder = {entry->kind != Kind::kRegion,
+            entry->kind == Kind::kWindow2 ? std::optional(entry->qpn) : std::nullopt,
             entry->own_domain,
             entry->access,
             entry->start,

@@ -27,6 +27,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "provider/common/mutex.hpp"
@@ -72,6 +73,8 @@ inline bool within(uint64_t address, uint64_t length, uint64_t start, uint64_t s
 // What a valid key stands for.
 struct KeyHolder {
   bool is_window = false;
+  // Of a window of type 2: the queue pair that has bound it, which alone may be reached by the key. Otherwise none.
+  std::optional<uint32_t> qpn;
   uint32_t domain = 0;
   uint32_t access = 0;
   uint64_t start = 0;  // the address of the first byte for the key

@@ -219,12 +219,33 @@ struct Srq : KeptMemory {
   ShownObject shown;
 };
 
+// Learns what fails under dapple-run --explain and --check.
+class FailureSink : public roce::EventSink {
+ public:
+  // The plan of faults lets this completion fail.
+  virtual void completion_is_planned(uint64_t id, bool is_receive, roce::CompletionStatus status) = 0;
+
+ protected:
+  ~FailureSink() = default;
+};
+
 // Notes events until the queue pair's lock is released.
 class QpEvents final : public roce::EventSink {
  public:
-  void event(roce::QpEvent event, uint32_t) override {
+  void event(roce::QpEvent event, uint32_t qpn) override {
     pending_.fetch_or(1u << static_cast<unsigned>(event), std::memory_order_release);
     if (shown_ != nullptr && event <= roce::QpEvent::kAccessError) shown_->show_failure(kErrorState);
+    if (explained_ != nullptr) [[unlikely]]
+      explained_->event(event, qpn);
+  }
+  void refused(uint32_t access) override {
+    if (explained_ != nullptr) explained_->refused(access);
+  }
+  void denied(const roce::RemoteRange& range, uint32_t rights) override {
+    if (explained_ != nullptr) explained_->denied(range, rights);
+  }
+  void cannot_invalidate(uint32_t rkey) override {
+    if (explained_ != nullptr) explained_->cannot_invalidate(rkey);
   }
   void send_fails(const roce::SendRequest& request, roce::CompletionStatus status) override {
     if (explained_ != nullptr) explained_->send_fails(request, status);
@@ -236,7 +257,7 @@ class QpEvents final : public roce::EventSink {
     if (explained_ != nullptr) explained_->dropped(message);
   }
   // Under dapple-run --explain and --check. Before the queue pair has its engine.
-  void explained_by(roce::EventSink* explained) { explained_ = explained; }
+  void explained_by(FailureSink* explained) { explained_ = explained; }
   // From now on no peer begins to copy for the queue pair, or counts a copy that it has begun. Writes that have begun
   // are over, unless the peer is stopped. Only the first of the requests that fail waits for that.
   void sends_fail() override {
@@ -254,8 +275,12 @@ class QpEvents final : public roce::EventSink {
     publication_ = publication;
     published_ = ticket;
   }
-  // The queue pair must go into error before its lock is released (planned_queue_pair.hpp).
-  void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
+  // The completion with this id fails by plan: the queue pair must go into error before its lock is released
+  // (planned_queue_pair.hpp).
+  void plan_error(uint64_t id, bool is_receive, roce::CompletionStatus status) {
+    pending_.fetch_or(kPlannedError, std::memory_order_release);
+    if (explained_ != nullptr) explained_->completion_is_planned(id, is_receive, status);
+  }
   static constexpr uint32_t kPlannedError = 1u << 31;
   bool take_planned_error() {
     return (pending_.load(std::memory_order_relaxed) & kPlannedError) != 0 &&
@@ -282,7 +307,7 @@ class QpEvents final : public roce::EventSink {
   uint32_t published_ = 0;
   ShownObject* shown_ = nullptr;
   uint32_t failed_state_ = 0;
-  roce::EventSink* explained_ = nullptr;
+  FailureSink* explained_ = nullptr;
 };
 
 struct ExtendedPost;

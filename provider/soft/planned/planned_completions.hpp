@@ -19,7 +19,10 @@ class PlannedCompletions final : public roce::CompletionSink {
   bool complete(const roce::Completion& completion) override {
     roce::Completion shown = completion;
     if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion(completion.opcode);
-    if (shown.status != completion.status) events_.plan_error();
+    if (shown.status != completion.status) {
+      const bool is_receive = completion.opcode >= roce::CompletionOpcode::kReceive;
+      events_.plan_error(completion.request_id, is_receive, shown.status);
+    }
     const bool counts = completion.status == roce::CompletionStatus::kSuccess;
     const int event = counts ? plan_.next_event() : -1;
     const bool outage = counts && plan_.next_outage();

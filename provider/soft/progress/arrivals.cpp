@@ -84,6 +84,9 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
   if (!is_datagram && !comes_from_peer(arrival, qp.transport.path)) {
     counters_.node.wrong_address.add();
     if (qp.peers_packets != nullptr) qp.peers_packets->see_from(arrival.source);
+    // Nobody else tells the sender of such a message.
+    if (qp.init.qp_type == IBV_QPT_UC)
+      qp.events.dropped({.reason = roce::DroppedMessage::Reason::kStranger, .source = arrival.source});
     return;
   }
   count(qp, arrival);

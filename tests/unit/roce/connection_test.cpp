@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Reliable connections, packet by packet: each operation, and each error between requester and responder.
+#include <tuple>
+
 #include "roce/syndrome.hpp"
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
@@ -739,6 +741,32 @@ void refusal__requester__error_and_flush(void**) {
   }
 }
 
+// The host learns which bytes and which rights the memory has denied.
+void refusal__by_the_memory__the_host_learns_range_and_rights(void**) {
+  const std::tuple<SendOpcode, uint32_t, uint32_t> needed[] = {{SendOpcode::kWrite, 16, kRemoteWrite},
+                                                               {SendOpcode::kRead, 16, kRemoteRead},
+                                                               {SendOpcode::kFetchAdd, 8, kRemoteAtomic},
+                                                               {SendOpcode::kAtomicWrite, 8, kRemoteWrite},
+                                                               {SendOpcode::kFlush, 24, kFlushGlobal}};
+  for (const auto& [opcode, length, rights] : needed) {
+    Pair pair;
+    const bool has_bytes = opcode != SendOpcode::kFlush && opcode != SendOpcode::kAtomicWrite;
+    SendRequest request = pair.a.request(opcode, has_bytes ? length : 0);
+    request.rkey = kKey + 1;
+    request.flush_length = length;
+    request.flush_type = 1;
+    post(pair.a, request);
+    pair.run();
+    assert_sent(pair.a, 0, CompletionStatus::kRemoteAccess);
+    assert_int_equal(pair.b.denials.size(), 1);
+    const auto& [range, denied] = pair.b.denials[0];
+    assert_int_equal(denied, rights);
+    assert_int_equal(range.rkey, kKey + 1);
+    assert_int_equal(range.address, request.remote_address);
+    assert_int_equal(range.length, length);
+  }
+}
+
 // IBTA 9.7.4.1.5: the queue pair's own rights. The host learns which one was needed.
 void refusal__right_that_the_queue_pair_lacks__both_ends_learn(void**) {
   const std::pair<SendOpcode, uint32_t> needed[] = {
@@ -987,6 +1015,7 @@ int main() {
       cmocka_unit_test(refusal__behind_reads_and_atomics__they_are_answered_first),
       cmocka_unit_test(refusal__behind_a_read_of_memory_that_goes__the_read_is_refused),
       cmocka_unit_test(refusal__requester__error_and_flush),
+      cmocka_unit_test(refusal__by_the_memory__the_host_learns_range_and_rights),
       cmocka_unit_test(refusal__right_that_the_queue_pair_lacks__both_ends_learn),
       cmocka_unit_test(refusal__no_room_for_answers__both_ends_learn),
       cmocka_unit_test(send__longer_than_the_receive__both_ends_learn),

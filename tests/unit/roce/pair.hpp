@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "roce/at_once.hpp"
@@ -200,6 +201,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   }
   void event(QpEvent event, uint32_t) override { raised.push_back(event); }
   void refused(uint32_t access) override { refused_rights.push_back(access); }
+  void denied(const RemoteRange& range, uint32_t rights) override { denials.emplace_back(range, rights); }
   void send_fails(const SendRequest& request, CompletionStatus) override {
     failed_length = length_of(request.segments);
   }
@@ -288,6 +290,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Received receive_completions;
   std::vector<QpEvent> raised;
   std::vector<uint32_t> refused_rights;
+  std::vector<std::pair<RemoteRange, uint32_t>> denials;
   uint64_t failed_length = 0;  // of the last request that has failed
   std::deque<Bytes> link;      // packets on their way to the peer
   size_t link_room = 1000;
