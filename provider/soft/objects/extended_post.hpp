@@ -38,6 +38,8 @@ struct ExtendedPost {
   int error = 0;  // the first
   PostsBelow below_explain;
   decltype(ibv_qp_ex::wr_complete) complete_below_hang = nullptr;
+  decltype(ibv_qp_ex::wr_complete) complete_below_tombs = nullptr;
+  bool names_ended = false;  // a request has got an object that has ended, as dapple-run --check has reported
 };
 
 // 0; EOPNOTSUPP: an operation that the queue pair's type lacks; ENOMEM. Fills in the functions of ibv_qp_ex.

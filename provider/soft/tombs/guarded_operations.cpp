@@ -14,6 +14,7 @@
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/tombs/dead_calls.hpp"
@@ -99,10 +100,13 @@ bool any_ended(const char* verb, ibv_pd* pd, provider::RegionInitAttr* attr) {
 }
 bool any_ended(const char* verb, ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr**) {
   if (has_ended(qp, verb)) return true;
-  if (qp->qp_type != IBV_QPT_UD) return false;
+  const bool is_ud = qp->qp_type == IBV_QPT_UD;
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
     const bool is_send = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
-    if (is_send && has_ended(wr->wr.ud.ah, verb)) return true;
+    if (is_ud && is_send && has_ended(wr->wr.ud.ah, verb)) return true;
+    if (!is_ud && wr->opcode == IBV_WR_BIND_MW &&
+        (has_ended(wr->bind_mw.mw, verb) || has_ended(wr->bind_mw.bind_info.mr, verb)))
+      return true;
   }
   return false;
 }
@@ -228,6 +232,52 @@ struct Unimported<kMember, void (*)(Object*)> {
   }
 };
 
+// The functions of extended queue pairs that get other objects. They are the same for all of a process.
+constinit decltype(ibv_qp_ex::wr_set_ud_addr) inner_set_ud_addr = nullptr;
+constinit decltype(ibv_qp_ex::wr_bind_mw) inner_bind_mw = nullptr;
+
+ExtendedPost& post_of(ibv_qp_ex* qp) {
+  return *ours<Qp>(&qp->qp_base)->extended;
+}
+
+// Between wr_start() and wr_complete() only this thread uses the requests.
+void set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
+  if (has_ended(ah, "ibv_wr_set_ud_addr")) {
+    post_of(qp).names_ended = true;
+  } else {
+    inner_set_ud_addr(qp, ah, remote_qpn, remote_qkey);
+  }
+}
+
+void bind_mw(ibv_qp_ex* qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* info) {
+  if (has_ended(mw, "ibv_wr_bind_mw") || has_ended(info->mr, "ibv_wr_bind_mw")) {
+    post_of(qp).names_ended = true;
+  } else {
+    inner_bind_mw(qp, mw, rkey, info);
+  }
+}
+
+int wr_complete(ibv_qp_ex* qp) {
+  ExtendedPost& post = post_of(qp);
+  if (!std::exchange(post.names_ended, false)) return post.complete_below_tombs(qp);
+  qp->wr_abort(qp);
+  return errno = EINVAL;
+}
+
+template <const char* kVerb>
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  ibv_qp* qp = Guarded<&Operations::create_qp_ex>::call<kVerb>(context, attr);
+  if (qp == nullptr || ours<Qp>(qp)->extended == nullptr) return qp;
+  ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
+  inner_set_ud_addr = extended.wr_set_ud_addr;
+  inner_bind_mw = extended.wr_bind_mw;
+  post_of(&extended).complete_below_tombs = extended.wr_complete;
+  extended.wr_set_ud_addr = set_ud_addr;
+  extended.wr_bind_mw = bind_mw;
+  extended.wr_complete = wr_complete;
+  return qp;
+}
+
 #define DAPPLE_VERB_NAME(name) constexpr char k_##name[] = "ibv_" #name;
 DAPPLE_PLANNED_VERBS(DAPPLE_VERB_NAME)
 DAPPLE_VERB_NAME(get_srq_num)
@@ -248,6 +298,7 @@ const Operations& guarded_operations(const Operations& operations) {
     DAPPLE_GUARDED(get_srq_num)
     DAPPLE_GUARDED(reg_mr_ex)
 #undef DAPPLE_GUARDED
+    made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
 #define DAPPLE_ENDED(name, how)                                \
   static constexpr char title_##name[] = how " by ibv_" #name; \
   made.name = Guarded<&Operations::name>::end<k_##name, title_##name>;

@@ -265,6 +265,7 @@ void wr_start(ibv_qp_ex* ibv) {
   ExtendedPost& post = post_of(ibv);
   if constexpr (kLocks) post.mutex.lock();
   post.count = 0;
+  post.names_ended = false;
   post.error = usable(ibv->qp_base.context) ? 0 : refuse_child();
 }
 
