@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "provider/soft/faults/disturbances.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "tools/dapple-run/fail.hpp"
 
@@ -19,6 +20,17 @@ constexpr std::string_view kVariable = "DAPPLE_FAULTS: ";
 std::string text_of_environment() {
   const char* given = getenv("DAPPLE_FAULTS");
   return given == nullptr ? "" : given;
+}
+
+const char* why_missed(soft::Disturbance disturbance) {
+  switch (disturbance) {
+    case soft::Disturbance::kArmed:
+      return "no completion came while ibv_req_notify_cq() waited with an empty queue";
+    case soft::Disturbance::kOrder:
+      return "no RDMA Write or packet was there whose order could change";
+    default:
+      return "no packet by UDP has met it; DAPPLE_SAME_HOST=off sends all packets by UDP";
+  }
 }
 
 }  // namespace
@@ -46,6 +58,8 @@ PlannedFaults::PlannedFaults() {
       limit_ = word;
     } else if (soft::read_fault(word, fault).empty()) {
       words_.emplace_back(word);
+    } else if (soft::disturbance_of(word) != soft::Disturbance::kCount && missed_code_ != 0) {
+      disturbances_.emplace_back(word);
     }
   }
   if (!any()) return;
@@ -72,6 +86,12 @@ int PlannedFaults::say_missed(int status) const {
     missed++;
     say("the limit %s was never reached: %llu bytes were the most", limit_.c_str(),
         static_cast<unsigned long long>(limit.most.load()));
+  }
+  for (const std::string& word : disturbances_) {
+    const soft::Disturbance disturbance = soft::disturbance_of(word);
+    if (notes_->disturbances[static_cast<size_t>(disturbance)].load() != 0) continue;
+    missed++;
+    say("the fault %s never came: %s", word.c_str(), why_missed(disturbance));
   }
   return missed > 0 && status == 0 ? missed_code_ : status;
 }

@@ -21,15 +21,16 @@ class PlannedFaults {
  public:
   PlannedFaults();
 
-  // False if only packets and bytes have faults: those come by chance.
-  bool any() const { return !words_.empty() || !limit_.empty(); }
+  // False if only packets and bytes have faults, and the plan does not ask which of them have come.
+  bool any() const { return !words_.empty() || !limit_.empty() || !disturbances_.empty(); }
   // One line on standard error for each fault that has not come true. `status`: the program's exit code. Returns
   // dapple-run's.
   int say_missed(int status) const;
 
  private:
   std::vector<std::string> words_;
-  std::string limit_;  // the word registered=
+  std::string limit_;                      // the word registered=
+  std::vector<std::string> disturbances_;  // arm=, drop= and the like, if the plan has missed=
   int missed_code_ = 0;
   std::optional<MemoryFile> file_;  // if there are any
   const soft::FaultNotes* notes_ = nullptr;

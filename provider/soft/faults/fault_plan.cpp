@@ -3,11 +3,9 @@
 #include "provider/soft/faults/fault_plan.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +13,8 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/soft/faults/call_site.hpp"
+#include "provider/soft/faults/disturbances.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
-#include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -168,16 +166,6 @@ void FaultPlan::note(size_t verb, const CallSite& site, std::string_view name) {
 
 namespace {
 
-// Null if there is no such file.
-FaultNotes* map_notes() {
-  const char* name = provider::settings().fault_points;
-  if (name == nullptr) return nullptr;
-  const OwnedFd file(open(name, O_RDWR | O_CLOEXEC));
-  if (!file) return nullptr;
-  void* memory = mmap(nullptr, sizeof(FaultNotes), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<FaultNotes*>(memory);
-}
-
 bool is_for_this_program() {
   const char* name = provider::settings().faults_in;
   return name == nullptr || strcmp(name, program_invocation_short_name) == 0;
@@ -207,7 +195,7 @@ FaultPlan* fault_plan() {
   static FaultPlan* const plan = []() -> FaultPlan* {
     static FaultPlan made;
     if (is_for_this_program()) {
-      made.tell(map_notes());
+      made.tell(fault_notes());
       const char* text = provider::settings().faults;
       if (text != nullptr) add_all(made, text);
     }

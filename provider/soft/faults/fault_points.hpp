@@ -32,12 +32,15 @@ struct FaultComing {
 
 inline constexpr size_t kMaxPlannedFaults = 64;
 inline constexpr size_t kMaxFaultPoints = 1024;
+inline constexpr size_t kDisturbances = 7;
 
 // The file, which is full of zeros at first.
 struct FaultNotes {
   std::atomic<uint32_t> wants_points{0};  // 1: places are noted, too
   // One for each planned fault, in their order, and the last for "registered=".
   FaultComing comings[kMaxPlannedFaults + 1];
+  // 1 after one has come true (disturbances.hpp).
+  std::atomic<uint32_t> disturbances[kDisturbances];
   FaultPoint points[kMaxFaultPoints];
 };
 

@@ -149,7 +149,8 @@ Fate FaultSource::next(size_t packet_size) {
   Fate fate;
   fate.dropped = random_.happens(settings_.drop);
   fate.duplicated = random_.happens(settings_.duplicate);
-  fate.delay_ns = settings_.delay_ns + (random_.happens(settings_.reorder) ? kReorderDelay : 0);
+  fate.reordered = random_.happens(settings_.reorder);
+  fate.delay_ns = settings_.delay_ns + (fate.reordered ? kReorderDelay : 0);
   const bool damaged = random_.happens(settings_.corrupt);
   const uint64_t bit = random_.next();
   if (damaged && packet_size > 0) fate.damaged_bit = static_cast<uint32_t>(bit % (packet_size * 8));

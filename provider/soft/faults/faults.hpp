@@ -45,6 +45,7 @@ const FaultSettings& program_faults();
 struct Fate {
   bool dropped = false;
   bool duplicated = false;
+  bool reordered = false;
   uint32_t damaged_bit = UINT32_MAX;  // of the packet; UINT32_MAX: none
   uint64_t delay_ns = 0;
 };

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/soft/memory/order_watch.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -59,6 +60,7 @@ roce::Fault DisorderedWrites::write(roce::Accessor who, const roce::RemoteRange&
   // A refused Write stores nothing, so the whole range is checked first.
   roce::Fault fault = below_.check_remote(who, range, roce::kRemoteWrite);
   for (size_t i = 0; i < pieces.count && fault == roce::Fault::kNone; i++) {
+    if (i == 0) tell_order_watch();
     if (i > 0) pause_between_pieces();
     const size_t piece = pieces.order[i], begin = pieces.begin[piece];
     fault = below_.write(who, {range.rkey, range.address + begin, pieces.begin[piece + 1] - begin}, from + begin);

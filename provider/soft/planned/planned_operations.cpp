@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "provider/soft/faults/disturbances.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
@@ -109,6 +110,7 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
   for (uint64_t waited = 0; waited < fault_plan()->arm_delay_ns() && queue.empty(); waited += kLook) {
     constexpr timespec kWait = {0, kLook};
     nanosleep(&kWait, nullptr);
+    if (!queue.empty()) note_disturbance(Disturbance::kArmed);
   }
   return Planned<provider::Operation::req_notify_cq, &Operations::req_notify_cq>::call(cq, solicited_only);
 }

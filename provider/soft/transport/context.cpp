@@ -11,6 +11,9 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/protocol/slot_numbers.hpp"
+#include "provider/soft/faults/disturbances.hpp"
+#include "provider/soft/faults/weak_order.hpp"
+#include "provider/soft/memory/order_watch.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/system/address_text.hpp"
@@ -276,6 +279,8 @@ void Context::raise_port_event(ibv_event_type type) {
 }
 
 void Context::opened(const DeviceInfo& info) {
+  if (program_faults().disorders_writes || has_weak_order())
+    order_watch.store([] { note_disturbance(Disturbance::kOrder); }, std::memory_order_relaxed);
   told_ = info;
   attributes_ = info.attributes;
   if (attributes_.max_qp <= ports_.most_queue_pairs) return;

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <utility>
 
+#include "provider/soft/memory/order_watch.hpp"
 #include "provider/soft/weak_order/pausing_sink.hpp"
 #include "provider/soft/weak_order/waits.hpp"
 #include "roce/packet.hpp"
@@ -64,6 +65,7 @@ void WeakQueuePair::draw_wait(double probability) {
   const roce::Time time = std::min(draw_time(), roce::ack_time(attributes().timeout) / kPartOfTimeout);
   if (time < kShortest) return;
   wait_ = time;
+  tell_order_watch();
   late_packets.begin();
 }
 

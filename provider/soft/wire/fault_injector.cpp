@@ -11,6 +11,7 @@
 #include <new>
 
 #include "provider/common/clock.hpp"
+#include "provider/soft/faults/disturbances.hpp"
 
 namespace dapple::soft {
 
@@ -33,8 +34,18 @@ std::unique_ptr<FaultInjector> FaultInjector::create(const FaultSettings& settin
   return made;
 }
 
+// A packet that is dropped has no other fault.
+void FaultInjector::note(const Fate& fate) {
+  if (fate.dropped) return note_disturbance(Disturbance::kDrop);
+  if (fate.duplicated) note_disturbance(Disturbance::kDuplicate);
+  if (fate.reordered) note_disturbance(Disturbance::kReorder);
+  if (fate.damaged_bit != UINT32_MAX) note_disturbance(Disturbance::kCorrupt);
+  if (fate.delay_ns != 0) note_disturbance(Disturbance::kDelay);
+}
+
 void FaultInjector::pass(DatagramOrigin& origin, std::span<std::byte> packet, DatagramSink& sink) {
   const Fate fate = source_.next(packet.size());
+  note(fate);
   if (fate.dropped) {
     counters_.fault_drops.add();
     return;

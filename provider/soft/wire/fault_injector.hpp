@@ -28,6 +28,8 @@ class FaultInjector {
 
  private:
   FaultInjector(const FaultSettings& settings, WireCounters& counters) : source_(settings), counters_(counters) {}
+  // For dapple-run's missed=.
+  static void note(const Fate& fate);
   void set_timer();
 
   FaultSource source_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/faults/faults.hpp"
+#include "provider/soft/faults/disturbances.hpp"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -157,6 +158,15 @@ void parse__missed__an_exit_code(void**) {
   assert_int_equal(settings.missed, 9);
 }
 
+void disturbance_of__word__those_that_may_come(void**) {
+  assert_true(disturbance_of("arm=20ms") == Disturbance::kArmed);
+  assert_true(disturbance_of("drop=0.01") == Disturbance::kDrop);
+  assert_true(disturbance_of("delay=1ms") == Disturbance::kDelay);
+  assert_true(disturbance_of("order=weak") == Disturbance::kOrder);
+  for (const char* none : {"drop=0", "drop=0.0", "delay=0ms", "seed=7", "missed=9", "ibv_reg_mr@1=EIO", "drop"})
+    assert_true(disturbance_of(none) == Disturbance::kCount);
+}
+
 void parse__65_planned_faults__the_line_names_the_limit(void**) {
   char text[1300] = "completion@1=RETRY_EXC_ERR";
   for (int i = 1; i < 64; i++) strcat(text, ",ibv_reg_mr@1=EIO");
@@ -234,6 +244,7 @@ int main() {
       cmocka_unit_test(parse__malformed__is_one_line_with_the_place),
       cmocka_unit_test(parse__each_mistake__a_line_of_its_own_with_the_whole_word),
       cmocka_unit_test(parse__missed__an_exit_code),
+      cmocka_unit_test(disturbance_of__word__those_that_may_come),
       cmocka_unit_test(parse__65_planned_faults__the_line_names_the_limit),
       cmocka_unit_test_setup_teardown(parse__seed__the_plans_before_the_process, without_seed, without_seed),
       cmocka_unit_test_setup_teardown(seed__malformed__none_and_a_reason, without_seed, without_seed),
