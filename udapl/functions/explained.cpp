@@ -126,7 +126,9 @@ void explain(const char* function, const char* arguments, DAT_RETURN result, uns
   unsigned now = 0;
   const char* verb = dappledv_refusal(&now);
   const bool is_verbs_error = verb && now != failures;
-  const std::string reason = is_verbs_error ? verb : meaning_of(type, subtype, arguments) + ".";
+  std::string meaning = meaning_of(type, subtype, arguments);
+  if (*kept_refusal() != 0) meaning += std::string(": ") + kept_refusal();
+  const std::string reason = is_verbs_error ? verb : meaning + ".";
   const std::string text = std::string(function) + "() fails with " + name_of(type, subtype) + ": " + reason;
   const std::string remedy = "See " + std::string(function) + "(3dat).";
   // The verb has its report.

@@ -9,6 +9,7 @@
 
 #include <infiniband/dappledv_refusal.h>
 
+#include "udapl/core/refusal.hpp"
 #include "udapl/functions/dat.hpp"
 
 namespace dapple::udapl::functions {
@@ -26,6 +27,7 @@ struct Explained<Text, kCall, DAT_RETURN (*)(Arguments...)> {
   static DAT_RETURN call(Arguments... arguments) {
     unsigned failures = 0;
     dappledv_refusal(&failures);
+    forget_refusal();
     const DAT_RETURN result = kCall(arguments...);
     if (result != DAT_SUCCESS) explain(Text::function(), Text::arguments(), result, failures);
     return result;

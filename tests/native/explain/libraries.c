@@ -61,6 +61,10 @@ static void use_udapl(void) {
     MUST(DAT_GET_TYPE(dat_ep_post_send(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG)) == DAT_INVALID_STATE);
   if (IS("argument"))
     MUST(DAT_GET_TYPE(dat_evd_create(ia, 0, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &made)) == DAT_INVALID_PARAMETER);
+  if (IS("limit")) {
+    MUST(DAT_GET_TYPE(dat_evd_create(ia, 1 << 30, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &made)) ==
+         DAT_INSUFFICIENT_RESOURCES);
+  }
   if (IS("in-use")) MUST(DAT_GET_TYPE(dat_pz_free(pz)) == DAT_INVALID_STATE);
   if (IS("freed")) {
     MUST(dat_pz_create(ia, &freed) == DAT_SUCCESS && dat_pz_free(freed) == DAT_SUCCESS);
