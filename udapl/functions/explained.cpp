@@ -106,7 +106,17 @@ std::string meaning_of(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype, std::st
       return "the EVD is full: take events from it";
     case DAT_INVALID_ADDRESS:
       return "the address cannot be reached, or has no RDMA device";
+    case DAT_ABORT:
+      return "another thread has ended the wait: the EVD is set unwaitable, or freed";
+    case DAT_INTERNAL_ERROR:
+      return "libibverbs has lost the EVD's events, or the system has refused to wait for them";
+    case DAT_CONN_QUAL_UNAVAILABLE:
+      return "librdmacm gives no connection qualifier here: rdma_bind_addr() or rdma_listen() has failed";
     default:
+      // DAT 1.2 has no such types, and other names for these errors.
+      if (type == kPortInUse) return "another service point, or another program, listens on the port";
+      if (type == kCommNotSupported)
+        return "the DAT_COMM asks for a family, a type or a protocol of communication that the IA's address lacks";
       return "the call has failed";
   }
 }

@@ -62,7 +62,7 @@ struct FramePort::Slot {
 
 int open_frames(OwnedFd& made) {
   OwnedFd socket(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return errno;
+  if (!socket) return errno;  // no refusal: the verb gives the reason
   made = std::move(socket);
   return 0;
 }
@@ -89,10 +89,12 @@ int FramePort::bind_to_netdev(const OwnedFd& socket, uint16_t protocol) const {
   address.sll_protocol = htons(protocol);
   address.sll_ifindex = static_cast<int>(netdev_index);
   socklen_t size = sizeof(address);
-  if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return errno;
-  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return errno;
+  if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    return errno;  // no refusal: the verb gives the reason
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return errno;  // no refusal: the verb gives the reason
   const bool has_ethernet = address.sll_hatype == ARPHRD_ETHER || address.sll_hatype == ARPHRD_LOOPBACK;
-  return has_ethernet ? 0 : EOPNOTSUPP;
+  return has_ethernet ? 0 : EOPNOTSUPP;  // no refusal: the verb gives the reason
 }
 
 int FramePort::start(OwnedFd& socket) {
@@ -108,7 +110,8 @@ int FramePort::listen(OwnedFd& socket) {
   // Without it the receiver looks at the type of each frame.
   setsockopt(socket.get(), SOL_PACKET, kIgnoreOutgoing, &one, sizeof(one));
   for (const int option : {PACKET_AUXDATA, PACKET_VNET_HDR}) {
-    if (setsockopt(socket.get(), SOL_PACKET, option, &one, sizeof(one)) != 0) return errno;
+    if (setsockopt(socket.get(), SOL_PACKET, option, &one, sizeof(one)) != 0)
+      return errno;  // no refusal: the verb gives the reason
   }
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF);
   if (const int error = bind_to_netdev(socket, ETH_P_ALL); error != 0) return error;
@@ -133,7 +136,8 @@ int FramePort::admit(const FlowRule& rule, bool wanted) {
     memcpy(membership.mr_address, value.dst_mac, sizeof(value.dst_mac));
   }
   const int option = wanted ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP;
-  return setsockopt(receiver_.get(), SOL_PACKET, option, &membership, sizeof(membership)) == 0 ? 0 : errno;
+  if (setsockopt(receiver_.get(), SOL_PACKET, option, &membership, sizeof(membership)) == 0) return 0;
+  return errno;  // no refusal: the verb gives the reason
 }
 
 size_t FramePort::send(std::span<const iovec> frames, int& error) const {

@@ -16,7 +16,8 @@ namespace dapple::soft {
 int FrameWire::watch(int fd) {
   epoll_event event = {};
   event.events = EPOLLIN;
-  return epoll_ctl(descriptors_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+  if (epoll_ctl(descriptors_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return 0;
+  return errno;  // no refusal: the verb gives the reason
 }
 
 void FrameWire::ignore(int fd) {
@@ -26,7 +27,7 @@ void FrameWire::ignore(int fd) {
 
 int FrameWire::open() {
   OwnedFd made(epoll_create1(EPOLL_CLOEXEC));
-  if (!made) return errno;
+  if (!made) return errno;  // no refusal: the verb gives the reason
   made.hide();
   descriptors_ = std::move(made);
   const int error = watch(below_.receive_fd());
