@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <initializer_list>
+
 #include "tests/native/clock.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/rig.hpp"
@@ -213,6 +215,24 @@ void domains__bad_input_is_refused(void**) {
   assert_int_equal(errno, EINVAL);
 }
 
+// A region and its domain belong to one open device. Refused, the region is as before.
+void rereg__domain_of_another_open_device_is_refused(void**) {
+  assert_true(begin({}));
+  ibv_context* other = ibv_open_device(pair->context->device);
+  assert_non_null(other);
+  ibv_pd* others = ibv_alloc_pd(other);
+  assert_non_null(others);
+  for (ibv_pd* wrong : {others, static_cast<ibv_pd*>(nullptr)}) {
+    errno = 0;
+    assert_int_equal(ibv_rereg_mr(pair->b.mr, IBV_REREG_MR_CHANGE_PD, wrong, nullptr, 0, 0), IBV_REREG_MR_ERR_CMD);
+    assert_int_equal(errno, EINVAL);
+  }
+  assert_int_equal(ibv_dealloc_pd(others), 0);
+  assert_int_equal(ibv_close_device(other), 0);
+  assert_int_equal(post_send(pair->a, 1, IBV_WR_RDMA_WRITE, 0, 64, &pair->b), 0);
+  expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+}
+
 }  // namespace
 
 int main() {
@@ -222,6 +242,7 @@ int main() {
       cmocka_unit_test_teardown(parent_domain__queues_live_in_the_programs_memory, finish),
       cmocka_unit_test_teardown(parent_domain__may_allow_unprotected_memory, finish),
       cmocka_unit_test_teardown(domains__bad_input_is_refused, finish),
+      cmocka_unit_test_teardown(rereg__domain_of_another_open_device_is_refused, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -98,6 +98,9 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
                   "Deregister the region, and register the other memory.");
   }
   if ((flags & IBV_REREG_MR_CHANGE_PD) != 0) {
+    // Queue pairs of the region's file alone can have its domain. A file's contexts share its domains.
+    if (new_pd == nullptr || &context_of(new_pd->context)->file != &context_of(ibv->context)->file)
+      return refuse_other_device("protection domain");
     if (error = check_lives(new_pd); error != 0) return error;
   }
   Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? original_of<Pd>(new_pd) : mr->pd;
