@@ -324,6 +324,7 @@ void dmabuf__known_by_the_gpus_address(void**) {
   assert_int_equal(cuMemGetHandleForAddressRange(&file, at, size, 1, 0), 0);
   ibv_mr* mr = ibv_reg_dmabuf_mr(pair->pd, 64, kSize - 64, at + 64, file, static_cast<int>(kPeerRights));
   assert_non_null(mr);
+  assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pair->pd, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
   fill(pair->a.buffer, 5000, 4);
   assert_int_equal(run(IBV_WR_RDMA_WRITE, own(0, 5000), at + 64, mr->rkey), IBV_WC_SUCCESS);
   assert_memory_equal(fake_cuda_bytes(at) + 64, pair->a.buffer, 5000);

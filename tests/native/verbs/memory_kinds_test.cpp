@@ -312,6 +312,7 @@ void dmabuf__a_udmabuf_is_mapped(void**) {
   ibv_mr* mr = ibv_reg_dmabuf_mr(pair->pd, 64, made.size - 64, 0x10040, made.dmabuf, static_cast<int>(kPeerRights));
   assert_non_null(mr);
   close(made.dmabuf);
+  assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
   memset(pair->a.buffer, 'm', 32);
   assert_int_equal(run(IBV_WR_RDMA_WRITE, own(), 32, {0x10040, mr->rkey}), IBV_WC_SUCCESS);
   assert_true(all(made.view, 0, 64) && all(made.view + 64, 'm', 32));

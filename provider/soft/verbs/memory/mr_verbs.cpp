@@ -88,6 +88,8 @@ int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t 
                   static_cast<unsigned>(flags));
   }
   Mr* mr = ours<Mr>(ibv);
+  // libibverbs refuses the others: the region of a dma-buf cannot change.
+  assert(mr->abi.type == abi::kMrTypeMr && mr->dmabuf.fd() < 0);
   MemoryTable& memory = context_of(ibv->context)->memory;
   RegionConfig config;
   int error = memory.region_config(ibv->lkey, config);
