@@ -145,7 +145,8 @@ class Context {
   ContextObjects objects;                 // counted until the context leaves DaemonWatch
   std::atomic<uint32_t> live_queue_pairs{0};
   std::atomic<uint64_t> device_memory{0};  // bytes that the program has
-  std::atomic<uint32_t> live_objects{0};   // PDs and CQs: every other object needs one
+  // Objects that need no other one (PDs, CQs, counters, thread domains and more): each other object needs one of them.
+  std::atomic<uint32_t> live_objects{0};
   const uint32_t generation = ForkGeneration::now();
   Context* next = nullptr;  // DaemonWatch's; of a closed context its file's
 

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
@@ -37,6 +38,7 @@ ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr
   std::unique_ptr<Counters> counters(new (std::nothrow) Counters);
   if (counters == nullptr) return failed(refuse_memory("counters"));
   counters->ibv.context = context;
+  context_of(context)->live_objects.fetch_add(1);
   return &counters.release()->ibv;
 }
 
@@ -44,6 +46,7 @@ int destroy_counters(ibv_counters* ibv) {
   if (!usable(ibv->context)) return refuse_child();
   if (const uint32_t flows = ours<Counters>(ibv)->users.load(); flows != 0)
     return refuse(EBUSY, "%u flows have the counters.\nCall ibv_destroy_flow() for each first.", flows);
+  leave(context_of(ibv->context)->live_objects);
   delete ours<Counters>(ibv);
   return 0;
 }

@@ -3,6 +3,8 @@
 //
 // Counters of flows, between both ends of a veth pair. Runs under dapple-run.
 #include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <initializer_list>
 
@@ -113,6 +115,30 @@ void counters__refuse_what_mlx5_refuses(void**) {
   assert_int_equal(ibv_destroy_counters(counters), 0);
 }
 
+// The exit code: 0 if the child's own device works, and its parent's counters are not valid.
+int use_as_child(ibv_context* parents, ibv_counters* counters) {
+  if (attach(counters, IBV_COUNTER_PACKETS, 0) != ENODEV) return 1;
+  if (ibv_destroy_counters(counters) != ENODEV) return 2;
+  ibv_context* own = ibv_open_device(parents->device);
+  return own != nullptr && ibv_alloc_pd(own) != nullptr ? 0 : 3;
+}
+
+void counters__alone_in_their_device_belong_to_the_parent_of_a_fork(void**) {
+  assert_true(begin_raw());
+  ibv_context* context = ibv_open_device(b->context->device);
+  assert_non_null(context);
+  ibv_counters_init_attr attr = {};
+  ibv_counters* counters = ibv_create_counters(context, &attr);
+  assert_non_null(counters);
+  const pid_t child = fork();
+  if (child == 0) _exit(use_as_child(context, counters));
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_int_equal(ibv_destroy_counters(counters), 0);
+  assert_int_equal(ibv_close_device(context), 0);
+}
+
 }  // namespace
 
 int main(int argc, char**) {
@@ -122,6 +148,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(counters__count_what_their_flow_drops, end_raw),
       // What --check reports as a mistake.
       cmocka_unit_test_teardown(counters__refuse_what_mlx5_refuses, end_raw),
+      cmocka_unit_test_teardown(counters__alone_in_their_device_belong_to_the_parent_of_a_fork, end_raw),
   };
   constexpr size_t kWithoutMistakes = 2;
   const size_t count = argc > 1 ? kWithoutMistakes : sizeof tests / sizeof *tests;
