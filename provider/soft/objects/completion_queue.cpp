@@ -29,6 +29,12 @@ int CompletionQueue::keep_stamps() {
   return stamps_ == nullptr ? ENOMEM : 0;
 }
 
+inline bool CompletionQueue::makes_event_due(const roce::Completion& completion) const {
+  // IBTA 11.4.2.2: an unsuccessful completion counts as solicited.
+  const bool solicited = completion.solicited || completion.status != roce::CompletionStatus::kSuccess;
+  return armed_ == Armed::kAny || (armed_ == Armed::kSolicited && solicited);
+}
+
 inline bool CompletionQueue::append(const roce::Completion& completion) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   uint32_t notice = 0;
@@ -40,11 +46,7 @@ inline bool CompletionQueue::append(const roce::Completion& completion) {
     assert(count < capacity_);
     ring_[(head_ + count) & (capacity_ - 1)] = completion;
     count_.store(count + 1, std::memory_order_release);
-    // IBTA 11.4.2.2: an unsuccessful completion counts as solicited.
-    const bool solicited = completion.solicited || completion.status != roce::CompletionStatus::kSuccess;
-    if (armed_ == Armed::kAny || (armed_ == Armed::kSolicited && solicited)) {
-      notice = note_event();
-    }
+    if (makes_event_due(completion)) notice = note_event();
   }
   assert_consistent();
   if (notice != 0) notice_.fetch_or(notice, std::memory_order_release);
@@ -104,9 +106,23 @@ bool CompletionQueue::end_hold() {
   return held_ != 0 && release_event();
 }
 
+uint32_t CompletionQueue::held_of(uint32_t qpn) const {
+  uint32_t left = held_;
+  uint32_t found = 0;
+  for (uint32_t i = count_.load(std::memory_order_relaxed); i > 0 && left > 0; --i) {
+    const roce::Completion& completion = ring_[(head_ + i - 1) & (capacity_ - 1)];
+    if (!makes_event_due(completion)) continue;
+    --left;
+    if (completion.qpn == qpn) ++found;
+  }
+  assert(found <= held_);
+  return found;
+}
+
 void CompletionQueue::forget(uint32_t qpn) {
   const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
+  held_ -= held_of(qpn);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const roce::Completion& completion = ring_[(head_ + i) & (capacity_ - 1)];

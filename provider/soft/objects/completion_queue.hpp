@@ -94,7 +94,7 @@ class CompletionQueue final : public roce::CompletionSink {
     for (uint32_t i = 0; i < there; ++i) look(ring_[(head_ + i) & (capacity_ - 1)]);
   }
 
-  // Drops the completions of a queue pair.
+  // Drops the completions of a queue pair. Those that an event waits for do not count any more.
   void forget(uint32_t qpn);
 
   // Completions stay. EINVAL: they do not fit; or as initialize().
@@ -123,8 +123,10 @@ class CompletionQueue final : public roce::CompletionSink {
   bool has_notice() const { return notice_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  // With the lock. Returns what complete() does.
+  // With the lock. append() returns what complete() does.
   bool append(const roce::Completion& completion);
+  bool makes_event_due(const roce::Completion& completion) const;
+  uint32_t held_of(uint32_t qpn) const;  // of held_, those of a queue pair: the newest ones that are there
   uint32_t note_event();  // an armed queue has got a completion that it reports; returns what complete() notes
   bool release_event();   // true
 

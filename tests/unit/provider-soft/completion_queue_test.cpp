@@ -180,6 +180,39 @@ void moderate__counts_only_what_the_request_is_for(void**) {
   assert_int_equal(queue.take_notice(), CompletionQueue::kEventDue);
 }
 
+void forget__held_completions_do_not_count_any_more(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(64), 0);
+  queue.moderate(4);
+  const auto of = [](uint32_t qpn, uint64_t id) {
+    Completion completion = numbered(id);
+    completion.qpn = qpn;
+    return completion;
+  };
+  const auto notice = [&](const Completion& completion) {
+    queue.complete(completion);
+    return queue.take_notice();
+  };
+  // One comes before the request.
+  assert_int_equal(notice(of(5, 0)), 0);
+  queue.request_notification(false);
+  assert_int_equal(notice(of(5, 1)), CompletionQueue::kEventHeld);
+  assert_int_equal(notice(of(6, 2)), 0);
+  assert_int_equal(notice(of(5, 3)), 0);
+  queue.forget(5);
+  assert_int_equal(queue.count(), 1);
+  assert_int_equal(notice(of(6, 4)), 0);
+  assert_int_equal(notice(of(6, 5)), 0);
+  assert_int_equal(notice(of(6, 6)), CompletionQueue::kEventDue);
+  // All are gone when the period ends.
+  queue.request_notification(false);
+  assert_int_equal(notice(of(5, 7)), CompletionQueue::kEventHeld);
+  queue.forget(5);
+  assert_false(queue.end_hold());
+  assert_int_equal(notice(of(6, 8)), CompletionQueue::kEventHeld);
+  assert_true(queue.end_hold());
+}
+
 // The clock before and after a completion came.
 struct Came {
   uint64_t after = 0;
@@ -280,6 +313,7 @@ int main() {
       cmocka_unit_test(initialize__sizes_that_do_not_go),
       cmocka_unit_test(moderate__the_event_waits_for_as_many_or_for_the_end),
       cmocka_unit_test(moderate__counts_only_what_the_request_is_for),
+      cmocka_unit_test(forget__held_completions_do_not_count_any_more),
       cmocka_unit_test(stamps__stay_with_their_completions),
       cmocka_unit_test(initialize__memory_of_the_programs_allocator),
   };
