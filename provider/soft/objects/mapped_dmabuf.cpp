@@ -3,9 +3,8 @@
 #include "provider/soft/objects/mapped_dmabuf.hpp"
 
 #include <fcntl.h>
-#include <linux/dma-buf.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cassert>
@@ -17,10 +16,12 @@
 namespace dapple::soft {
 namespace {
 
-// Other files do not know this call. A dma-buf refuses flags that it does not know.
+// Of the file system of dma-bufs, as provider/device/dmabuf.cpp has it.
+constexpr unsigned long kMagic = 0x444d4142;
+
 bool is_dmabuf(int descriptor) {
-  dma_buf_sync sync = {.flags = ~uint64_t{0}};
-  return ioctl(descriptor, DMA_BUF_IOCTL_SYNC, &sync) != 0 && errno == EINVAL;
+  struct statfs status;
+  return fstatfs(descriptor, &status) == 0 && static_cast<unsigned long>(status.f_type) == kMagic;
 }
 
 // 0 if it has none.

@@ -4,13 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/dma-buf.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -250,7 +249,7 @@ int cuMemGetAddressRange_v2(CUdeviceptr* begin, size_t* size, CUdeviceptr pointe
   return kSuccess;
 }
 
-// A file that nobody can map, and that ioctl() below takes for a dma-buf.
+// A file that nobody can map, and that fstatfs() below takes for a dma-buf.
 int cuMemGetHandleForAddressRange(void* handle, CUdeviceptr, size_t size, int, unsigned long long) {
   const std::lock_guard lock(mutex);
   const int file = memfd_create("fake-dma-buf", MFD_CLOEXEC);
@@ -370,15 +369,10 @@ void fake_cuda_fail_copies(int error) {
   failure = error;
 }
 
-int ioctl(int descriptor, unsigned long request, ...) noexcept {
-  va_list rest;
-  va_start(rest, request);
-  void* argument = va_arg(rest, void*);
-  va_end(rest);
-  if (request == DMA_BUF_IOCTL_SYNC && is_dmabuf(descriptor)) {
-    errno = EINVAL;
-    return -1;
-  }
-  return static_cast<int>(syscall(SYS_ioctl, descriptor, request, argument));
+int fstatfs(int descriptor, struct statfs* status) noexcept {
+  constexpr decltype(status->f_type) kDmabufs = 0x444d4142;
+  if (syscall(SYS_fstatfs, descriptor, status) != 0) return -1;
+  if (is_dmabuf(descriptor)) status->f_type = kDmabufs;
+  return 0;
 }
 }
