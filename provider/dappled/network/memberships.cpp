@@ -11,6 +11,8 @@
 namespace dapple::dappled {
 namespace {
 
+constexpr int kIpv6MulticastAll = 29;  // IPV6_MULTICAST_ALL of <linux/in6.h>
+
 // "INDEX\tDEVICE ..." begins an interface, "\t\t\t\tGROUP ..." is one of its groups: the address as it lies in memory,
 // read as a number.
 void leave_ipv4(int socket) {
@@ -55,7 +57,14 @@ void leave_ipv6(int socket) {
 
 }  // namespace
 
+void take_own_groups_only(int socket, bool dual_stack) {
+  constexpr int kNo = 0;
+  setsockopt(socket, IPPROTO_IP, IP_MULTICAST_ALL, &kNo, sizeof kNo);
+  if (dual_stack) setsockopt(socket, IPPROTO_IPV6, kIpv6MulticastAll, &kNo, sizeof kNo);
+}
+
 void leave_multicast_groups(int socket, bool dual_stack) {
+  take_own_groups_only(socket, dual_stack);
   leave_ipv4(socket);
   if (dual_stack) leave_ipv6(socket);
 }

@@ -4,8 +4,10 @@
 
 namespace dapple::dappled {
 
-// Leaves every multicast group that the socket has joined. A socket does not report its groups, so this tries all
-// groups of the network namespace.
+// From now on the socket receives only the groups that it has joined itself.
+void take_own_groups_only(int socket, bool dual_stack);
+// The same, and the socket leaves every multicast group that it has joined. A socket does not report its groups, so
+// this tries all groups of the network namespace.
 void leave_multicast_groups(int socket, bool dual_stack);
 
 }  // namespace dapple::dappled

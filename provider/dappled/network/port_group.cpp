@@ -26,7 +26,6 @@ static_assert(kSlotsAtOnce <= soft::kMaxMessageDescriptors);
 // From <linux/udp.h>, which conflicts with <netinet/udp.h>.
 constexpr int kUdpNoCheck6Rx = 102;
 constexpr int kUdpGro = 104;
-constexpr int kIpv6MulticastAll = 29;
 
 void set(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof value);
@@ -65,12 +64,8 @@ soft::OwnedFd PortGroup::bound_socket(bool shared, int& error) const {
   error = errno;
   if (!socket) return socket;
   if (shared) set(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1);
-  // Sockets receive only the groups that they have joined themselves.
-  set(socket.get(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
-  if (dual_stack_) {
-    set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    set(socket.get(), IPPROTO_IPV6, kIpv6MulticastAll, 0);
-  }
+  take_own_groups_only(socket.get(), dual_stack_);
+  if (dual_stack_) set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   // The kernel's rxe sends no UDP checksum with IPv6 either; the ICRC protects the packet.
   set(socket.get(), IPPROTO_UDP, kUdpNoCheck6Rx, 1);
   // Set on all sockets: the kernel merges packets before it steers them, and asks any socket of the group whether it

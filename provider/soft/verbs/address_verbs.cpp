@@ -33,6 +33,12 @@ int refuse_group(const ibv_gid& group, int error) {
     return refuse(error, "%s is no multicast address.\nUse the GID of a group, of ff00::/8 or ::ffff:224.0.0.0/100.",
                   AddressText(group.raw).c_str());
   }
+  if (error == ENOBUFS) {
+    return refuse(error,
+                  "the kernel does not let a socket join the group %s.\n"
+                  "Raise net.ipv4.igmp_max_memberships, which is 20 by default.",
+                  AddressText(group.raw).c_str());
+  }
   return refuse(error,
                 "the device cannot join the group %s: %s.\n"
                 "Attach to fewer groups, and see whether the network interface has multicast.",

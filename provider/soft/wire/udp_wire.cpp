@@ -343,31 +343,12 @@ void UdpWire::deliver(DatagramOrigin& origin, std::span<const std::byte> packet,
   sink.arrived(arrival);
 }
 
-int UdpWire::membership(const uint8_t group[16], uint32_t netdev_index, bool join) {
-  if (!is_multicast(group)) return EINVAL;
-  if (is_ipv4(group)) {
-    ip_mreqn request = {};
-    memcpy(&request.imr_multiaddr, group + 12, 4);
-    request.imr_ifindex = static_cast<int>(netdev_index);
-    const int option = join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP;
-    return setsockopt(slot_.receive_socket, IPPROTO_IP, option, &request, sizeof request) == 0 ? 0 : errno;
-  }
-  if (!slot_.dual_stack) return EAFNOSUPPORT;
-  ipv6_mreq request = {};
-  memcpy(&request.ipv6mr_multiaddr, group, 16);
-  request.ipv6mr_interface = netdev_index;
-  const int option = join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP;
-  return setsockopt(slot_.receive_socket, IPPROTO_IPV6, option, &request, sizeof request) == 0 ? 0 : errno;
-}
-
 int UdpWire::join(const uint8_t group[16], uint32_t netdev_index) {
-  // A group counts once for a socket, with any number of queue pairs in it.
-  const int error = membership(group, netdev_index, true);
-  return error == EADDRINUSE ? 0 : error;
+  return groups_.join(slot_.receive_socket, slot_.dual_stack, group, netdev_index);
 }
 
 int UdpWire::leave(const uint8_t group[16], uint32_t netdev_index) {
-  return membership(group, netdev_index, false);
+  return groups_.leave(slot_.receive_socket, slot_.dual_stack, group, netdev_index);
 }
 
 }  // namespace dapple::soft

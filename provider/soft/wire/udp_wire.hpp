@@ -11,6 +11,7 @@
 #include "provider/member/daemon_link.hpp"
 #include "provider/soft/wire/datagram.hpp"
 #include "provider/soft/wire/fault_injector.hpp"
+#include "provider/soft/wire/group_sockets.hpp"
 #include "provider/soft/wire/identification.hpp"
 #include "provider/soft/wire/pcap_writer.hpp"
 #include "provider/soft/wire/received_icrcs.hpp"
@@ -38,7 +39,10 @@ class UdpWire final : public Wire {
   int join(const uint8_t group[16], uint32_t netdev_index) override;
   int leave(const uint8_t group[16], uint32_t netdev_index) override;
   bool instrumented() const override { return send_.tap != nullptr || faults_ != nullptr; }
-  void close_in_child() override { send_.sockets.close_all(); }
+  void close_in_child() override {
+    send_.sockets.close_all();
+    groups_.close_in_child();
+  }
 
   const WireCounters& counters() const { return *counters_; }
 
@@ -55,7 +59,6 @@ class UdpWire final : public Wire {
   bool prepare_faults(const char* text, Problem& problem);
   void take_datagram(uint32_t index, size_t size, Delivery& delivery);
   void deliver(DatagramOrigin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
-  int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
 
   Slot slot_;
   // The bits of the slot in the word of the BTH with the destination QPN, as the packet has them.
@@ -64,6 +67,7 @@ class UdpWire final : public Wire {
   WireCounters own_counters_;  // of a slot that has none
   WireCounters* counters_ = nullptr;
   SendSide send_;
+  GroupSockets groups_;
   PcapWriter pcap_;
   IdentificationCheck identifications_;
   ReceivedIcrcs icrcs_;

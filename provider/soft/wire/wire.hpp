@@ -75,7 +75,7 @@ class Wire {
   // From now on the GRHs of datagrams show the hop limit and the traffic class of their packets; before, the usual
   // ones. Any thread.
   virtual void expect_datagrams() {}
-  // IBTA A17.9.1: a multicast group on a netdev. 0 or an errno.
+  // IBTA A17.9.1: a multicast group on a netdev. 0 or an errno. One thread at a time.
   virtual int join(const uint8_t group[16], uint32_t netdev_index) = 0;
   virtual int leave(const uint8_t group[16], uint32_t netdev_index) = 0;
   // Records or disturbs packets, so none may take another way.

@@ -174,6 +174,59 @@ int receive(const Host& host, const ibv_gid& group, int in, int out) {
   return party.next(wc, 200) ? failed("a message came after the end") : 0;
 }
 
+constexpr uint32_t kGroups = 256;  // max_mcast_grp
+
+// Most are of IPv4, which has the lower limit for a socket: 20.
+ibv_gid group_of(uint32_t number) {
+  char text[40];
+  if (number % 8 == 7) {
+    snprintf(text, sizeof text, "ff1e::77:%x", number);
+  } else {
+    snprintf(text, sizeof text, "::ffff:239.7.%u.%u", number / 256, number % 256);
+  }
+  return gid_of(text);
+}
+
+constexpr uint32_t kChosen[] = {0, 19, 20, 21, 135, 254};
+constexpr uint32_t kNumberChosen = sizeof kChosen / sizeof *kChosen;
+static_assert(kNumberChosen < kMessages);
+
+// As receive(), for one queue pair that is attached to as many groups as the device reports.
+int receive_from_many(const Host& host, const ibv_gid&, int in, int out) {
+  if (host.space >= 0 && setns(host.space, CLONE_NEWNET) != 0) return failed("setns");
+  if (!link_is_up()) return failed("no link");
+  static Party party;
+  if (!party.open(host.ipv4)) return failed("open");
+  ibv_device_attr attr = {};
+  if (ibv_query_device(party.context, &attr) != 0 || attr.max_mcast_grp != int{kGroups}) return failed("max_mcast_grp");
+  for (uint32_t i = 0; i < kMessages; i++) {
+    ibv_sge segment = {reinterpret_cast<uintptr_t>(party.buffer[i]), kRoom, party.mr->lkey};
+    ibv_recv_wr receive = {i, nullptr, &segment, 1};
+    ibv_recv_wr* bad;
+    if (ibv_post_recv(party.qp, &receive, &bad) != 0) return failed("ibv_post_recv");
+  }
+  for (uint32_t i = 0; i < kGroups; i++) {
+    const ibv_gid group = group_of(i);
+    if (ibv_attach_mcast(party.qp, &group, 0) != 0) return failed("ibv_attach_mcast");
+  }
+  const ibv_gid more = group_of(kGroups);
+  if (ibv_attach_mcast(party.qp, &more, 0) != ENOMEM) return failed("one group more");
+  if (write(out, "a", 1) != 1) return 1;
+  ibv_wc wc;
+  for (const uint32_t number : kChosen) {
+    if (!party.next(wc, 20000) || wc.status != IBV_WC_SUCCESS) return failed("no message");
+    const ibv_gid group = group_of(number);
+    if (wc.byte_len != kGrh + kSize || !right_header(party.buffer[wc.wr_id], group)) return failed("another message");
+  }
+  for (uint32_t i = 0; i < kGroups; i++) {
+    const ibv_gid group = group_of(i);
+    if (ibv_detach_mcast(party.qp, &group, 0) != 0) return failed("ibv_detach_mcast");
+  }
+  char byte;
+  if (write(out, "d", 1) != 1 || read(in, &byte, 1) != 1) return 1;
+  return party.next(wc, 200) ? failed("a message came after the end") : 0;
+}
+
 // The exit code. Sends `count` messages to the group, numbered from 0.
 int send(const ibv_gid& group, uint32_t count) {
   static Party party;
@@ -204,11 +257,14 @@ int send(const ibv_gid& group, uint32_t count) {
   return 0;
 }
 
-bool run_sender(const char* group, uint32_t count) {
+bool run_sender(const ibv_gid& group, uint32_t count) {
   const pid_t child = fork();
-  if (child == 0) _exit(send(gid_of(group), count));
+  if (child == 0) _exit(send(group, count));
   int status = 0;
   return waitpid(child, &status, 0) == child && status == 0;
+}
+bool run_sender(const char* group, uint32_t count) {
+  return run_sender(gid_of(group), count);
 }
 
 struct Receiver {
@@ -216,14 +272,15 @@ struct Receiver {
   int to = -1;
   int from = -1;
 
-  bool start(const Host& host, const char* group) {
+  using Role = int (*)(const Host& host, const ibv_gid& group, int in, int out);
+  bool start(const Host& host, const char* group, Role role = receive) {
     int down[2], up[2];
     if (pipe(down) != 0 || pipe(up) != 0) return false;
     process = fork();
     if (process == 0) {
       close(down[1]);
       close(up[0]);
-      _exit(receive(host, gid_of(group), down[0], up[1]));
+      _exit(role(host, gid_of(group), down[0], up[1]));
     }
     close(down[0]);
     close(up[1]);
@@ -272,6 +329,14 @@ void multicast__to_a_group__reaches_all_members_and_nobody_else(void** state) {
   for (const Receiver& receiver : receivers) assert_true(receiver.says('d'));
   assert_true(run_sender(group, 1));
   for (Receiver& receiver : receivers) assert_true(receiver.ends_well());
+}
+
+void multicast__to_the_most_groups__reaches_their_member(void**) {
+  assert_true(receivers[0].start(there, "::", receive_from_many));
+  for (const uint32_t number : kChosen) assert_true(run_sender(group_of(number), 1));
+  assert_true(receivers[0].says('d'));
+  assert_true(run_sender(group_of(kChosen[2]), 1));
+  assert_true(receivers[0].ends_well());
 }
 
 bool becomes_readable(int fd, int milliseconds) {
@@ -337,6 +402,7 @@ int main() {
       // A group of one link, whose address does not name the netdev.
       GROUP_TEST("ff12::77"),
       GROUP_TEST("::ffff:239.1.1.7"),
+      cmocka_unit_test_teardown(multicast__to_the_most_groups__reaches_their_member, end_all),
       cmocka_unit_test(detach__netdev_is_gone__queue_pair_can_be_destroyed),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
