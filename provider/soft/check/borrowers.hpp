@@ -32,6 +32,10 @@ class Probe final : public MemoryTable::Borrower {
       size_ = size;
       return false;
     }
+    return use_on_demand(memory, done, size);
+  }
+  // The table has just seen that it is there. If it goes away, the access fails.
+  bool use_on_demand(std::byte* memory, size_t, size_t size) override {
     if (use_ != Use::kStores) checker_.withheld.yield(memory, size);
     if (!is_write_) return true;
     checker_.overwritten(memory, size);
@@ -78,6 +82,8 @@ class Withhold final : public MemoryTable::Borrower {
     stored_.emplace_back(memory, size);
     return true;
   }
+  // The program polls the completion later, and may have unmapped the memory then.
+  bool use_on_demand(std::byte*, size_t, size_t) override { return false; }
   // All of the packet's bytes go into the memory, because some of them have to, such as those for a null region.
   void give_up() {
     for (const std::span<std::byte> piece : stored_) withheld_.yield(piece.data(), piece.size());

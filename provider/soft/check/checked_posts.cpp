@@ -45,6 +45,8 @@ class Copy final : public MemoryTable::Borrower {
     copy_->put(done, memory, size);
     return true;
   }
+  // A thread of the program may unmap it during the copy.
+  bool use_on_demand(std::byte*, size_t, size_t) override { return false; }
   SharedCopy take() { return std::move(copy_); }
 
  private:

@@ -4,15 +4,12 @@
 
 #include <linux/dma-buf.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cassert>
 #include <cerrno>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/soft/memory/mapped_range.hpp"
-#include "provider/soft/memory/on_demand_pages.hpp"
+#include "provider/soft/memory/on_demand_bytes.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -23,22 +20,6 @@ constexpr uint32_t kWrites = kRemoteChanges | roce::kLocalWrite;
 constexpr size_t kNullBytes = 64 * 1024;
 std::byte zeros[kNullBytes];
 std::byte sink[kNullBytes];
-
-// Each look at a page is a system call.
-constexpr int kMaxLooks = 1024;
-
-// The pages of the range that are not there, or lack the right: those of its first kMaxLooks pages.
-template <typename Entry>
-[[gnu::cold]] void count_missing(const Entry& entry, uint64_t address, uint64_t length, bool write) {
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  int looks = 0;
-  for (uint64_t at = 0; at < length && looks < kMaxLooks; looks++) {
-    std::byte* memory = entry.at(address + at);
-    const uint64_t part = std::min(length - at, page - reinterpret_cast<uintptr_t>(memory) % page);
-    if (populate_range(memory, part, write) != 0) entry.pages->missing(memory, part);
-    at += part;
-  }
-}
 
 }  // namespace
 
@@ -61,14 +42,7 @@ MemoryTable::ApartAccess::ApartAccess(const Entry& entry, roce::Accessor who, ui
       most_ = kNullBytes;
       return;
     case RegionKind::kOnDemand:
-      if (populate_range(entry.at(address), length, is_write_) == 0) memory_ = entry.at(address);
-      if (entry.pages != nullptr && length != 0) {
-        if (memory_ != nullptr) {
-          entry.pages->used(memory_, length);
-        } else {
-          count_missing(entry, address, length, is_write_);
-        }
-      }
+      if (OnDemandBytes(entry.pages).bring_in(entry.at(address), length, is_write_)) memory_ = entry.at(address);
       return;
     case RegionKind::kDmabuf:
       memory_ = entry.at(address);

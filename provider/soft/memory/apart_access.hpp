@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For memory_access.cpp alone: an access to a region of another kind than kPlain, or to a window on one. It makes sure
-// that memory of kOnDemand is there, which is a system call, and tells the exporter of a dma-buf when the access begins
-// and ends. A GPU's memory has no address for it: is_allowed() alone serves such a region.
-//
-// A program that unmaps memory of kOnDemand between that call and the end of the copy crashes.
+// For memory_access.cpp alone: an access to a region of another kind than kPlain, or to a window on one. It tells the
+// exporter of a dma-buf when the access begins and ends. A GPU's memory has no address for it: is_allowed() alone
+// serves such a region. Copies of on-demand memory go the same way (on_demand_bytes.hpp). For an atomic, which only the
+// CPU can make, the access brings the memory in.
 #pragma once
 
 #include "provider/soft/memory/memory_table.hpp"

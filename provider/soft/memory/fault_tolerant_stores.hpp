@@ -20,18 +20,6 @@ class FaultTolerantStores {
 
   static bool now() { return now_; }
 
-  // Memory that is the device's own, if `wanted`: the program cannot unmap it, and the system call may not reach it.
-  class Pause {
-   public:
-    explicit Pause(bool wanted) : was_(now_) { now_ = now_ && !wanted; }
-    ~Pause() { now_ = was_; }
-    Pause(const Pause&) = delete;
-    Pause& operator=(const Pause&) = delete;
-
-   private:
-    const bool was_;
-  };
-
  private:
   [[gnu::tls_model("initial-exec")]] static inline thread_local constinit bool now_ = false;
 };

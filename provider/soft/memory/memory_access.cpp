@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <type_traits>
 
 #include "coherence/persistence.hpp"
 #include "provider/soft/memory/apart_access.hpp"
 #include "provider/soft/memory/fault_tolerant_stores.hpp"
 #include "provider/soft/memory/gpu_access.hpp"
+#include "provider/soft/memory/kernel_copy.hpp"
 #include "provider/soft/memory/memory_use.hpp"
+#include "provider/soft/memory/on_demand_bytes.hpp"
 #include "provider/soft/memory/ordered_copy.hpp"
 #include "provider/soft/memory/tsan_ignore.hpp"
 
@@ -58,7 +61,8 @@ inline std::byte* MemoryTable::reach_local(const Entry& entry, Accessor who, uin
   return entry.memory + (address - entry.start);
 }
 
-// The other way, for an entry that is apart. `touch` gets the memory; that of a GPU gets `copy`, with the place.
+// The other way, for an entry that is apart. `touch` gets the memory; that of a GPU gets `copy`, with the place. So do
+// on-demand memory and a dma-buf, if `copy` knows them.
 template <typename Touch, typename Copy>
 [[gnu::noinline, gnu::cold]] Fault MemoryTable::with_remote_apart(const Entry& entry, Accessor who, uint64_t address,
                                                                   uint64_t length, uint32_t access, Touch touch,
@@ -67,9 +71,21 @@ template <typename Touch, typename Copy>
     if (!ApartAccess::is_allowed(entry, who, address, length, access, ApartAccess::By::kPeer)) return Fault::kAccess;
     return copy(*entry.gpu, entry.at(address)) ? Fault::kNone : Fault::kAccess;
   }
+  if constexpr (std::is_invocable_v<Copy, OnDemandBytes&, std::byte*>) {
+    if (entry.region_kind == RegionKind::kOnDemand) {
+      if (!ApartAccess::is_allowed(entry, who, address, length, access, ApartAccess::By::kPeer)) return Fault::kAccess;
+      const TsanIgnore ignore;
+      OnDemandBytes bytes(entry.pages);
+      return copy(bytes, entry.at(address)) ? Fault::kNone : Fault::kAccess;
+    }
+  }
   const ApartAccess apart(entry, who, address, length, access, ApartAccess::By::kPeer);
   if (!apart) return Fault::kAccess;
   const TsanIgnore ignore;
+  if constexpr (std::is_invocable_v<Copy, DriverBytes&, std::byte*>) {
+    DriverBytes bytes;
+    if (entry.region_kind == RegionKind::kDmabuf) return copy(bytes, apart.memory()) ? Fault::kNone : Fault::kAccess;
+  }
   touch(apart.memory());
   return Fault::kNone;
 }
@@ -84,10 +100,21 @@ template <typename Copy>
     if (!ApartAccess::is_allowed(entry, who, address, size, access, ApartAccess::By::kOwner)) return Fault::kAccess;
     return copy(*entry.gpu, entry.at(address), done, size) ? Fault::kNone : Fault::kAccess;
   }
+  if (entry.region_kind == RegionKind::kOnDemand) {
+    const uint64_t address = segment.address + offset;
+    if (!ApartAccess::is_allowed(entry, who, address, size, access, ApartAccess::By::kOwner)) return Fault::kAccess;
+    const TsanIgnore ignore;
+    OnDemandBytes bytes(entry.pages);
+    return copy(bytes, entry.at(address), done, size) ? Fault::kNone : Fault::kAccess;
+  }
   const ApartAccess apart(entry, who, segment.address + offset, size, access, ApartAccess::By::kOwner);
   if (!apart) return Fault::kAccess;
   const TsanIgnore ignore;
-  const FaultTolerantStores::Pause own_mapping(entry.region_kind == RegionKind::kDmabuf);
+  if constexpr (std::is_invocable_v<Copy, DriverBytes&, std::byte*, size_t, size_t>) {
+    DriverBytes bytes;
+    if (entry.region_kind == RegionKind::kDmabuf)
+      return copy(bytes, apart.memory(), done, size) ? Fault::kNone : Fault::kAccess;
+  }
   const size_t most = apart.most_at_once();
   for (size_t at = 0; at < size; at += most) {
     copy(apart.memory(), done + at, std::min(most, size - at), 0);
@@ -114,7 +141,7 @@ Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte
     return with_remote_apart(
         *use, who, range.address, range.length, roce::kRemoteWrite,
         [&](std::byte* memory) { copy_last_word_last(memory, from, range.length); },
-        [&](GpuMemory& gpu, std::byte* memory) { return gpu.copy_in(memory, from, range.length); });
+        [&](auto& bytes, std::byte* memory) { return bytes.copy_in(memory, from, range.length); });
   }
   const TsanIgnore ignore;
   copy_last_word_last(to, from, range.length);
@@ -132,7 +159,7 @@ Fault MemoryTable::read(Accessor who, const RemoteRange& range, std::byte* to) {
     return with_remote_apart(
         *use, who, range.address, range.length, roce::kRemoteRead,
         [&](const std::byte* memory) { memcpy(to, memory, range.length); },
-        [&](GpuMemory& gpu, const std::byte* memory) { return gpu.copy_out(memory, to, range.length); });
+        [&](auto& bytes, const std::byte* memory) { return bytes.copy_out(memory, to, range.length); });
   }
   const TsanIgnore ignore;
   memcpy(to, from, range.length);
@@ -284,8 +311,8 @@ Fault MemoryTable::gather(Accessor who, std::span<const Segment> segments, uint6
   return with_bytes(
       who, segments, offset, size, 0,
       Copies{[to](const std::byte* memory, size_t done, size_t part, uint64_t) { memcpy(to + done, memory, part); },
-             [to](GpuMemory& gpu, const std::byte* memory, size_t done, size_t part) {
-               return gpu.copy_out(memory, to + done, part);
+             [to](auto& bytes, const std::byte* memory, size_t done, size_t part) {
+               return bytes.copy_out(memory, to + done, part);
              }});
 }
 
@@ -297,22 +324,28 @@ Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint
                              copy_last_word_last(memory, from + done, part);
                              expect_more(memory + part, std::min<uint64_t>(rest, part));
                            },
-                           [from](GpuMemory& gpu, std::byte* memory, size_t done, size_t part) {
-                             return gpu.copy_in(memory, from + done, part);
+                           [from](auto& bytes, std::byte* memory, size_t done, size_t part) {
+                             return bytes.copy_in(memory, from + done, part);
                            }});
 }
 
 Fault MemoryTable::lend(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size, bool write,
                         Borrower& borrower) {
   bool ended = false;
+  const auto plain = [&](std::byte* memory, size_t done, size_t part, uint64_t) {
+    ended = ended || !borrower.use(memory, done, part);
+  };
+  const auto gpu = [&](GpuMemory&, std::byte*, size_t, size_t) {
+    ended = ended || !borrower.pass_gpu();
+    return true;
+  };
+  const auto on_demand = [&](OnDemandBytes& bytes, std::byte* memory, size_t done, size_t part) {
+    if (!bytes.bring_in(memory, part, write)) return false;
+    ended = ended || !borrower.use_on_demand(memory, done, part);
+    return true;
+  };
   const Fault fault = with_parts(who, segments, offset, size, write ? uint32_t{roce::kLocalWrite} : 0,
-                                 Copies{[&](std::byte* memory, size_t done, size_t part, uint64_t) {
-                                          ended = ended || !borrower.use(memory, done, part);
-                                        },
-                                        [&](GpuMemory&, std::byte*, size_t, size_t) {
-                                          ended = ended || !borrower.pass_gpu();
-                                          return true;
-                                        }});
+                                 Copies{plain, Copies{gpu, on_demand}});
   return ended ? Fault::kFailed : fault;
 }
 
@@ -339,10 +372,16 @@ Fault MemoryTable::lend_to_peer(Accessor who, const RemoteRange& range, uint32_t
   if (std::byte* memory = reach_remote(*use, who, range.address, range.length, access); memory != nullptr) {
     lend(memory);
   } else {
-    fault = with_remote_apart(*use, who, range.address, range.length, access, lend, [&](GpuMemory&, std::byte*) {
+    const auto gpu = [&](GpuMemory&, std::byte*) {
       goes_on = borrower.pass_gpu();
       return true;
-    });
+    };
+    const auto on_demand = [&](OnDemandBytes& bytes, std::byte* at) {
+      if (!bytes.bring_in(at, range.length, (access & kRemoteChanges) != 0)) return false;
+      goes_on = borrower.use_on_demand(at, 0, range.length);
+      return true;
+    };
+    fault = with_remote_apart(*use, who, range.address, range.length, access, lend, Copies{gpu, on_demand});
   }
   return fault == Fault::kNone && !goes_on ? Fault::kFailed : fault;
 }

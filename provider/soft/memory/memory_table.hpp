@@ -138,6 +138,9 @@ class MemoryTable final : public roce::Memory {
    public:
     // `done`: the bytes before this piece. Return false to end the loan.
     virtual bool use(std::byte* memory, size_t done, size_t size) = 0;
+    // The same for a piece of an on-demand region, which is there now. The program may unmap it meanwhile, so only the
+    // kernel may touch it.
+    virtual bool use_on_demand(std::byte* memory, size_t done, size_t size) { return use(memory, done, size); }
     // The same for a piece in a GPU, which no pointer reaches. A borrower that only looks goes on behind it.
     virtual bool pass_gpu() { return false; }
 

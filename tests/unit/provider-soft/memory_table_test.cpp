@@ -6,10 +6,13 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <initializer_list>
 #include <vector>
 
 #include "provider/soft/locks/heavy_barrier.hpp"
@@ -17,6 +20,7 @@
 #include "provider/soft/memory/on_demand_pages.hpp"
 #include "tests/unit/provider-soft/forbidden_membarrier.hpp"
 #include "tests/unit/provider-soft/store_noise.hpp"
+#include "tests/unit/provider/refused_call.hpp"
 #include "tests/unit/provider/rig.hpp"
 
 using namespace dapple::soft;
@@ -459,6 +463,98 @@ void on_demand__memory_that_is_gone_or_protected_is_a_fault(void** state) {
   munmap(pages.memory, 3 * pages.page);
 }
 
+// A region of these pages; 0 on failure.
+uint32_t add_on_demand(Rig& rig, const OnDemand& pages) {
+  uint32_t key = 0;
+  const RegionConfig config = {.domain = kDomain,
+                               .memory = pages.memory,
+                               .length = 3 * pages.page,
+                               .iova = pages.at(0),
+                               .access = kAllRights,
+                               .kind = RegionKind::kOnDemand};
+  return rig.table.add_region(config, key) == 0 ? key : 0;
+}
+
+// A thread takes the memory away and gives it back. No other thread can get the addresses meanwhile.
+struct Remapping {
+  static constexpr int kRounds = 20'000;
+  OnDemand pages;
+  std::atomic<bool> ended{false};
+
+  static void* run(void* self) {
+    auto& remapping = *static_cast<Remapping*>(self);
+    for (int i = 0; i < kRounds; ++i) {
+      for (const int rights : {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE}) {
+        mmap(remapping.pages.memory, 3 * remapping.pages.page, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+      }
+    }
+    remapping.ended.store(true);
+    return nullptr;
+  }
+};
+
+void on_demand__memory_that_goes_away_during_an_access_is_a_fault(void** state) {
+  Rig& rig = rig_of<Rig>(state);
+  Remapping remapping;
+  const OnDemand& pages = remapping.pages;
+  assert_ptr_not_equal(pages.memory, MAP_FAILED);
+  const uint32_t key = add_on_demand(rig, pages);
+  assert_int_not_equal(key, 0);
+  const size_t size = 2 * pages.page;
+  std::vector<std::byte> bytes(size);
+  const RemoteRange range = {key, pages.at(0) + 100, size};
+  const Segment segment = {pages.at(0) + 100, static_cast<uint32_t>(size), key};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, nullptr, Remapping::run, &remapping), 0);
+  int wrong = 0;
+  while (!remapping.ended.load()) {
+    for (const Fault fault : {rig.table.write(kOwner, range, bytes.data()), rig.table.read(kOwner, range, bytes.data()),
+                              rig.table.scatter(kOwner, {&segment, 1}, 0, bytes.data(), size),
+                              rig.table.gather(kOwner, {&segment, 1}, 0, bytes.data(), size)}) {
+      if (fault != Fault::kNone && fault != Fault::kAccess) ++wrong;
+    }
+  }
+  pthread_join(thread, nullptr);
+  assert_int_equal(wrong, 0);
+  assert_int_equal(rig.table.write(kOwner, range, bytes.data()), Fault::kNone);
+  assert_int_equal(rig.table.remove_region(key), 0);
+  munmap(pages.memory, 3 * pages.page);
+}
+
+// The exit code.
+int use_without_the_kernels_copies(Rig& rig, const OnDemand& pages, uint32_t key) {
+  if (!dapple::tests::refuse_call(SYS_process_vm_readv, EPERM)) return 77;
+  if (!dapple::tests::refuse_call(SYS_process_vm_writev, EPERM)) return 77;
+  uint64_t word = 0x1122334455667788;
+  const uint64_t written = word;
+  auto* bytes = reinterpret_cast<std::byte*>(&word);
+  errno = 0;
+  if (rig.table.write(kOwner, {key, pages.at(0), 8}, bytes) != Fault::kNone) return 1;
+  if (memcmp(pages.memory, &written, sizeof written) != 0) return 2;
+  word = 0;
+  if (rig.table.read(kOwner, {key, pages.at(0), 8}, bytes) != Fault::kNone || word != written) return 3;
+  munmap(pages.memory + pages.page, pages.page);
+  if (rig.table.write(kOwner, {key, pages.at(1), 8}, bytes) != Fault::kAccess) return 4;
+  if (rig.table.read(kOwner, {key, pages.at(1), 8}, bytes) != Fault::kAccess) return 5;
+  return errno == 0 ? 0 : 6;
+}
+
+void on_demand__a_filter_of_system_calls_forbids_the_kernels_copies(void** state) {
+  Rig& rig = rig_of<Rig>(state);
+  OnDemand pages;
+  assert_ptr_not_equal(pages.memory, MAP_FAILED);
+  const uint32_t key = add_on_demand(rig, pages);
+  assert_int_not_equal(key, 0);
+  const pid_t child = fork();
+  if (child == 0) _exit(use_without_the_kernels_copies(rig, pages, key));
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip();
+  assert_int_equal(status, 0);
+  assert_int_equal(rig.table.remove_region(key), 0);
+  munmap(pages.memory, 3 * pages.page);
+}
+
 void on_demand__the_whole_address_space(void** state) {
   Rig& rig = rig_of<Rig>(state);
   uint32_t key = 0;
@@ -506,6 +602,8 @@ int main() {
       cmocka_unit_test(probe__holes_and_rights_are_seen),
       rig_test(null_region__reads_give_zeros_and_writes_are_dropped, Rig),
       rig_test(on_demand__memory_that_is_gone_or_protected_is_a_fault, Rig),
+      rig_test(on_demand__memory_that_goes_away_during_an_access_is_a_fault, Rig),
+      rig_test(on_demand__a_filter_of_system_calls_forbids_the_kernels_copies, Rig),
       rig_test(on_demand__the_whole_address_space, Rig),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
