@@ -242,7 +242,8 @@ int query_port(ibv_context* ibv, uint8_t port, ibv_port_attr* attr) {
   return 0;
 }
 
-// A packet's bytes become visible in any order, except the last.
+// For each flag: a packet's bytes become visible in any order, except the last (copy_last_word_last()), so neither
+// messages nor aligned blocks of 128 bytes are in order.
 int query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
   return 0;
 }

@@ -438,6 +438,13 @@ void counter__of_an_xrc_queue_pair__is_left_with_it(void**) {
   assert_int_equal(ibv_close_xrcd(domain), 0);
 }
 
+// IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS (1): not of aligned blocks either.
+void data_in_order__no_part_of_a_message(void**) {
+  assert_true(begin({}));
+  for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_RDMA_READ})
+    assert_int_equal(ibv_query_qp_data_in_order(pair->a.qp, opcode, 1), 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -459,6 +466,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test_teardown(counters__failed_requests__are_errors, finish),
       cmocka_unit_test_teardown(counter__of_an_xrc_queue_pair__is_left_with_it, finish),
       cmocka_unit_test_teardown(counters__of_datagrams_and_unreliable_connections, finish),
+      cmocka_unit_test_teardown(data_in_order__no_part_of_a_message, finish),
   };
   const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);
   printf("%d failed\n", failed);
