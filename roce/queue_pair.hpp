@@ -29,6 +29,8 @@ constexpr bool is_reliable(QpType type) {
 }
 enum class QpState : uint8_t { kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kSqd = 4, kSqe = 5, kError = 6 };
 
+class SendMemory;
+
 struct QpConfig {
   uint32_t qpn = 0;
   QpType type = QpType::kRc;
@@ -48,6 +50,8 @@ struct QpConfig {
   bool refuses_too_long = true;
   bool has_atomics = true;
   bool has_flush = true;  // and atomic writes
+  // The send queue lives there; null: in memory of its own. It lives longer than the queue pair.
+  SendMemory* send_memory = nullptr;
 };
 
 // Like struct ibv_qp_attr, without the path: the host has the addresses.

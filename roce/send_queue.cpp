@@ -6,7 +6,9 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <type_traits>
 
 namespace dapple::roce {
 namespace {
@@ -64,6 +66,31 @@ CompletionOpcode completion_opcode(SendOpcode opcode) {
   return CompletionOpcode::kSend;
 }
 
+void SendQueue::Free::operator()(SendEntry* entries) const {
+  if (from_ == nullptr) {
+    delete[] entries;
+  } else {
+    from_->give(SendMemory::Part::kRequests, entries);
+  }
+}
+
+void SendQueue::Free::operator()(Segment* segments) const {
+  if (from_ == nullptr) {
+    delete[] segments;
+  } else {
+    from_->give(SendMemory::Part::kSegments, segments);
+  }
+}
+
+template <typename Element>
+std::unique_ptr<Element[], SendQueue::Free> SendQueue::make(SendMemory* memory, SendMemory::Part part, size_t count) {
+  static_assert(std::is_trivially_destructible_v<Element> && alignof(Element) <= SendMemory::kAlignment);
+  if (memory == nullptr || count == 0) return std::unique_ptr<Element[], Free>(new (std::nothrow) Element[count]);
+  auto* elements = static_cast<Element*>(memory->take(part, count * sizeof(Element)));
+  if (elements != nullptr) std::uninitialized_default_construct_n(elements, count);
+  return std::unique_ptr<Element[], Free>(elements, Free(memory));
+}
+
 bool SendQueue::create(const QpConfig& config) {
   assert(config.max_message >= 4096 && config.max_message <= uint64_t{1} << 31);
   operations_ = operations_for(config);
@@ -75,8 +102,8 @@ bool SendQueue::create(const QpConfig& config) {
   const uint32_t room = std::bit_ceil(std::max<uint32_t>(depth_, 1));
   mask_ = room - 1;
   place_size_ = std::max<size_t>(max_segments_, (size_t{max_inline_} + sizeof(Segment) - 1) / sizeof(Segment));
-  entries_.reset(new (std::nothrow) SendEntry[room]);
-  segments_.reset(new (std::nothrow) Segment[room * place_size_]);
+  entries_ = make<SendEntry>(config.send_memory, SendMemory::Part::kRequests, room);
+  segments_ = make<Segment>(config.send_memory, SendMemory::Part::kSegments, room * place_size_);
   return entries_ != nullptr && segments_ != nullptr;
 }
 

@@ -12,6 +12,7 @@
 
 #include "roce/queue_pair.hpp"
 #include "roce/send_entry.hpp"
+#include "roce/send_memory.hpp"
 #include "roce/send_operations.hpp"
 
 namespace dapple::roce {
@@ -105,6 +106,19 @@ class SendQueue {
   }
 
  private:
+  class Free {
+   public:
+    Free() : from_(nullptr) {}
+    explicit Free(SendMemory* from) : from_(from) {}
+    void operator()(SendEntry* entries) const;
+    void operator()(Segment* segments) const;
+
+   private:
+    SendMemory* from_;  // null: the memory is our own
+  };
+  template <typename Element>
+  static std::unique_ptr<Element[], Free> make(SendMemory* memory, SendMemory::Part part, size_t count);
+
   // The entry behind the last one. keep() makes it the last one.
   SendEntry& begin(uint64_t id, SendOpcode opcode, uint8_t flags) {
     assert(tail_ - head_ < depth_);
@@ -144,9 +158,9 @@ class SendQueue {
   uint32_t max_inline_ = 0;
   // Beside its bytes, a Send has nothing or the part of its transport.
   SendEntry::Part part_of_sends_ = SendEntry::Part::kBare;
-  std::unique_ptr<SendEntry[]> entries_;
+  std::unique_ptr<SendEntry[], Free> entries_;
   // place_size_ for each entry: room for its segments, or for its inline bytes instead.
-  std::unique_ptr<Segment[]> segments_;
+  std::unique_ptr<Segment[], Free> segments_;
   size_t place_size_ = 0;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;

@@ -370,6 +370,8 @@ struct Qp : KeptMemory {
   // Under dapple-run --explain and --check; the engine needs it. Shared, because its type is known to its folder alone.
   std::shared_ptr<explain::ExplainedQp> explained;
 
+  std::unique_ptr<SendAllocator> send_memory;  // of a parent domain with allocators; else null. The engine needs it
+
   // The rest is guarded by the lock, except for the atomics.
   BiasedMutex mutex{LockRank::kQueuePair};
   std::unique_ptr<roce::QueuePair> engine;

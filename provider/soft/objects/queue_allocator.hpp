@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "provider/soft/abi/structures.hpp"
+#include "roce/send_memory.hpp"
 
 namespace dapple::soft {
 
@@ -20,6 +21,8 @@ enum class QueueMemory : uint64_t {
   kCompletions = uint64_t{0xDA} << 32 | 1,
   kReceives,
   kReceiveSegments,
+  kSends,
+  kSendSegments,
 };
 
 struct QueueAllocator {
@@ -71,5 +74,34 @@ QueueArray<Element> make_queue_array(size_t count, QueueMemory type, const Queue
   std::uninitialized_value_construct_n(static_cast<Element*>(memory), count);
   return QueueArray<Element>(static_cast<Element*>(memory), QueueDeleter(programs, type));
 }
+
+// The send queue of one queue pair of such a parent domain. Confined.
+class SendAllocator final : public roce::SendMemory {
+ public:
+  // `programs` has functions, and lives longer.
+  explicit SendAllocator(const QueueAllocator& programs) : programs_(programs) {}
+
+  void* take(Part part, size_t size) override {
+    void* memory = programs_.alloc(programs_.pd, programs_.context, size, kAlignment, type_of(part));
+    is_ours_[static_cast<size_t>(part)] = memory == IBV_ALLOCATOR_USE_DEFAULT;
+    if (memory != IBV_ALLOCATOR_USE_DEFAULT) return memory;
+    return ::operator new (size, std::align_val_t{kAlignment}, std::nothrow);
+  }
+  void give(Part part, void* memory) override {
+    if (is_ours_[static_cast<size_t>(part)]) {
+      ::operator delete (memory, std::align_val_t{kAlignment});
+    } else {
+      programs_.free(programs_.pd, programs_.context, memory, type_of(part));
+    }
+  }
+
+ private:
+  static uint64_t type_of(Part part) {
+    return static_cast<uint64_t>(part == Part::kRequests ? QueueMemory::kSends : QueueMemory::kSendSegments);
+  }
+
+  const QueueAllocator& programs_;
+  bool is_ours_[2] = {};
+};
 
 }  // namespace dapple::soft

@@ -21,6 +21,7 @@ struct Memory {
   ibv_pd* domain = nullptr;  // that each call must name
   int taken = 0;
   int given = 0;
+  size_t bytes = 0;  // of all that were taken
   bool is_default = false;
   bool is_empty = false;
 };
@@ -30,6 +31,7 @@ void* take(ibv_pd* pd, void* context, size_t size, size_t alignment, uint64_t) {
   if (pd != memory->domain || memory->is_empty) return nullptr;
   if (memory->is_default) return IBV_ALLOCATOR_USE_DEFAULT;
   memory->taken++;
+  memory->bytes += size;
   return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
 
@@ -70,10 +72,10 @@ ibv_cq_ex* make_cq(ibv_pd* domain) {
   return ibv_create_cq_ex(pair->context, &attr);
 }
 
-ibv_qp* make_qp(ibv_pd* domain, ibv_cq* cq) {
+ibv_qp* make_qp(ibv_pd* domain, ibv_cq* cq, uint32_t sends = 16) {
   ibv_qp_init_attr_ex attr = {};
   attr.send_cq = attr.recv_cq = cq;
-  attr.cap = {16, 16, 1, 1, 0};
+  attr.cap = {sends, 16, 1, 1, 0};
   attr.qp_type = IBV_QPT_RC;
   attr.sq_sig_all = 1;
   attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -149,11 +151,18 @@ void parent_domain__queues_live_in_the_programs_memory(void**) {
   ibv_cq_ex* cq = make_cq(domain);
   assert_non_null(cq);
   const int of_cq = memory.taken;
+  const size_t of_first = memory.bytes;
   assert_true(of_cq > 0);
   ibv_qp* qp = make_qp(domain, ibv_cq_ex_to_cq(cq));
   assert_non_null(qp);
   const int of_qp = memory.taken;
   assert_true(of_qp > of_cq);
+  // A deeper send queue needs more of it.
+  const size_t of_shallow = memory.bytes - of_first;
+  ibv_qp* deep = make_qp(domain, ibv_cq_ex_to_cq(cq), 1000);
+  assert_non_null(deep);
+  assert_true(memory.bytes - of_first - of_shallow >= of_shallow + 900 * 64);
+  assert_int_equal(ibv_destroy_qp(deep), 0);
   ibv_srq_init_attr srq_attr = {nullptr, {16, 1, 0}};
   ibv_srq* srq = ibv_create_srq(domain, &srq_attr);
   assert_non_null(srq);
@@ -165,6 +174,9 @@ void parent_domain__queues_live_in_the_programs_memory(void**) {
   assert_int_equal(memory.given, memory.taken);
   // The program leaves it to the device, or has none.
   memory.is_default = true;
+  qp = make_qp(domain, pair->a.cq);
+  assert_non_null(qp);
+  assert_int_equal(ibv_destroy_qp(qp), 0);
   cq = make_cq(domain);
   assert_non_null(cq);
   assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);

@@ -3,6 +3,7 @@
 //
 // The send queue keeps of each request what its operation needs. Entries and their places are used again and again, so
 // each request comes behind requests of other kinds.
+#include <cstdlib>
 #include <cstring>
 
 #include "roce/send_queue.hpp"
@@ -202,6 +203,40 @@ void push__longer_than_can_be_counted__is_as_long_as_possible(void**) {
   queue.pop();
 }
 
+class CountedMemory final : public SendMemory {
+ public:
+  void* take(Part part, size_t size) override {
+    if (static_cast<int>(part) >= parts_left) return nullptr;
+    ++taken;
+    return aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  void give(Part, void* memory) override {
+    ++given;
+    free(memory);
+  }
+  int parts_left = 2;  // there is memory for the first ones
+  int taken = 0;
+  int given = 0;
+};
+
+void create__memory_of_the_caller__is_given_back(void**) {
+  CountedMemory memory;
+  QpConfig config = config_of(QpType::kRc);
+  config.send_memory = &memory;
+  for (int parts = 2; parts >= 0; --parts) {
+    memory.parts_left = parts;
+    memory.taken = memory.given = 0;
+    {
+      SendQueue queue;
+      assert_int_equal(queue.create(config), parts == 2);
+      if (parts == 2) assert_int_equal(queue.push(full_request(SendOpcode::kSend, 1)), PostError::kNone);
+      assert_int_equal(memory.taken, parts);
+      assert_int_equal(memory.given, 0);
+    }
+    assert_int_equal(memory.given, parts);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -210,6 +245,7 @@ int main() {
       cmocka_unit_test(push__segments_and_inline_bytes__share_places_and_do_not_mix),
       cmocka_unit_test(push__atomic_with_a_longer_list__keeps_eight_bytes_of_it),
       cmocka_unit_test(push__longer_than_can_be_counted__is_as_long_as_possible),
+      cmocka_unit_test(create__memory_of_the_caller__is_given_back),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -92,6 +92,10 @@ roce::CompletionSink* traced_way(Cq& cq, std::unique_ptr<roce::CompletionSink>& 
 
 bool make_engine(Qp& qp, uint32_t netdev_mtu) {
   assert(qp.engine == nullptr && qp.bare_connection == nullptr);
+  if (qp.pd->allocator.alloc != nullptr) {
+    qp.send_memory.reset(new (std::nothrow) SendAllocator(qp.pd->allocator));
+    if (qp.send_memory == nullptr) return false;
+  }
   const ibv_qp_cap& cap = qp.init.cap;
   const DeviceAttributes& limits = qp.context->attributes();
   const roce::QpConfig config = {
@@ -110,6 +114,7 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       .refuses_too_long = limits.too_long == kTooLongRefused,
       .has_atomics = limits.atomics != kAtomicsNone,
       .has_flush = (limits.features & kFeatureFlush) != 0,
+      .send_memory = qp.send_memory.get(),
   };
   roce::ReceiveSource& receives = receives_of(qp);
   roce::CompletionSink* sent = completion_sink(qp, *qp.send_cq, 0);
