@@ -30,14 +30,19 @@ static void open_device(void) {
   check(pd != NULL, "ibv_alloc_pd");
 }
 
+/* With these rights for the peer. */
+static void to_init(struct ibv_qp* qp, unsigned int rights) {
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = rights};
+  check(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
+        "ibv_modify_qp to INIT");
+}
+
 /* In INIT, with these rights for the peer. */
 static struct ibv_qp* create_queue_pair(struct ibv_qp_init_attr init, unsigned int rights) {
   init.qp_type = IBV_QPT_RC;
   struct ibv_qp* qp = ibv_create_qp(pd, &init);
   check(qp != NULL, "ibv_create_qp");
-  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = rights};
-  check(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-        "ibv_modify_qp to INIT");
+  to_init(qp, rights);
   return qp;
 }
 

@@ -143,6 +143,41 @@ void parent_domain__objects_of_a_thread_work_with_those_of_its_domain(void**) {
   assert_int_equal(ibv_dealloc_td(td), 0);
 }
 
+// A lock would make the thread wait for itself, and the test would end by its time limit.
+void thread_domain__posts_and_polls_take_no_lock(void**) {
+  assert_true(begin({}));
+  ibv_td* td = make_td();
+  ibv_pd* domain = make_parent(td);
+  ibv_cq_ex* cq = make_cq(domain);
+  assert_non_null(cq);
+  ibv_qp* qp = make_qp(domain, ibv_cq_ex_to_cq(cq));
+  assert_non_null(qp);
+  ibv_qp_ex* extended = ibv_qp_to_qp_ex(qp);
+  ibv_wr_start(extended);
+  ibv_wr_start(extended);
+  ibv_wr_abort(extended);
+  write_some(qp, cq);
+  for (uint64_t id = 0; id < 2; ++id) {
+    ibv_wr_start(extended);
+    extended->wr_id = id;
+    ibv_wr_rdma_write(extended, pair->b.mr->rkey, reinterpret_cast<uintptr_t>(pair->b.buffer));
+    ibv_wr_set_sge(extended, pair->a.mr->lkey, reinterpret_cast<uintptr_t>(pair->a.buffer), 100);
+    assert_int_equal(ibv_wr_complete(extended), 0);
+  }
+  ibv_poll_cq_attr attr = {};
+  for (uint64_t id = 0; id < 2; ++id) {
+    int error = ENOENT;
+    for (const double end = now() + kPatience; error == ENOENT && now() <= end;) error = ibv_start_poll(cq, &attr);
+    assert_int_equal(error, 0);
+    assert_int_equal(cq->wr_id, id);
+  }
+  ibv_end_poll(cq);
+  assert_int_equal(ibv_destroy_qp(qp), 0);
+  assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+  assert_int_equal(ibv_dealloc_pd(domain), 0);
+  assert_int_equal(ibv_dealloc_td(td), 0);
+}
+
 void parent_domain__queues_live_in_the_programs_memory(void**) {
   assert_true(begin({}));
   Memory memory;
@@ -251,6 +286,7 @@ int main() {
   need_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test_teardown(parent_domain__objects_of_a_thread_work_with_those_of_its_domain, finish),
+      cmocka_unit_test_teardown(thread_domain__posts_and_polls_take_no_lock, finish),
       cmocka_unit_test_teardown(parent_domain__queues_live_in_the_programs_memory, finish),
       cmocka_unit_test_teardown(parent_domain__may_allow_unprotected_memory, finish),
       cmocka_unit_test_teardown(domains__bad_input_is_refused, finish),
