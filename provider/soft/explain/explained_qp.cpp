@@ -28,19 +28,25 @@ using check::format;
 using check::number;
 using roce::CompletionStatus;
 
-Failure common(const Qp& qp, uint64_t id, CompletionStatus status) {
+// What the queue pair knows of its ends, without a request that fails.
+Failure ends_of(const Qp& qp) {
   assert_held(qp.mutex);
-  assert(status != CompletionStatus::kSuccess);
   Failure failure;
   failure.context = qp.context;
   failure.qpn = qp.qpn;
   failure.type = qp.init.qp_type;
-  failure.id = id;
-  failure.status = status;
   failure.attributes = qp.engine->attributes();
   memcpy(failure.peer, qp.transport.path.destination, sizeof failure.peer);
   failure.same_host = qp.transport.ring != nullptr;
   if (qp.peers_packets != nullptr) failure.packets = *qp.peers_packets;
+  return failure;
+}
+
+Failure common(const Qp& qp, uint64_t id, CompletionStatus status) {
+  assert(status != CompletionStatus::kSuccess);
+  Failure failure = ends_of(qp);
+  failure.id = id;
+  failure.status = status;
   return failure;
 }
 
@@ -149,7 +155,7 @@ void ExplainedQp::cannot_invalidate(uint32_t rkey) {
 void ExplainedQp::event(roce::QpEvent event, uint32_t) {
   if (event != roce::QpEvent::kAccessError && event != roce::QpEvent::kRequestError) return;
   const Reason reason = std::exchange(refusal_, {});
-  if (reason.text.empty() || has_peers_end(common(qp_, 0, CompletionStatus::kSuccess))) return;
+  if (reason.text.empty() || has_peers_end(ends_of(qp_))) return;
   if (is_told()) return;
   process_reporter()->show({.level = check::Level::kWarning,
                             .kind = "refused-request",

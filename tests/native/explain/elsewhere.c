@@ -11,6 +11,7 @@
  *   number   the front takes another number for the back's
  *   address  the front takes another address of the back's
  *   mtu      the back has a smaller path_mtu
+ *   key      the front uses another key than the back's
  *   gone     the back's queue pair is destroyed after the first request
  */
 #include <arpa/inet.h>
@@ -136,7 +137,7 @@ static void use(const struct end* peer) {
     segment.length = 64;
   }
   request.wr.rdma.remote_addr = peer->address;
-  request.wr.rdma.rkey = peer->key;
+  request.wr.rdma.rkey = peer->key + (IS("key") ? 0x100 : 0);
   struct ibv_wc completion;
   MUST(ibv_post_send(qp, &request, &bad) == 0);
   while (ibv_poll_cq(cq, 1, &completion) == 0) {
