@@ -26,6 +26,16 @@ bool comes_from_peer(const Arrival& arrival, const Path& path) {
   return memcmp(arrival.source, path.destination, 16) == 0 && memcmp(arrival.destination, path.source, 16) == 0;
 }
 
+// Why comes_from_peer() is false.
+[[gnu::cold]] roce::DroppedMessage stray(const Qp& qp, const Arrival& arrival) {
+  using Reason = roce::DroppedMessage::Reason;
+  // Before RTR it has no peer.
+  if (qp.state.load(std::memory_order_relaxed) < roce::QpState::kRtr) return {.reason = Reason::kState};
+  if (memcmp(arrival.source, qp.transport.path.destination, 16) != 0)
+    return {.reason = Reason::kStranger, .source = arrival.source};
+  return {.reason = Reason::kOther};
+}
+
 }  // namespace
 
 inline void Arrivals::touch(Qp& qp) {
@@ -85,8 +95,7 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
     counters_.node.wrong_address.add();
     if (qp.peers_packets != nullptr) qp.peers_packets->see_from(arrival.source);
     // Nobody else tells the sender of such a message.
-    if (qp.init.qp_type == IBV_QPT_UC)
-      qp.events.dropped({.reason = roce::DroppedMessage::Reason::kStranger, .source = arrival.source});
+    if (qp.init.qp_type == IBV_QPT_UC) qp.events.dropped(stray(qp, arrival));
     return;
   }
   count(qp, arrival);
