@@ -224,8 +224,11 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE
                         .extensions = DAT_VERSION_MAJOR >= 2,
                         .tables = {&entry->table, &dead_table()}});
     if (!ia) return to_dat(ia.error());
+    forget_refusal();
     const DAT_RETURN status = guarded([&] { return set_async_evd(**ia, async_qlen, async_evd); });
     if (status != DAT_SUCCESS) {
+      // Under --explain the text is kept for the report of the call, and this call has none.
+      if (*kept_refusal() != 0) log_error("IA %s: %s", name, kept_refusal());
       (void)Ia::close(**ia, true);
       return status;
     }

@@ -55,6 +55,10 @@ static void use_udapl(void) {
   DAT_PZ_HANDLE freed = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE made = DAT_HANDLE_NULL;
   DAT_EVENT event;
+  if (IS("open")) {
+    MUST(DAT_GET_TYPE(dat_ia_open("ofa-v2-lo", 1 << 30, &made, &ia)) == DAT_INSUFFICIENT_RESOURCES);
+    return;
+  }
   open_ia();
   MUST(DAT_GET_TYPE(dat_evd_dequeue(evd, &event)) == DAT_QUEUE_EMPTY);
   if (IS("state"))
