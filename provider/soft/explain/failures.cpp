@@ -15,7 +15,7 @@ Failures& Failures::get() {
 
 void Failures::keep(const Failure& failure, bool is_receive) {
   const std::lock_guard lock(mutex_);
-  if (failures_.size() >= kMax) failures_.clear();
+  if (failures_.size() >= kMax) failures_.erase(failures_.begin());
   assert(failure.status != roce::CompletionStatus::kSuccess);
   failures_.insert_or_assign({failure.qpn, is_receive}, failure);
   assert(failures_.size() <= kMax);
@@ -23,7 +23,7 @@ void Failures::keep(const Failure& failure, bool is_receive) {
 
 void Failures::keep_refusal(uint32_t qpn, const Reason& reason) {
   const std::lock_guard lock(mutex_);
-  if (refusals_.size() >= kMax) refusals_.clear();
+  if (refusals_.size() >= kMax) refusals_.erase(refusals_.begin());
   refusals_.insert_or_assign(qpn, reason);
 }
 
