@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <optional>
 #include <type_traits>
@@ -233,8 +234,8 @@ struct Unimported<kMember, void (*)(Object*)> {
 };
 
 // The functions of extended queue pairs that get other objects. They are the same for all of a process.
-constinit decltype(ibv_qp_ex::wr_set_ud_addr) inner_set_ud_addr = nullptr;
-constinit decltype(ibv_qp_ex::wr_bind_mw) inner_bind_mw = nullptr;
+constinit std::atomic<decltype(ibv_qp_ex::wr_set_ud_addr)> inner_set_ud_addr = nullptr;
+constinit std::atomic<decltype(ibv_qp_ex::wr_bind_mw)> inner_bind_mw = nullptr;
 
 ExtendedPost& post_of(ibv_qp_ex* qp) {
   return *ours<Qp>(&qp->qp_base)->extended;
@@ -245,7 +246,7 @@ void set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote
   if (has_ended(ah, "ibv_wr_set_ud_addr")) {
     post_of(qp).names_ended = true;
   } else {
-    inner_set_ud_addr(qp, ah, remote_qpn, remote_qkey);
+    inner_set_ud_addr.load(std::memory_order_relaxed)(qp, ah, remote_qpn, remote_qkey);
   }
 }
 
@@ -253,7 +254,7 @@ void bind_mw(ibv_qp_ex* qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* i
   if (has_ended(mw, "ibv_wr_bind_mw") || has_ended(info->mr, "ibv_wr_bind_mw")) {
     post_of(qp).names_ended = true;
   } else {
-    inner_bind_mw(qp, mw, rkey, info);
+    inner_bind_mw.load(std::memory_order_relaxed)(qp, mw, rkey, info);
   }
 }
 
@@ -269,8 +270,8 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   ibv_qp* qp = Guarded<&Operations::create_qp_ex>::call<kVerb>(context, attr);
   if (qp == nullptr || ours<Qp>(qp)->extended == nullptr) return qp;
   ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
-  inner_set_ud_addr = extended.wr_set_ud_addr;
-  inner_bind_mw = extended.wr_bind_mw;
+  inner_set_ud_addr.store(extended.wr_set_ud_addr, std::memory_order_relaxed);
+  inner_bind_mw.store(extended.wr_bind_mw, std::memory_order_relaxed);
   post_of(&extended).complete_below_tombs = extended.wr_complete;
   extended.wr_set_ud_addr = set_ud_addr;
   extended.wr_bind_mw = bind_mw;
