@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cassert>
 
 #include "provider/common/host_guards.hpp"
@@ -42,11 +43,16 @@ Parts last_word_last(const std::byte* at, size_t size) {
 // Not the C library's function: a sanitizer would take the call for an access of the program to our memory.
 KernelCopy copy(long call, const Parts& here, const Parts& there, size_t size) {
   assert(size > 0);
+  // A filter of system calls stays as long as the process.
+  static std::atomic<bool> is_forbidden = false;
+  if (is_forbidden.load(std::memory_order_relaxed)) return KernelCopy::kForbidden;
   const ErrnoGuard keep;
   const long copied =
       syscall(call, static_cast<long>(getpid()), here.begin(), here.count(), there.begin(), there.count(), 0ul);
   if (copied == static_cast<long>(size)) return KernelCopy::kWhole;
-  return copied >= 0 || errno == EFAULT ? KernelCopy::kMissing : KernelCopy::kForbidden;
+  if (copied >= 0 || errno == EFAULT) return KernelCopy::kMissing;
+  if (errno == EPERM || errno == ENOSYS) is_forbidden.store(true, std::memory_order_relaxed);
+  return KernelCopy::kForbidden;
 }
 
 }  // namespace

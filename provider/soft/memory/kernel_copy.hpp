@@ -16,7 +16,8 @@ enum class KernelCopy : uint8_t {
   kForbidden,  // by a filter of system calls: nothing has been copied
 };
 
-// `size` is not 0. The last bytes become visible last, as with copy_last_word_last().
+// `size` is not 0. The last bytes become visible last, as with copy_last_word_last(), but the kernel may copy them byte
+// by byte.
 KernelCopy copy_in_by_kernel(std::byte* to, const std::byte* from, size_t size);
 // The same in any order, which is a little quicker.
 KernelCopy copy_in_any_order(std::byte* to, const std::byte* from, size_t size);
