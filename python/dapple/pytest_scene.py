@@ -42,16 +42,26 @@ def words_of(item: pytest.Item) -> list[str]:
     return words
 
 
+def selects_tests(config: Any, arguments: list[str], place: int) -> bool:
+    """Whether pytest takes the argument at this place for tests: the same word may be the value of an option."""
+    if arguments[place] not in config.option.file_or_dir:
+        return False
+    mark = "dapple-scene"
+    try:
+        parsed, others = config._parser.parse_known_and_unknown_args([*arguments[:place], mark, *arguments[place + 1 :]])
+    except pytest.UsageError:
+        return False
+    return mark in [*parsed.file_or_dir, *others]
+
+
 def arguments_of(config: Any, test: str) -> list[str]:
     """This pytest's arguments, with the test in place of the first that selects tests. Options of a conftest.py depend on that place."""
-    selected = list(config.option.file_or_dir)
-    words: list[str] = [] if selected else [test]
-    for word in config.invocation_params.args:
-        if word not in selected:
-            words.append(str(word))
-            continue
-        selected.remove(word)
-        if test not in words:
+    arguments = [str(word) for word in config.invocation_params.args]
+    words: list[str] = [] if config.option.file_or_dir else [test]
+    for place, word in enumerate(arguments):
+        if not selects_tests(config, arguments, place):
+            words.append(word)
+        elif test not in words:
             words.append(test)
     # A worker of pytest-xdist starts no others.
     if config.pluginmanager.hasplugin("xdist"):
@@ -77,6 +87,9 @@ class Scene:
         place, _, name = self.item.nodeid.partition("::")
         words = words_of(self.item)
         again = [*this_pytest(), *arguments_of(config, f"{config.rootpath / place}::{name}"), f"--rootdir={config.rootpath}"]
+        # pytest empties this folder when it starts, and the first one is still using its own.
+        if config.option.basetemp:
+            again.append(f"--basetemp={file}-basetemp")
         run = subprocess.run(
             [dapple.program("dapple-run"), *words, "--", *again], env={**os.environ, REPORTS: file}, cwd=config.invocation_params.dir,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
@@ -128,7 +141,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     outcome = yield
-    if item.nodeid in scenes:
+    # The end of a fixture of the session in this process may fail behind a scene.
+    if item.nodeid in scenes and call.excinfo is None:
         outcome.force_result(scenes[item.nodeid].report_of(call.when))
 
 
