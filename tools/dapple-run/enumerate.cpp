@@ -160,6 +160,7 @@ std::vector<CallSite> sites_of(const soft::FaultNotes& notes) {
     if (!is_new && known->second.calls < site.calls) known->second.calls = site.calls;
   }
   std::vector<CallSite> sites;
+  sites.reserve(found.size());
   for (const auto& [key, site] : found) sites.push_back(site);
   return sites;
 }

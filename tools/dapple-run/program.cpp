@@ -46,14 +46,14 @@ bool is_assignment(std::string_view word) {
 }
 
 std::string path_of(const char* const* command) {
-  const std::string given = command[0];
+  std::string given = command[0];
   if (given.find('/') != given.npos && !(is_assignment(given) && !is_program(given))) return given;
   const char* path = getenv("PATH");
   std::string_view folders = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
   for (;;) {
     const size_t end = folders.find(':');
     const std::string folder(folders.substr(0, end));
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + given;
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + given;
     if (is_program(candidate)) return candidate;
     if (end == folders.npos) fail_not_found(command);
     folders.remove_prefix(end + 1);
