@@ -28,7 +28,7 @@ using check::format;
 using check::number;
 using roce::CompletionStatus;
 
-// What the queue pair knows of its ends, without a request that fails.
+// The two ends of the queue pair, without a request that fails.
 Failure ends_of(const Qp& qp) {
   assert_held(qp.mutex);
   Failure failure;

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "tests/native/explain/device.h"
 #include "tests/native/explain/mistake.h"
 
 #define PEERS_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -23,10 +24,7 @@ struct end {
   struct ibv_qp* qp;
 };
 
-static struct ibv_context* device;
 static struct ibv_pd *pd, *other_pd;
-static union ibv_gid gid;
-static int gid_index = -1;
 static char* buffer;
 static struct ibv_mr* region;
 static struct end a, b, c;
@@ -35,17 +33,7 @@ static struct ibv_sge segment;
 static struct ibv_send_wr request;
 
 static void open_device(void) {
-  struct ibv_device** list = ibv_get_device_list(NULL);
-  MUST(list != NULL);
-  for (int i = 0; list[i] != NULL && device == NULL; i++) {
-    if (strncmp(ibv_get_device_name(list[i]), "dapple", 6) == 0) device = ibv_open_device(list[i]);
-  }
-  MUST(device != NULL);
-  ibv_free_device_list(list);
-  for (int i = 0; i < 8 && gid_index < 0; i++) {
-    if (ibv_query_gid(device, 1, i, &gid) == 0 && gid.raw[10] == 0xFF && gid.raw[11] == 0xFF) gid_index = i;
-  }
-  MUST(gid_index >= 0);
+  open_dapple();
   MUST((pd = ibv_alloc_pd(device)) != NULL && (other_pd = ibv_alloc_pd(device)) != NULL);
   MUST((buffer = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED);
   MUST((region = ibv_reg_mr(pd, buffer, kBytes, ALL_RIGHTS)) != NULL);
