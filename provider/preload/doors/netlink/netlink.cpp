@@ -135,7 +135,7 @@ KernelsAnswer ask_kernel(Answers& answers, const NetlinkRequest& request, bool o
   const size_t room = request.dump && sysconf(_SC_PAGESIZE) <= 4096 ? Answers::kRoom : sizeof bytes;
   ssize_t size;
   while (sent >= 0 && (size = recv(kernel, bytes, room, MSG_DONTWAIT)) > 0) {
-    auto left = static_cast<int>(size);
+    auto left = static_cast<size_t>(size);
     for (auto* message = reinterpret_cast<nlmsghdr*>(bytes); NLMSG_OK(message, left);
          message = NLMSG_NEXT(message, left)) {
       const bool end = request.dump && (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR);
