@@ -18,8 +18,7 @@ DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
   // Opens as a consumer does that uses the headers' defaults.
   DAT_EVD_HANDLE no_evd = DAT_EVD_OUT_OF_SCOPE;
   DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
-  DAT_RETURN status =
-      open_ia(name, 0, &no_evd, &ia, {.thread_safe = DAT_THREADSAFE != DAT_FALSE, .relaxed_ordering = false});
+  DAT_RETURN status = open_ia(name, 0, &no_evd, &ia, {.thread_safe = bool{DAT_THREADSAFE}, .relaxed_ordering = false});
   if (status != DAT_SUCCESS) return status;
   auto& opened = *object_of<Ia>(ia);
   status = ia_query(opened, nullptr, ia_mask, ia_attr, provider_mask, provider_attr);

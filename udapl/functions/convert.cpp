@@ -52,7 +52,7 @@ DAT_EVENT_NUMBER to_number(EventKind kind) {
   return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
 }
 
-#define DTO_STATUS(NAME, DAT) static_assert(static_cast<int>(DtoStatus::NAME) == DAT);
+#define DTO_STATUS(NAME, DAT) static_assert(static_cast<int>(DtoStatus::NAME) == (DAT));
 #include "udapl/api/names.def"
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace dapple::udapl::functions {
 namespace {
 
-#define EP_STATE(NAME, SUBTYPE, DAT) static_assert(static_cast<int>(EpState::NAME) == DAT);
+#define EP_STATE(NAME, SUBTYPE, DAT) static_assert(static_cast<int>(EpState::NAME) == (DAT));
 #include "udapl/api/names.def"
 
 // The attributes that are counts, in DAT's structure and in the core's, and the bit of each in the mask of

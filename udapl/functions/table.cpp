@@ -74,11 +74,11 @@ const DAT_PROVIDER& dead_table() {
   static const DAT_PROVIDER table = [] {
     DAT_PROVIDER dead = empty_table("freed");
     refuse<DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA>(dead.ia_open_func);
-#define SLOT(SUBTYPE, NAME)                                                                 \
-  {                                                                                         \
-    TEXT(NAME, "");                                                                         \
-    using Slot = decltype(dead.NAME##_func);                                                \
-    put<Text, &Answer<Slot>::template call<DAT_INVALID_HANDLE, SUBTYPE>>(dead.NAME##_func); \
+#define SLOT(SUBTYPE, NAME)                                                                   \
+  {                                                                                           \
+    TEXT(NAME, "");                                                                           \
+    using Slot = decltype(dead.NAME##_func);                                                  \
+    put<Text, &Answer<Slot>::template call<DAT_INVALID_HANDLE, (SUBTYPE)>>(dead.NAME##_func); \
   }
 #include "udapl/api/functions.def"
     return dead;

@@ -250,8 +250,8 @@ ServicePoint* Ia::find_service_point(uint64_t conn_qual) {
 template <class T>
 void Ia::destroy_all() {
   list_of(T::kKind).template for_each<T>([this](T& object) {
-    // Tried again, because no caller has the handle after this. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what
-    // if it fails, it has freed nothing
+    // Tried again, because no caller has the handle after this. If it fails, it has freed nothing.
+    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it loses the object's result
     if (T::free(object) || T::free(object)) return;
     log_error("IA %s: the device does not release an object while the IA is closed", name().c_str());
     ObjectList::remove(object);
