@@ -85,7 +85,10 @@ int destroy_comp_cntr(provider::CompletionCounter* counter) {
 
 int qp_attach_comp_cntr(ibv_qp* qp, provider::CompletionCounter* counter, provider::CompletionCounterAttachAttr* attr) {
   const int error = below().qp_attach_comp_cntr(qp, counter, attr);
-  if (error == 0) checker().counts.store(true, std::memory_order_relaxed);
+  if (error == 0) {
+    checker().counts.store(true, std::memory_order_relaxed);
+    checker().lent.forget_all();
+  }
   return error;
 }
 
@@ -373,7 +376,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   if (error == 0 && (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0)
     qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
-  checker().lent.forget(&qp);
+  checker().lent.forget(qp.qpn);
   if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR) {
     checker().withheld.end(qp.qpn, queues_of(qp).receives);
     checker().contexts.end(qp.qpn);
@@ -395,7 +398,7 @@ int destroy_qp(ibv_qp* ibv) {
   const Queues queues = queues_of(qp);
   const uint32_t qpn = qp.qpn;
   checker().writes.forget(&qp);
-  checker().lent.forget(&qp);
+  checker().lent.forget(qp.qpn);
   checker().receives.detach(queues.receives, qp.state);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) {

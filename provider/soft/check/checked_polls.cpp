@@ -14,8 +14,21 @@
 namespace dapple::soft::check {
 namespace {
 
+// A peer's bytes may be an answer, and so may those that a Read or an atomic brings.
+bool brings_bytes(uint32_t opcode) {
+  return (opcode & IBV_WC_RECV) != 0 || opcode == IBV_WC_RDMA_READ || opcode == IBV_WC_COMP_SWAP ||
+         opcode == IBV_WC_FETCH_ADD;
+}
+
+void end_loans(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32_t status) {
+  if (status != IBV_WC_SUCCESS) return checker.lent.forget(qpn);
+  if ((opcode & IBV_WC_RECV) == 0) report_changed(checker, checker.lent.polled(qpn, id));
+  if (brings_bytes(opcode)) report_changed(checker, checker.lent.peer_told());
+}
+
 // After an error the bytes mean nothing. This device tells the opcode then, too.
 void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32_t status) {
+  end_loans(checker, qpn, id, opcode, status);
   if (checker.races != nullptr) checker.races->polled(qpn, (opcode & IBV_WC_RECV) != 0, id);
   const std::vector<WithheldBytes::Changed> changed = checker.withheld.polled(qpn, id, (opcode & IBV_WC_RECV) != 0);
   if (status == IBV_WC_SUCCESS) report_written(checker, changed);
@@ -29,7 +42,6 @@ void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32
 void took_current(Cq& cq) {
   Checker& checker = *Checker::get();
   const roce::Completion& taken = cq.current;
-  report_changed(checker, checker.lent.end_all());
   polled(checker, taken.qpn, taken.request_id, static_cast<uint32_t>(taken.opcode),
          static_cast<uint32_t>(taken.status));
 }
@@ -50,11 +62,9 @@ int next_poll(ibv_cq_ex* ibv) {
 
 }  // namespace
 
-// What the program now knows may include the end of any request.
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   Checker& checker = *Checker::get();
   const int got = unchecked_operations().poll_cq(cq, count, completions);
-  if (got > 0) report_changed(checker, checker.lent.end_all());
   for (int i = 0; i < got; i++) {
     const ibv_wc& completion = completions[i];
     polled(checker, completion.qp_num, completion.wr_id, completion.opcode, completion.status);

@@ -41,7 +41,7 @@ class Copy final : public MemoryTable::Borrower {
     while (at_ < segments_.size() && segments_[at_].length == 0) at_++;
     if (at_ == segments_.size() || segments_[at_].address != reinterpret_cast<uintptr_t>(memory)) return false;
     at_++;
-    if (!Checker::get()->mapped.has(memory, size, false)) return false;
+    if (!Checker::get()->mapped.is_usable(memory, size, false)) return false;
     copy_->put(done, memory, size);
     return true;
   }
@@ -85,10 +85,10 @@ struct Noted {
 
   void was_taken(Qp& qp) const {
     if (send != PostedSends::kNone) qp.checked->sends.was_taken();
-    if (loan != PostedSends::kNone) Checker::get()->lent.returned(loan);
+    if (loan != PostedSends::kNone) Checker::get()->lent.returned(qp.qpn, loan);
   }
   void was_refused(Qp& qp) const {
-    if (loan != PostedSends::kNone) Checker::get()->lent.remove(loan);
+    if (loan != PostedSends::kNone) Checker::get()->lent.remove(qp.qpn, loan);
     if (withheld != WithheldBytes::kNone) Checker::get()->withheld.remove(withheld);
     if (signaled != WithheldBytes::kNone) Checker::get()->withheld.remove_signaled(qp.qpn, signaled);
     if (context != PostedContexts::kNone) Checker::get()->contexts.remove(id, context);
@@ -133,7 +133,7 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, 
   send.has_result = has_result(opcode);
   send.segments = segments;
   const bool sends = !send.has_result;
-  Loan loan = {.queue_pair = &qp,
+  Loan loan = {.id = id,
                .owner = {qp.qpn, qp.context->ibv->device->name},
                .has_result = send.has_result,
                .is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0,
@@ -159,13 +159,12 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, 
     noted.withheld =
         withhold({.receives = nullptr, .id = id, .owner = loan.owner, .pieces = loan.pieces, .posted = loan.posted});
   }
-  const bool compares = sends && loan.is_signaled;
-  if (!loan.pieces.empty()) noted.loan = Checker::get()->lent.add(std::move(loan));
+  noted.loan = Checker::get()->lent.add(std::move(loan));
   noted.send = qp.checked->sends.add(std::move(send));
   if (!sends) return noted;
   const SharedCopy copy = copy_of(qp, segments);
   qp.checked->sends.keep(noted.send, copy);
-  if (compares && noted.loan != PostedSends::kNone) Checker::get()->lent.keep(noted.loan, copy);
+  Checker::get()->lent.keep(qp.qpn, noted.loan, copy);
   return noted;
 }
 
@@ -179,7 +178,9 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const S
         note_context(id, is_signaled, segments,
                      {.receives = nullptr, .owner = {qp.qpn, qp.context->ibv->device->name}, .posted = here()});
   }
-  if (is_signaled) noted.signaled = Checker::get()->withheld.add_signaled(qp.qpn, id);
+  if (!is_signaled) return noted;
+  noted.signaled = Checker::get()->withheld.add_signaled(qp.qpn, id);
+  if (noted.loan == PostedSends::kNone) noted.loan = Checker::get()->lent.add_signaled(qp.qpn, id);
   return noted;
 }
 

@@ -24,9 +24,13 @@ bool CheckingCompletions::complete(const roce::Completion& completion) {
   if (queue_.context == nullptr) return below_.complete(completion);
   const bool had_overrun = queue_.queue.has_overrun();
   note_withheld(completion);
+  if (completion.opcode < roce::CompletionOpcode::kReceive) checker_.lent.completed(qp_.qpn, completion.request_id);
   const bool is_kept = below_.complete(completion);
   // The program never gets a completion that is lost. A queue that has lost one may lose more.
-  if (queue_.queue.has_overrun()) checker_.withheld.end(qp_.qpn, receives());
+  if (queue_.queue.has_overrun()) {
+    checker_.withheld.end(qp_.qpn, receives());
+    checker_.lent.forget(qp_.qpn);
+  }
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),
                    "completions in a completion queue", 0, &queue_);
   // The end of a queue pair may flush more requests than the program wants to know of.

@@ -17,7 +17,13 @@ constexpr uint64_t kSoon = 100'000'000;  // nanoseconds
 
 // Another thread may have taken `now` before the post returned.
 bool is_certain(const Loan& loan, uint64_t now) {
-  return loan.returned != 0 && now < loan.returned + (loan.is_signaled ? kSoon : kShortestAnswer);
+  if (loan.returned == 0) return false;
+  if (!loan.is_signaled) return now < loan.returned + kShortestAnswer;
+  return loan.complete == 0 || now < loan.complete + kSoon;
+}
+
+bool is_lent(const Loan& loan) {
+  return !loan.pieces.empty() || loan.address_handle != nullptr;
 }
 
 bool overlap(const Pieces& some, const Pieces& others) {
@@ -29,164 +35,292 @@ bool overlap(const Pieces& some, const Pieces& others) {
   return false;
 }
 
+bool has_key(const Pieces& pieces, uint32_t lkey) {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) { return piece.lkey == lkey; });
+}
+
 }  // namespace
 
 // The place of the first byte that differs from the copy.
 std::optional<uint64_t> LentMemory::change_in(const Loan& loan) {
   assert_held(mutex_);
   if (loan.copy == nullptr) return std::nullopt;
+  assert(!loan.overwritten);
   size_t done = 0;
   for (const Piece& piece : loan.pieces) {
     const auto* memory = reinterpret_cast<const std::byte*>(piece.begin);
     const size_t size = piece.end - piece.begin;
-    if (!loan.copy->has(done, size) || !mapped_.has(memory, size, false)) return std::nullopt;
+    if (!loan.copy->has(done, size) || !mapped_.is_usable(memory, size, false)) return std::nullopt;
     if (const std::optional<uint64_t> at = loan.copy->difference(done, memory, size)) return at;
     done += size;
   }
   return std::nullopt;
 }
 
-void LentMemory::assert_consistent() const {
+void LentMemory::assert_consistent([[maybe_unused]] const OfQueuePair& queue) const {
   assert_held(mutex_);
-  assert(loans_.size() <= kMax && (loans_.empty() || any_.load(std::memory_order_relaxed)));
-  assert(loans_.empty() || (loans_.front().number <= loans_.back().number && loans_.back().number < next_number_));
+  assert(queue.lent <= queue.loans.size() && queue.complete <= queue.loans.size() &&
+         queue.loans.size() <= count_.load(std::memory_order_relaxed));
+  assert(queue.lent <= lent_.load(std::memory_order_relaxed) && count_.load(std::memory_order_relaxed) <= kMax);
+  assert(queue.loans.empty() ||
+         (queue.loans.front().number <= queue.loans.back().number && queue.loans.back().number < next_number_));
 }
 
-Loan* LentMemory::numbered(uint64_t number) {
+Loan* LentMemory::numbered(uint32_t qpn, uint64_t number) {
   assert_held(mutex_);
   assert(number < next_number_);
+  const auto queue = queues_.find(qpn);
+  if (queue == queues_.end()) return nullptr;
+  std::deque<Loan>& loans = queue->second.loans;
   const auto found =
-      std::find_if(loans_.rbegin(), loans_.rend(), [&](const Loan& loan) { return loan.number == number; });
-  return found == loans_.rend() ? nullptr : &*found;
+      std::find_if(loans.rbegin(), loans.rend(), [&](const Loan& loan) { return loan.number <= number; });
+  return found == loans.rend() || found->number != number ? nullptr : &*found;
 }
 
-uint64_t LentMemory::add(Loan loan) {
-  const std::lock_guard lock(mutex_);
-  loan.number = next_number_++;
-  loans_.push_back(std::move(loan));
-  if (loans_.size() > kMax) loans_.pop_front();
-  any_.store(true, std::memory_order_release);
-  assert_consistent();
-  return next_number_ - 1;
+// The request stays in its place.
+void LentMemory::end(OfQueuePair& queue, Loan& loan) {
+  assert_held(mutex_);
+  if (!is_lent(loan)) return;
+  assert(queue.lent > 0);
+  for (const Piece& piece : loan.pieces) pages_.remove(piece.begin, piece.end);
+  loan.pieces = {};
+  loan.address_handle = nullptr;
+  loan.copy.reset();
+  queue.lent--;
+  lent_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void LentMemory::keep(uint64_t number, SharedCopy copy) {
-  const std::lock_guard lock(mutex_);
-  Loan* loan = numbered(number);
-  if (loan != nullptr && !loan->overwritten) loan->copy = std::move(copy);
-  assert_consistent();
+void LentMemory::drop_first(OfQueuePair& queue) {
+  assert(!queue.loans.empty() && count_.load(std::memory_order_relaxed) > 0);
+  end(queue, queue.loans.front());
+  queue.loans.pop_front();
+  if (queue.complete > 0) queue.complete--;
+  count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void LentMemory::returned(uint64_t number, uint64_t now) {
-  const std::lock_guard lock(mutex_);
-  if (Loan* loan = numbered(number)) loan->returned = now;
+// No completion tells of these alone.
+void LentMemory::drop_ended(OfQueuePair& queue) {
+  while (!queue.loans.empty() && !queue.loans.front().is_signaled && !is_lent(queue.loans.front())) drop_first(queue);
+  assert_consistent(queue);
 }
 
-void LentMemory::remove(uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(loans_, [&](const Loan& loan) { return loan.number == number; });
-  assert_consistent();
-}
-
-// free() of such memory waits for the lock, so the memory stays during the comparison.
-std::vector<ChangedLoan> LentMemory::end_all(uint64_t now) {
-  std::vector<ChangedLoan> changed;
-  if (!any_.load(std::memory_order_acquire)) return changed;
-  const std::lock_guard lock(mutex_);
-  for (const Loan& loan : loans_) {
-    if (!loan.is_signaled || loan.overwritten || !is_certain(loan, now)) continue;
-    if (const std::optional<uint64_t> at = change_in(loan)) changed.push_back({loan, *at});
-  }
-  loans_.clear();
-  any_.store(false, std::memory_order_relaxed);
-  assert_consistent();
-  return changed;
-}
-
-void LentMemory::written_by(uint32_t qpn) {
-  if (!any_.load(std::memory_order_acquire)) return;
-  const std::lock_guard lock(mutex_);
-  std::erase_if(loans_, [&](const Loan& loan) { return loan.owner.qpn != qpn; });
-  assert_consistent();
-}
-
-void LentMemory::overwritten(const std::byte* memory, size_t size) {
-  if (!any_.load(std::memory_order_acquire)) return;
-  const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const std::lock_guard lock(mutex_);
-  for (Loan& loan : loans_) {
-    for (const Piece& piece : loan.pieces) loan.overwritten = loan.overwritten || piece.overlaps(begin, begin + size);
-    if (loan.overwritten) loan.copy.reset();
-  }
-}
-
-void LentMemory::forget_memory(const void* memory, size_t size) {
-  if (!any_.load(std::memory_order_acquire)) return;
-  const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const Pieces gone = {{begin, begin + size, 0}};
-  const std::lock_guard lock(mutex_);
-  std::erase_if(loans_, [&](const Loan& loan) { return overlap(loan.pieces, gone); });
-  assert_consistent();
-}
-
-void LentMemory::forget_key(uint32_t lkey) {
-  if (!any_.load(std::memory_order_acquire)) return;
-  const std::lock_guard lock(mutex_);
-  std::erase_if(loans_, [&](const Loan& loan) {
-    return std::any_of(loan.pieces.begin(), loan.pieces.end(), [&](const Piece& piece) { return piece.lkey == lkey; });
-  });
-}
-
-void LentMemory::forget(const void* queue_pair) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(loans_, [&](const Loan& loan) { return loan.queue_pair == queue_pair; });
-  assert_consistent();
-}
-
-void LentMemory::forget_all() {
-  const std::lock_guard lock(mutex_);
-  loans_.clear();
-  any_.store(false, std::memory_order_relaxed);
-}
-
-std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::optional<uint32_t> lkey, uint64_t now) {
-  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
-  const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const std::lock_guard lock(mutex_);
-  for (const Loan& loan : loans_) {
-    if (!is_certain(loan, now)) continue;
-    for (const Piece& piece : loan.pieces) {
-      if (piece.overlaps(begin, begin + size) && (!lkey || piece.lkey == *lkey)) return loan;
+// Calls use(queue, loan) for each loan that has not ended. It may end it.
+template <typename Use>
+void LentMemory::for_each_lent(Use use) {
+  assert_held(mutex_);
+  for (auto& [qpn, queue] : queues_) {
+    size_t left = queue.lent;
+    for (auto loan = queue.loans.rbegin(); left > 0; ++loan) {
+      assert(loan != queue.loans.rend());
+      if (!is_lent(*loan)) continue;
+      left--;
+      use(queue, *loan);
     }
+    drop_ended(queue);
+  }
+}
+
+template <typename Fits>
+std::optional<Loan> LentMemory::first(Fits fits) {
+  assert_held(mutex_);
+  for (const auto& [qpn, queue] : queues_) {
+    if (queue.lent == 0) continue;
+    const auto found = std::find_if(queue.loans.begin(), queue.loans.end(),
+                                    [&](const Loan& loan) { return is_lent(loan) && fits(loan); });
+    if (found != queue.loans.end()) return *found;
   }
   return std::nullopt;
 }
 
-std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, uint64_t now) {
-  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+uint64_t LentMemory::add(Loan loan) {
+  loan.pieces.erase_if([](const Piece& piece) { return piece.begin >= piece.end; });
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(loans_.begin(), loans_.end(), [&](const Loan& loan) {
-    return loan.address_handle == address_handle && is_certain(loan, now);
-  });
-  return found == loans_.end() ? std::nullopt : std::optional(*found);
+  OfQueuePair& queue = queues_[loan.owner.qpn];
+  const uint64_t number = next_number_++;
+  // Nothing waits for what its completion tells.
+  if (!is_lent(loan) && queue.lent == 0) return number;
+  if (count_.load(std::memory_order_relaxed) == kMax) {
+    if (queue.loans.empty()) return number;
+    drop_first(queue);
+  }
+  loan.number = number;
+  if (is_lent(loan)) {
+    for (const Piece& piece : loan.pieces) pages_.add(piece.begin, piece.end);
+    queue.lent++;
+    lent_.fetch_add(1, std::memory_order_release);
+  }
+  queue.loans.push_back(std::move(loan));
+  count_.fetch_add(1, std::memory_order_release);
+  assert_consistent(queue);
+  return number;
 }
 
-std::optional<Loan> LentMemory::result_in(const void* queue_pair, const Pieces& pieces) {
-  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+uint64_t LentMemory::add_signaled(uint32_t qpn, uint64_t id) {
+  Loan loan;
+  loan.id = id;
+  loan.owner.qpn = qpn;
+  loan.is_signaled = true;
+  return add(std::move(loan));
+}
+
+void LentMemory::keep(uint32_t qpn, uint64_t number, SharedCopy copy) {
   const std::lock_guard lock(mutex_);
-  for (const Loan& loan : loans_) {
-    if (loan.has_result && loan.queue_pair == queue_pair && overlap(loan.pieces, pieces)) return loan;
+  Loan* loan = numbered(qpn, number);
+  if (loan != nullptr && is_lent(*loan) && !loan->overwritten) loan->copy = std::move(copy);
+}
+
+void LentMemory::returned(uint32_t qpn, uint64_t number, uint64_t now) {
+  const std::lock_guard lock(mutex_);
+  if (Loan* loan = numbered(qpn, number)) loan->returned = now;
+}
+
+void LentMemory::remove(uint32_t qpn, uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  Loan* loan = numbered(qpn, number);
+  if (loan == nullptr) return;
+  OfQueuePair& queue = queues_[qpn];
+  end(queue, *loan);
+  // No completion will come.
+  loan->is_signaled = false;
+  drop_ended(queue);
+}
+
+void LentMemory::completed(uint32_t qpn, uint64_t id, uint64_t now) {
+  if (count_.load(std::memory_order_acquire) == 0) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(qpn);
+  if (found == queues_.end()) return;
+  OfQueuePair& queue = found->second;
+  for (size_t i = queue.complete; i < queue.loans.size(); i++) {
+    if (!queue.loans[i].is_signaled || queue.loans[i].id != id) continue;
+    for (; queue.complete <= i; queue.complete++) queue.loans[queue.complete].complete = now;
+    break;
+  }
+  assert_consistent(queue);
+}
+
+// free() of such memory waits for the lock, so the memory stays during the comparison.
+std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id) {
+  std::vector<ChangedLoan> changed;
+  if (count_.load(std::memory_order_acquire) == 0) return changed;
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(qpn);
+  if (found == queues_.end()) return changed;
+  OfQueuePair& queue = found->second;
+  const auto polled = std::find_if(queue.loans.begin(), queue.loans.end(),
+                                   [&](const Loan& loan) { return loan.is_signaled && loan.id == id; });
+  // It was posted when nothing waited for it.
+  if (polled == queue.loans.end()) return changed;
+  for (uint64_t last = polled->number; !queue.loans.empty() && queue.loans.front().number <= last; drop_first(queue)) {
+    const Loan& loan = queue.loans.front();
+    if (const std::optional<uint64_t> at = change_in(loan)) changed.push_back({loan, *at});
+  }
+  drop_ended(queue);
+  return changed;
+}
+
+std::vector<ChangedLoan> LentMemory::peer_told(uint64_t now) {
+  std::vector<ChangedLoan> changed;
+  if (!any()) return changed;
+  const std::lock_guard lock(mutex_);
+  for_each_lent([&](OfQueuePair& queue, Loan& loan) {
+    if (loan.has_result) return;
+    if (loan.is_signaled && is_certain(loan, now)) {
+      if (const std::optional<uint64_t> at = change_in(loan)) changed.push_back({loan, *at});
+    }
+    end(queue, loan);
+  });
+  return changed;
+}
+
+void LentMemory::written_by(uint32_t qpn) {
+  if (!any()) return;
+  const std::lock_guard lock(mutex_);
+  for_each_lent([&](OfQueuePair& queue, Loan& loan) {
+    if (loan.owner.qpn != qpn && !loan.has_result) end(queue, loan);
+  });
+}
+
+void LentMemory::overwritten(const std::byte* memory, size_t size) {
+  if (!any()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const std::lock_guard lock(mutex_);
+  if (!pages_.may_use(begin, begin + size)) return;
+  for_each_lent([&](OfQueuePair&, Loan& loan) {
+    for (const Piece& piece : loan.pieces) loan.overwritten = loan.overwritten || piece.overlaps(begin, begin + size);
+    if (loan.overwritten) loan.copy.reset();
+  });
+}
+
+void LentMemory::forget_memory(const void* memory, size_t size) {
+  if (!any()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const Pieces gone = {{begin, begin + size, 0}};
+  const std::lock_guard lock(mutex_);
+  if (!pages_.may_use(begin, begin + size)) return;
+  for_each_lent([&](OfQueuePair& queue, Loan& loan) {
+    if (overlap(loan.pieces, gone)) end(queue, loan);
+  });
+}
+
+void LentMemory::forget_key(uint32_t lkey) {
+  if (!any()) return;
+  const std::lock_guard lock(mutex_);
+  for_each_lent([&](OfQueuePair& queue, Loan& loan) {
+    if (has_key(loan.pieces, lkey)) end(queue, loan);
+  });
+}
+
+void LentMemory::forget(uint32_t qpn) {
+  const std::lock_guard lock(mutex_);
+  const auto queue = queues_.find(qpn);
+  if (queue == queues_.end()) return;
+  while (!queue->second.loans.empty()) drop_first(queue->second);
+  queues_.erase(queue);
+}
+
+void LentMemory::forget_all() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [qpn, queue] : queues_) {
+    while (!queue.loans.empty()) drop_first(queue);
+  }
+  queues_.clear();
+  assert(count_.load(std::memory_order_relaxed) == 0 && !any());
+}
+
+std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::optional<uint32_t> lkey, uint64_t now) {
+  if (!any()) return std::nullopt;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const std::lock_guard lock(mutex_);
+  if (!pages_.may_use(begin, begin + size)) return std::nullopt;
+  return first([&](const Loan& loan) {
+    return is_certain(loan, now) && std::any_of(loan.pieces.begin(), loan.pieces.end(), [&](const Piece& piece) {
+             return piece.overlaps(begin, begin + size) && (!lkey || piece.lkey == *lkey);
+           });
+  });
+}
+
+std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, uint64_t now) {
+  if (!any()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return first([&](const Loan& loan) { return loan.address_handle == address_handle && is_certain(loan, now); });
+}
+
+std::optional<Loan> LentMemory::result_in(uint32_t qpn, const Pieces& pieces) {
+  if (!any()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto queue = queues_.find(qpn);
+  if (queue == queues_.end() || queue->second.lent == 0) return std::nullopt;
+  for (const Loan& loan : queue->second.loans) {
+    if (loan.has_result && overlap(loan.pieces, pieces)) return loan;
   }
   return std::nullopt;
 }
 
 std::optional<Loan> LentMemory::any_in(const Pieces& pieces) {
-  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+  if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  for (const Loan& loan : loans_) {
-    if (overlap(loan.pieces, pieces)) return loan;
-  }
-  return std::nullopt;
+  return first([&](const Loan& loan) { return overlap(loan.pieces, pieces); });
 }
 
 }  // namespace dapple::soft::check

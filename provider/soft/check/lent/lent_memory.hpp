@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "provider/common/clock.hpp"
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/lent/buffer_copy.hpp"
 #include "provider/soft/check/lent/mapped_memory.hpp"
+#include "provider/soft/check/lent/page_counts.hpp"
 #include "provider/soft/check/lent/short_list.hpp"
 #include "provider/soft/check/reports/owner.hpp"
 #include "provider/soft/check/reports/stack.hpp"
@@ -34,14 +36,15 @@ using Pieces = ShortList<Piece, 2>;
 // The memory of one send request.
 struct Loan {
   uint64_t number = 0;  // add() gives it
-  const void* queue_pair = nullptr;
+  uint64_t id = 0;      // the wr_id
   Owner owner;
   bool has_result = false;  // the device writes there
   bool is_signaled = false;
   uint64_t returned = 0;  // the time when the post has returned; 0 before that
+  uint64_t complete = 0;  // the time when the device has completed it; 0 before that, and if it is not signaled
   Pieces pieces;
   KnownStack posted;
-  SharedCopy copy = nullptr;             // of a signaled request that sends bytes
+  SharedCopy copy = nullptr;             // of a request that sends bytes
   bool overwritten = false;              // the device has stored there since
   const void* address_handle = nullptr;  // of a datagram
 };
@@ -52,6 +55,9 @@ struct ChangedLoan {
   uint64_t at;  // the first byte that differs
 };
 
+// A loan *ends* when the program may know that the device no longer needs its memory. A signaled request without a loan
+// stays in its place until its completion is polled, because this tells of all earlier requests of the queue pair.
+//
 // Internally locked; the lock is a leaf. free() may take it. The times are those of now_ns().
 class LentMemory {
  public:
@@ -59,17 +65,25 @@ class LentMemory {
 
   // The program posts the request. Returns its number.
   uint64_t add(Loan loan);
+  // The same for a signaled request without memory.
+  uint64_t add_signaled(uint32_t qpn, uint64_t id);
   // The copy is made after add(), so that the device cannot store there unnoticed meanwhile.
-  void keep(uint64_t number, SharedCopy copy);
+  void keep(uint32_t qpn, uint64_t number, SharedCopy copy);
   // The post has returned.
-  void returned(uint64_t number, uint64_t now = now_ns());
+  void returned(uint32_t qpn, uint64_t number, uint64_t now = now_ns());
   // The device has refused it.
-  void remove(uint64_t number);
-  // The program may have learnt the fate of any request: it is about to get a completion. Returns the requests whose
-  // bytes differ from their copies.
-  std::vector<ChangedLoan> end_all(uint64_t now = now_ns());
-  // A peer has written to the program's memory, by the queue pair with this number: the program may look there for an
-  // answer. The writes of a queue pair of this process tell nothing about the fate of its own requests.
+  void remove(uint32_t qpn, uint64_t number);
+  // The device has completed the oldest signaled request with this id, and so all earlier ones.
+  void completed(uint32_t qpn, uint64_t id, uint64_t now = now_ns());
+  // The program has polled that completion. The loans of this request and of the earlier ones of the queue pair end.
+  // Returns the requests whose bytes differ from their copies.
+  std::vector<ChangedLoan> polled(uint32_t qpn, uint64_t id);
+  // The program is about to get bytes of a peer, which may tell it the fate of any request that sends bytes: the loans
+  // of these end. Nobody but the device knows whether the result of a Read or an atomic has come. Returns the signaled
+  // requests whose bytes differ from their copies.
+  std::vector<ChangedLoan> peer_told(uint64_t now = now_ns());
+  // The same by an RDMA Write of the queue pair with this number, but the program may look later. The Writes of a queue
+  // pair of this process tell nothing about the fate of its own requests.
   void written_by(uint32_t qpn);
   // The device has written there itself, so a copy of these bytes proves nothing.
   void overwritten(const std::byte* memory, size_t size);
@@ -77,8 +91,8 @@ class LentMemory {
   void forget_memory(const void* memory, size_t size);
   // The program deregisters the key: nobody tells what becomes of its memory from now on.
   void forget_key(uint32_t lkey);
-  // The queue pair ends, or drops its requests.
-  void forget(const void* queue_pair);
+  // The queue pair ends, fails, or drops its requests.
+  void forget(uint32_t qpn);
   void forget_all();
 
   // A request that uses some of these bytes, and that certainly is not complete for the program. `lkey`: by this key
@@ -90,24 +104,41 @@ class LentMemory {
   // Any request with some of these bytes.
   std::optional<Loan> any_in(const Pieces& pieces);
   // A request of the queue pair whose result comes into some of these bytes.
-  std::optional<Loan> result_in(const void* queue_pair, const Pieces& pieces);
+  std::optional<Loan> result_in(uint32_t qpn, const Pieces& pieces);
 
   Mutex& mutex() { return mutex_; }
 
-  // If there are more, the oldest are forgotten.
-  static constexpr size_t kMax = 1024;
+  // If a process has more, a queue pair forgets its oldest one for each further one.
+  static constexpr size_t kMax = 16384;
 
  private:
+  struct OfQueuePair {
+    std::deque<Loan> loans;  // in the order of their posts
+    size_t complete = 0;     // the first so many are complete, or not signaled
+    size_t lent = 0;         // so many have not ended
+  };
+
+  // Without the lock. False: no request uses memory.
+  bool any() const { return lent_.load(std::memory_order_acquire) != 0; }
   // Asserts the conditions that hold between two calls.
-  void assert_consistent() const;
-  Loan* numbered(uint64_t number);
+  void assert_consistent(const OfQueuePair& queue) const;
+  Loan* numbered(uint32_t qpn, uint64_t number);
   std::optional<uint64_t> change_in(const Loan& loan);
+  void end(OfQueuePair& queue, Loan& loan);
+  void drop_first(OfQueuePair& queue);
+  void drop_ended(OfQueuePair& queue);
+  template <typename Use>
+  void for_each_lent(Use use);
+  template <typename Fits>
+  std::optional<Loan> first(Fits fits);
 
   MappedMemory& mapped_;
   Mutex mutex_{LockRank::kLentMemory};
-  std::atomic<bool> any_{false};
+  std::atomic<size_t> lent_{0};  // loans that have not ended
   uint64_t next_number_ = 0;
-  std::deque<Loan> loans_;
+  std::atomic<size_t> count_{0};  // of all requests
+  std::unordered_map<uint32_t, OfQueuePair> queues_;
+  PageCounts pages_;  // of the loans that have not ended
 };
 
 }  // namespace dapple::soft::check

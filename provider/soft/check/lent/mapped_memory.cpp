@@ -8,6 +8,7 @@
 #include "provider/common/thread_object.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/memory/mappings.hpp"
+#include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -91,6 +92,11 @@ bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
   if (!is_there(memory, size, write)) return false;
   if (known == nullptr) cache->add(look(begin, begin + size));
   return true;
+}
+
+bool MappedMemory::is_forbidden(const std::byte* memory, size_t size) {
+  Sanitizer* const sanitizer = Sanitizer::of_program();
+  return sanitizer != nullptr && sanitizer->forbidden(memory, size) != nullptr;
 }
 
 }  // namespace dapple::soft::check
