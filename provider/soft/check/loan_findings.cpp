@@ -81,7 +81,19 @@ void report_if_moved(Checker& checker, const void* memory, size_t size, const st
 void report_if_lent(Checker& checker, const ibv_mr& mr) {
   if (!checker.is_its_process()) return;
   if (const std::optional<Loan> loan = checker.lent.user_of(mr.addr, mr.length, mr.lkey))
-    report(checker, "deregistered", name_of(*loan), {"deregistered", here()}, loan->posted);
+    return report(checker, "deregistered", name_of(*loan), {"deregistered", here()}, loan->posted);
+  // A message may never come.
+  if (!checker.reporter.options().strict) return;
+  const std::optional<PostedReceive> receive = checker.receives.waiting_in(mr.addr, mr.length, mr.lkey);
+  if (!receive) return;
+  checker.reporter.show(
+      {.level = Level::kWarning,
+       .kind = "memory-in-use",
+       .text = "The program has deregistered memory of a receive of " + receive->owner.name() +
+               ", and a message may come for it.",
+       .remedy = "Deregister the memory of a receive after its completion has been polled, or after its queue pair has "
+                 "been destroyed or is in IBV_QPS_ERR.",
+       .places = {{"deregistered", here()}, {"posted", receive->stack}}});
 }
 
 void report_if_addressed(Checker& checker, const ibv_ah* address_handle) {
@@ -134,7 +146,7 @@ void report_if_gpu_inline(Checker& checker, const Qp& qp, const Segments& segmen
 }
 
 void report_if_not_fenced(Checker& checker, const Qp& qp, const Pieces& pieces, const Stack& posted) {
-  const std::optional<Loan> result = checker.lent.result_in(&qp, pieces);
+  const std::optional<Loan> result = checker.lent.result_in(qp.qpn, pieces);
   if (!result) return;
   checker.reporter.show(
       {.kind = "missing-fence",
@@ -185,7 +197,8 @@ void report_freed_context(Checker& checker, uint64_t id, const PostedContexts::F
 }
 
 void report_if_shared(Checker& checker, const NewRequest& request) {
-  if (!checker.reporter.options().notes) return;
+  const auto& options = checker.reporter.options();
+  if (!options.notes && !options.strict) return;
   std::string other;
   Stack posted;
   if (const std::optional<PostedReceive> receive = checker.receives.any_in(request.pieces)) {
@@ -198,7 +211,7 @@ void report_if_shared(Checker& checker, const NewRequest& request) {
     return;
   }
   checker.reporter.show(
-      {.level = Level::kNote,
+      {.level = options.strict ? Level::kWarning : Level::kNote,
        .kind = "shared-buffer",
        .text = format("A %s of %s and an earlier %s use the same bytes, and the device writes to them.", request.what,
                       request.owner.name().c_str(), other.c_str()),

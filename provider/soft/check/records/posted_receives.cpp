@@ -107,14 +107,14 @@ std::optional<uint64_t> PostedReceives::time_of(const void* queue, std::span<con
   return std::nullopt;
 }
 
-std::optional<PostedReceive> PostedReceives::waiting_in(const void* memory, size_t size) {
+std::optional<PostedReceive> PostedReceives::waiting_in(const void* memory, size_t size, std::optional<uint32_t> lkey) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const std::lock_guard lock(mutex_);
   for (const auto& [queue, waiting] : queues_) {
     if (!may_get_messages(queue)) continue;
     for (const PostedReceive& receive : waiting) {
       for (const Piece& piece : receive.pieces) {
-        if (piece.overlaps(begin, begin + size)) return receive;
+        if (piece.overlaps(begin, begin + size) && (!lkey || piece.lkey == *lkey)) return receive;
       }
     }
   }

@@ -56,7 +56,8 @@ class PostedReceives {
   // The time of the post of the oldest one with these segments.
   std::optional<uint64_t> time_of(const void* queue, std::span<const roce::Segment> segments);
   // The oldest one that waits for a message in some of these bytes, in the queue of a queue pair that may get one.
-  std::optional<PostedReceive> waiting_in(const void* memory, size_t size);
+  // `lkey`: by this key alone.
+  std::optional<PostedReceive> waiting_in(const void* memory, size_t size, std::optional<uint32_t> lkey = std::nullopt);
   // The program has given this memory back: what is there now is not that of the receives.
   void forget_memory(const void* memory, size_t size);
   // The oldest one that waits for a message in some of these bytes, on any queue.
