@@ -29,12 +29,17 @@ bool is_emulated() {
   return emulation != nullptr && strcmp(emulation, "0") != 0;
 }
 
+bool sanitizer_sees_early_accesses() {
+  const Sanitizer* sanitizer = Sanitizer::of_program();
+  return sanitizer != nullptr && sanitizer->sees_early_accesses();
+}
+
 }  // namespace
 
 Checker::Checker(const char* records)
     : reporter(records),
       races(reporter.options().races ? std::make_unique<Races>() : nullptr),
-      withholds(Sanitizer::of_program() == nullptr && !is_emulated()) {}
+      withholds(!sanitizer_sees_early_accesses() && !is_emulated()) {}
 
 Checker* Checker::get() {
   static Checker* const checker = []() -> Checker* {

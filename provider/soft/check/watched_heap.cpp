@@ -111,11 +111,29 @@ void kept(const void* memory, size_t size) {
   if (has_memory()) marks->unmark(memory, size);
 }
 
+HeapInterest sanitizers_interest;
+
+void freed_in_sanitizers_heap(const void* block, size_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(block);
+  if (begin >= sanitizers_interest.end.load(std::memory_order_relaxed) ||
+      begin + size <= sanitizers_interest.begin.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (heap_is_paused() || !marks->is_registered(block, size)) return;
+  report_if_lent(*Checker::get(), block, size, FreedMarks::How::kFreed, Stack::here());
+}
+
+FreedMarks* watch_sanitizers_heap(Sanitizer& sanitizer) {
+  marks = new FreedMarks(sanitizers_interest);
+  return sanitizer.watch_heap(freed_in_sanitizers_heap) ? marks : nullptr;
+}
+
 }  // namespace
 
 FreedMarks* watch_heap(MappedMemory& mapped, PostedContexts& contexts) {
+  if (Sanitizer* sanitizer = Sanitizer::of_program()) return watch_sanitizers_heap(*sanitizer);
   const Heap* heap = loaded_heap();
-  if (heap == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
+  if (heap == nullptr) return nullptr;
   static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   context_freed, moving, moved,
                                       taken,        unmapped, dropped, remapped,      kept};
   marks = new FreedMarks(*heap->interest);
@@ -127,7 +145,7 @@ FreedMarks* watch_heap(MappedMemory& mapped, PostedContexts& contexts) {
 namespace {
 
 bool marks_memory(size_t size) {
-  return Checker::get() != nullptr && marks != nullptr && size != 0;
+  return Checker::get() != nullptr && marks != nullptr && Sanitizer::of_program() == nullptr && size != 0;
 }
 
 }  // namespace

@@ -2,15 +2,55 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/sanitizers/address_sanitizer.hpp"
 
+#include <cassert>
+
 #include "provider/soft/sanitizers/program_function.hpp"
 
 namespace dapple::soft {
+namespace {
+
+[[gnu::tls_model("initial-exec")]] thread_local constinit unsigned depth = 0;  // in the plug-in, or in on_free()
+
+size_t (*allocated_size)(const volatile void* block);
+void (*watcher)(const void* block, size_t size);
+
+void on_malloc(const volatile void*, size_t) {}
+
+// In the thread that frees the block, before it does.
+void on_free(const volatile void* block) {
+  if (depth != 0 || block == nullptr) return;
+  depth++;
+  watcher(const_cast<const void*>(block), allocated_size(block));
+  depth--;
+}
+
+}  // namespace
 
 Sanitizer* AddressSanitizer::of_program() {
   static AddressSanitizer made;
   const bool there = find_in_program("__asan_region_is_poisoned", made.region_is_poisoned_) &&
                      find_in_program("__asan_report_error", made.report_error_);
   return there ? &made : nullptr;
+}
+
+bool AddressSanitizer::watch_heap(void (*freed)(const void* block, size_t size)) {
+  int (*install)(void (*)(const volatile void*, size_t), void (*)(const volatile void*));
+  if (!find_in_program("__sanitizer_install_malloc_and_free_hooks", install) ||
+      !find_in_program("__sanitizer_get_allocated_size", allocated_size)) {
+    return false;
+  }
+  assert(watcher == nullptr);
+  watcher = freed;
+  return install(on_malloc, on_free) != 0;
+}
+
+void AddressSanitizer::enter_plugin() {
+  depth++;
+}
+
+void AddressSanitizer::leave_plugin() {
+  assert(depth > 0);
+  depth--;
 }
 
 const void* AddressSanitizer::forbidden(const void* memory, size_t size) {

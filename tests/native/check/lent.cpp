@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <memory>
 
@@ -39,9 +40,10 @@ bool add_mapped(Pair& pair, Memory& memory) {
   return bytes != MAP_FAILED && add(pair, memory, bytes);
 }
 
-bool post(Pair& pair, const Memory& memory, ibv_wr_opcode opcode, unsigned flags = IBV_SEND_SIGNALED) {
+bool post(Pair& pair, const Memory& memory, ibv_wr_opcode opcode, unsigned flags = IBV_SEND_SIGNALED, uint64_t id = 0) {
   ibv_sge segment = {reinterpret_cast<uintptr_t>(memory.bytes), kSize, memory.mr->lkey};
   ibv_send_wr request = {}, *bad = nullptr;
+  request.wr_id = id;
   request.sg_list = &segment;
   request.num_sge = 1;
   request.opcode = opcode;
@@ -105,6 +107,15 @@ bool free_receive(Pair& pair, bool is_full) {
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
 }
 
+// A message may come before the queue pair ends.
+bool deregister_receive(Pair& pair) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize)) || !post_receive(pair, memory) || ibv_dereg_mr(memory.mr) != 0) return false;
+  const bool good = to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR);
+  free(memory.bytes);
+  return good;
+}
+
 // The blocks of a receive in a shared queue. A queue pair of the queue may get a message, or no longer.
 bool free_shared_receive(Pair& pair, bool is_in_use) {
   Memory memory;
@@ -137,6 +148,65 @@ bool change(Pair& pair) {
   if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_RDMA_WRITE)) return false;
   memory.bytes[100]++;
   if (!ends(pair.a.cq)) return false;
+  free(memory.bytes);
+  return ibv_dereg_mr(memory.mr) == 0;
+}
+
+// The program has got the completion of another request only. `name`: "freed-..." or "changed-...".
+bool use_second(Pair& pair, const char* name) {
+  Memory first, second;
+  if (!add(pair, first, malloc(kSize)) || !add(pair, second, malloc(kSize))) return false;
+  const bool is_other_queue = strstr(name, "other-queue") != nullptr;
+  if (is_other_queue) {
+    // A message of the other end's, which this end does not poll.
+    if (post_receive(pair.a, 1, 0, 64) != 0 || post_send(pair.b, 1, IBV_WR_SEND, 0, 64) != 0) return false;
+  } else if (!post(pair, first, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1)) {
+    return false;
+  }
+  if (!post(pair, second, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 2)) return false;
+  if (!ends(is_other_queue ? pair.b.cq : pair.a.cq)) return false;
+  const bool is_freed = strncmp(name, "freed", 5) == 0;
+  if (is_freed) {
+    free(second.bytes);
+  } else {
+    second.bytes[100]++;
+  }
+  if (is_other_queue) {
+    ibv_wc completion;
+    for (int i = 0; i < 2; i++) {
+      if (!wait_for(pair.a.cq, completion)) return false;
+    }
+  } else if (!ends_either_way(pair.a.cq)) {
+    return false;
+  }
+  if (!is_freed) free(second.bytes);
+  free(first.bytes);
+  return ibv_dereg_mr(first.mr) == 0 && ibv_dereg_mr(second.mr) == 0;
+}
+
+// A request without a completion is over when a later one is complete.
+bool change_unsignaled(Pair& pair) {
+  Memory first, second;
+  if (!add(pair, first, malloc(kSize)) || !add(pair, second, malloc(kSize))) return false;
+  if (!post(pair, first, IBV_WR_RDMA_WRITE, 0, 1)) return false;
+  first.bytes[100]++;
+  if (!post(pair, second, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 2) || !ends(pair.a.cq)) return false;
+  free(first.bytes);
+  free(second.bytes);
+  return ibv_dereg_mr(first.mr) == 0 && ibv_dereg_mr(second.mr) == 0;
+}
+
+// The peer has no receive for a long time, so the device sends the bytes again.
+bool use_long_after(Pair& pair, const char* name) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_SEND)) return false;
+  usleep(150'000);
+  if (strncmp(name, "freed", 5) == 0) {
+    free(memory.bytes);
+    return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
+  }
+  memory.bytes[100]++;
+  if (post_receive(pair.b, 1, 0, kSize) != 0 || !ends(pair.a.cq)) return false;
   free(memory.bytes);
   return ibv_dereg_mr(memory.mr) == 0;
 }
@@ -184,6 +254,21 @@ bool be_correct(Pair& pair) {
   for (int i = 0; i < 20; i++) {
     if (!write_result(pair, IBV_SEND_FENCE)) return false;
   }
+  for (int i = 0; i < 20; i++) {
+    Memory first, second;
+    if (!add(pair, first, malloc(kSize)) || !add(pair, second, malloc(kSize))) return false;
+    if (!post(pair, first, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1)) return false;
+    if (!post(pair, second, IBV_WR_RDMA_WRITE, 0, 2) || !ends(pair.a.cq)) return false;
+    first.bytes[100]++;
+    free(first.bytes);
+    // Its completion tells of the second one.
+    if (post_send(pair.a, 2, IBV_WR_RDMA_WRITE, 0, 8, &pair.b, 0, int{IBV_SEND_SIGNALED} | IBV_SEND_INLINE) != 0)
+      return false;
+    if (!ends(pair.a.cq)) return false;
+    second.bytes[100]++;
+    free(second.bytes);
+    if (ibv_dereg_mr(first.mr) != 0 || ibv_dereg_mr(second.mr) != 0) return false;
+  }
   Memory received;
   if (!add(pair, memory, malloc(kSize)) || !add(pair, received, malloc(kSize))) return false;
   if (!post_receive(pair, received) || !post(pair, memory, IBV_WR_RDMA_WRITE, 0)) return false;
@@ -213,6 +298,8 @@ int main(int count, char** words) {
     good = be_correct(*pair);
   } else if (strcmp(name, "freed-receive") == 0) {
     good = free_receive(*pair, false);
+  } else if (strcmp(name, "deregistered-receive") == 0) {
+    good = deregister_receive(*pair);
   } else if (strcmp(name, "full-receives") == 0) {
     good = free_receive(*pair, true);
   } else if (strstr(name, "shared-receive") != nullptr) {
@@ -225,6 +312,12 @@ int main(int count, char** words) {
     good = reallocate(*pair, kSize + 64);
   } else if (strcmp(name, "unmapped-receive") == 0) {
     good = unmap_receive(*pair);
+  } else if (strstr(name, "-second") != nullptr || strstr(name, "-other-queue") != nullptr) {
+    good = use_second(*pair, name);
+  } else if (strstr(name, "-long-after") != nullptr) {
+    good = use_long_after(*pair, name);
+  } else if (strcmp(name, "changed-unsignaled") == 0) {
+    good = change_unsignaled(*pair);
   } else if (strcmp(name, "changed") == 0) {
     good = change(*pair);
   } else if (strcmp(name, "shared") == 0) {

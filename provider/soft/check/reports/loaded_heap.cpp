@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <utility>
+
 namespace dapple::soft::check {
 
 const Heap* loaded_heap() {
@@ -14,9 +16,20 @@ const Heap* loaded_heap() {
   return found;
 }
 
+namespace {
+
+// Without that library.
+[[gnu::tls_model("initial-exec")]] thread_local constinit bool paused_here = false;
+
+}  // namespace
+
 bool pause_heap(bool paused) {
   const Heap* heap = loaded_heap();
-  return heap != nullptr && heap->pause(paused);
+  return heap != nullptr ? heap->pause(paused) : std::exchange(paused_here, paused);
+}
+
+bool heap_is_paused() {
+  return paused_here;
 }
 
 }  // namespace dapple::soft::check

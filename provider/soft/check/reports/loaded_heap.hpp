@@ -12,5 +12,7 @@ const Heap* loaded_heap();
 // While true, this thread's use of the heap is not reported, and needs no lock of the marks. Returns the value of
 // before.
 bool pause_heap(bool paused);
+// For a heap of another library: the value of the last call of this thread.
+bool heap_is_paused();
 
 }  // namespace dapple::soft::check

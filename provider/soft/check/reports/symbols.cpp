@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,13 @@ void demangle(std::string& name) {
 void shorten(std::string& name) {
   if (name.size() > kLongName) leave_out(name, '<', '>');
   if (name.size() > kLongName) leave_out(name, '(', ')');
+}
+
+// A sanitizer's own code, and its function in place of the C library's.
+bool is_of_sanitizer(const Frame& frame) {
+  constexpr std::string_view kPrefixes[] = {"__sanitizer::", "__asan::", "__interceptor_"};
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return frame.function.starts_with(prefix); });
 }
 
 // The name of a file without its folder.
@@ -135,6 +143,7 @@ std::vector<Frame> frames_of(const Callers& callers) {
     for (const Frame& frame : frames_at(information, caller.known, caller.address - 1)) {
       // The caller of main() belongs to the C library. Programs without debug information have no name for it.
       if (frame.function == "__libc_start_call_main") return frames;
+      if (frames.empty() && is_of_sanitizer(frame)) continue;
       frames.push_back(frame);
       if (frame.function == "main") return frames;
     }
