@@ -77,7 +77,7 @@ bool sends_bytes(roce::SendOpcode opcode) {
 // The numbers of a request in PostedSends, in LentMemory, in WithheldBytes and in PostedContexts.
 struct Noted {
   uint64_t send = PostedSends::kNone;
-  uint64_t loan = PostedSends::kNone;
+  uint64_t loan = LentMemory::kNone;
   uint64_t withheld = WithheldBytes::kNone;
   uint64_t signaled = WithheldBytes::kNone;
   uint64_t context = PostedContexts::kNone;
@@ -85,10 +85,10 @@ struct Noted {
 
   void was_taken(Qp& qp) const {
     if (send != PostedSends::kNone) qp.checked->sends.was_taken();
-    if (loan != PostedSends::kNone) Checker::get()->lent.returned(qp.qpn, loan);
+    if (loan != LentMemory::kNone) Checker::get()->lent.returned(qp.qpn, loan);
   }
   void was_refused(Qp& qp) const {
-    if (loan != PostedSends::kNone) Checker::get()->lent.remove(qp.qpn, loan);
+    if (loan != LentMemory::kNone) Checker::get()->lent.remove(qp.qpn, loan);
     if (withheld != WithheldBytes::kNone) Checker::get()->withheld.remove(withheld);
     if (signaled != WithheldBytes::kNone) Checker::get()->withheld.remove_signaled(qp.qpn, signaled);
     if (context != PostedContexts::kNone) Checker::get()->contexts.remove(id, context);
@@ -164,7 +164,7 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, 
   if (!sends) return noted;
   const SharedCopy copy = copy_of(qp, segments);
   qp.checked->sends.keep(noted.send, copy);
-  Checker::get()->lent.keep(qp.qpn, noted.loan, copy);
+  if (noted.loan != LentMemory::kNone) Checker::get()->lent.keep(qp.qpn, noted.loan, copy);
   return noted;
 }
 
@@ -180,7 +180,7 @@ Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const S
   }
   if (!is_signaled) return noted;
   noted.signaled = Checker::get()->withheld.add_signaled(qp.qpn, id);
-  if (noted.loan == PostedSends::kNone) noted.loan = Checker::get()->lent.add_signaled(qp.qpn, id);
+  if (noted.loan == LentMemory::kNone) noted.loan = Checker::get()->lent.add_signaled(qp.qpn, id);
   return noted;
 }
 

@@ -54,7 +54,8 @@ uint64_t post(LentMemory& lent, Post what = {}) {
 }
 
 void post_without_memory(LentMemory& lent, uint64_t id) {
-  lent.returned(kQpn, lent.add_signaled(kQpn, id), kPosted);
+  const uint64_t number = lent.add_signaled(kQpn, id);
+  if (number != LentMemory::kNone) lent.returned(kQpn, number, kPosted);
 }
 
 bool is_used(LentMemory& lent, uint64_t later = kMicrosecond) {

@@ -66,36 +66,49 @@ void LentMemory::assert_consistent([[maybe_unused]] const OfQueuePair& queue) co
          (queue.loans.front().number <= queue.loans.back().number && queue.loans.back().number < next_number_));
 }
 
-Loan* LentMemory::numbered(uint32_t qpn, uint64_t number) {
+LentMemory::OfQueuePair* LentMemory::find(uint32_t qpn) {
   assert_held(mutex_);
+  if (last_ != nullptr && last_qpn_ == qpn) return last_;
+  const auto found = queues_.find(qpn);
+  if (found == queues_.end()) return nullptr;
+  last_qpn_ = qpn;
+  return last_ = &found->second;
+}
+
+Loan* LentMemory::numbered(uint32_t qpn, uint64_t number) {
   assert(number < next_number_);
-  const auto queue = queues_.find(qpn);
-  if (queue == queues_.end()) return nullptr;
-  std::deque<Loan>& loans = queue->second.loans;
+  OfQueuePair* const queue = find(qpn);
+  if (queue == nullptr) return nullptr;
+  std::deque<Loan>& loans = queue->loans;
   const auto found =
       std::find_if(loans.rbegin(), loans.rend(), [&](const Loan& loan) { return loan.number <= number; });
   return found == loans.rend() || found->number != number ? nullptr : &*found;
 }
 
+// The loan counts no more.
+void LentMemory::take_back(OfQueuePair& queue, const Loan& loan) {
+  assert_held(mutex_);
+  assert(is_lent(loan) && queue.lent > 0);
+  for (const Piece& piece : loan.pieces) pages_.remove(piece.begin, piece.end);
+  queue.lent--;
+  lent_.store(lent_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+}
+
 // The request stays in its place.
 void LentMemory::end(OfQueuePair& queue, Loan& loan) {
-  assert_held(mutex_);
   if (!is_lent(loan)) return;
-  assert(queue.lent > 0);
-  for (const Piece& piece : loan.pieces) pages_.remove(piece.begin, piece.end);
+  take_back(queue, loan);
   loan.pieces = {};
   loan.address_handle = nullptr;
   loan.copy.reset();
-  queue.lent--;
-  lent_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void LentMemory::drop_first(OfQueuePair& queue) {
   assert(!queue.loans.empty() && count_.load(std::memory_order_relaxed) > 0);
-  end(queue, queue.loans.front());
+  if (is_lent(queue.loans.front())) take_back(queue, queue.loans.front());
   queue.loans.pop_front();
   if (queue.complete > 0) queue.complete--;
-  count_.fetch_sub(1, std::memory_order_relaxed);
+  count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
 // No completion tells of these alone.
@@ -133,29 +146,30 @@ std::optional<Loan> LentMemory::first(Fits fits) {
 }
 
 uint64_t LentMemory::add(Loan loan) {
-  loan.pieces.erase_if([](const Piece& piece) { return piece.begin >= piece.end; });
   const std::lock_guard lock(mutex_);
-  OfQueuePair& queue = queues_[loan.owner.qpn];
+  OfQueuePair* const known = find(loan.owner.qpn);
+  OfQueuePair& queue = known != nullptr ? *known : queues_[loan.owner.qpn];
   const uint64_t number = next_number_++;
   // Nothing waits for what its completion tells.
-  if (!is_lent(loan) && queue.lent == 0) return number;
+  if (!is_lent(loan) && queue.lent == 0) return kNone;
   if (count_.load(std::memory_order_relaxed) == kMax) {
-    if (queue.loans.empty()) return number;
+    if (queue.loans.empty()) return kNone;
     drop_first(queue);
   }
   loan.number = number;
   if (is_lent(loan)) {
     for (const Piece& piece : loan.pieces) pages_.add(piece.begin, piece.end);
     queue.lent++;
-    lent_.fetch_add(1, std::memory_order_release);
+    lent_.store(lent_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   queue.loans.push_back(std::move(loan));
-  count_.fetch_add(1, std::memory_order_release);
+  count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   assert_consistent(queue);
   return number;
 }
 
 uint64_t LentMemory::add_signaled(uint32_t qpn, uint64_t id) {
+  if (!any()) return kNone;
   Loan loan;
   loan.id = id;
   loan.owner.qpn = qpn;
@@ -164,6 +178,7 @@ uint64_t LentMemory::add_signaled(uint32_t qpn, uint64_t id) {
 }
 
 void LentMemory::keep(uint32_t qpn, uint64_t number, SharedCopy copy) {
+  assert(number != kNone);
   const std::lock_guard lock(mutex_);
   Loan* loan = numbered(qpn, number);
   if (loan != nullptr && is_lent(*loan) && !loan->overwritten) loan->copy = std::move(copy);
@@ -178,7 +193,7 @@ void LentMemory::remove(uint32_t qpn, uint64_t number) {
   const std::lock_guard lock(mutex_);
   Loan* loan = numbered(qpn, number);
   if (loan == nullptr) return;
-  OfQueuePair& queue = queues_[qpn];
+  OfQueuePair& queue = *find(qpn);
   end(queue, *loan);
   // No completion will come.
   loan->is_signaled = false;
@@ -188,9 +203,9 @@ void LentMemory::remove(uint32_t qpn, uint64_t number) {
 void LentMemory::completed(uint32_t qpn, uint64_t id, uint64_t now) {
   if (count_.load(std::memory_order_acquire) == 0) return;
   const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(qpn);
-  if (found == queues_.end()) return;
-  OfQueuePair& queue = found->second;
+  OfQueuePair* const found = find(qpn);
+  if (found == nullptr) return;
+  OfQueuePair& queue = *found;
   for (size_t i = queue.complete; i < queue.loans.size(); i++) {
     if (!queue.loans[i].is_signaled || queue.loans[i].id != id) continue;
     for (; queue.complete <= i; queue.complete++) queue.loans[queue.complete].complete = now;
@@ -204,9 +219,9 @@ std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id) {
   std::vector<ChangedLoan> changed;
   if (count_.load(std::memory_order_acquire) == 0) return changed;
   const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(qpn);
-  if (found == queues_.end()) return changed;
-  OfQueuePair& queue = found->second;
+  OfQueuePair* const found = find(qpn);
+  if (found == nullptr) return changed;
+  OfQueuePair& queue = *found;
   const auto polled = std::find_if(queue.loans.begin(), queue.loans.end(),
                                    [&](const Loan& loan) { return loan.is_signaled && loan.id == id; });
   // It was posted when nothing waited for it.
@@ -273,10 +288,11 @@ void LentMemory::forget_key(uint32_t lkey) {
 
 void LentMemory::forget(uint32_t qpn) {
   const std::lock_guard lock(mutex_);
-  const auto queue = queues_.find(qpn);
-  if (queue == queues_.end()) return;
-  while (!queue->second.loans.empty()) drop_first(queue->second);
-  queues_.erase(queue);
+  OfQueuePair* const queue = find(qpn);
+  if (queue == nullptr) return;
+  while (!queue->loans.empty()) drop_first(*queue);
+  last_ = nullptr;
+  queues_.erase(qpn);
 }
 
 void LentMemory::forget_all() {
@@ -284,6 +300,7 @@ void LentMemory::forget_all() {
   for (auto& [qpn, queue] : queues_) {
     while (!queue.loans.empty()) drop_first(queue);
   }
+  last_ = nullptr;
   queues_.clear();
   assert(count_.load(std::memory_order_relaxed) == 0 && !any());
 }
@@ -309,9 +326,9 @@ std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, uint6
 std::optional<Loan> LentMemory::result_in(uint32_t qpn, const Pieces& pieces) {
   if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto queue = queues_.find(qpn);
-  if (queue == queues_.end() || queue->second.lent == 0) return std::nullopt;
-  for (const Loan& loan : queue->second.loans) {
+  const OfQueuePair* const queue = find(qpn);
+  if (queue == nullptr || queue->lent == 0) return std::nullopt;
+  for (const Loan& loan : queue->loans) {
     if (loan.has_result && overlap(loan.pieces, pieces)) return loan;
   }
   return std::nullopt;

@@ -63,7 +63,10 @@ class LentMemory {
  public:
   explicit LentMemory(MappedMemory& mapped) : mapped_(mapped) {}
 
-  // The program posts the request. Returns its number.
+  static constexpr uint64_t kNone = UINT64_MAX;  // no number
+
+  // The program posts the request. Returns its number; kNone if it has no loan and nothing waits for its completion, or
+  // if there is no room.
   uint64_t add(Loan loan);
   // The same for a signaled request without memory.
   uint64_t add_signaled(uint32_t qpn, uint64_t id);
@@ -122,8 +125,10 @@ class LentMemory {
   bool any() const { return lent_.load(std::memory_order_acquire) != 0; }
   // Asserts the conditions that hold between two calls.
   void assert_consistent(const OfQueuePair& queue) const;
+  OfQueuePair* find(uint32_t qpn);
   Loan* numbered(uint32_t qpn, uint64_t number);
   std::optional<uint64_t> change_in(const Loan& loan);
+  void take_back(OfQueuePair& queue, const Loan& loan);
   void end(OfQueuePair& queue, Loan& loan);
   void drop_first(OfQueuePair& queue);
   void drop_ended(OfQueuePair& queue);
@@ -134,10 +139,12 @@ class LentMemory {
 
   MappedMemory& mapped_;
   Mutex mutex_{LockRank::kLentMemory};
-  std::atomic<size_t> lent_{0};  // loans that have not ended
+  std::atomic<size_t> lent_{0};  // loans that have not ended; changed with the lock, as count_
   uint64_t next_number_ = 0;
   std::atomic<size_t> count_{0};  // of all requests
   std::unordered_map<uint32_t, OfQueuePair> queues_;
+  uint32_t last_qpn_ = 0;  // that find() has found, because most calls are for the same queue pair
+  OfQueuePair* last_ = nullptr;
   PageCounts pages_;  // of the loans that have not ended
 };
 
