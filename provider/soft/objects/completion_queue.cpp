@@ -11,6 +11,14 @@
 #include "provider/common/clock.hpp"
 
 namespace dapple::soft {
+namespace {
+
+// IBTA 11.4.2.2: an unsuccessful completion counts as solicited.
+bool counts_as_solicited(const roce::Completion& completion) {
+  return completion.solicited || completion.status != roce::CompletionStatus::kSuccess;
+}
+
+}  // namespace
 
 int CompletionQueue::initialize(uint32_t size, const QueueAllocator* allocator) {
   if (size == 0 || size > kMaxCompletions) return EINVAL;
@@ -30,9 +38,7 @@ int CompletionQueue::keep_stamps() {
 }
 
 inline bool CompletionQueue::makes_event_due(const roce::Completion& completion) const {
-  // IBTA 11.4.2.2: an unsuccessful completion counts as solicited.
-  const bool solicited = completion.solicited || completion.status != roce::CompletionStatus::kSuccess;
-  return armed_ == Armed::kAny || (armed_ == Armed::kSolicited && solicited);
+  return armed_ == Armed::kAny || (armed_ == Armed::kSolicited && counts_as_solicited(completion));
 }
 
 inline bool CompletionQueue::append(const roce::Completion& completion) {
@@ -82,14 +88,14 @@ bool CompletionQueue::take_stamped(roce::Completion& completion, CompletionStamp
 uint32_t CompletionQueue::note_event() {
   assert(armed_ != Armed::kNo);
   if (++held_ < moderation_) return held_ == 1 ? uint32_t{kEventHeld} : 0;
-  held_ = 0;
+  held_ = held_before_any_ = 0;
   armed_ = Armed::kNo;
   return kEventDue;
 }
 
 bool CompletionQueue::release_event() {
   assert(held_ != 0);
-  held_ = 0;
+  held_ = held_before_any_ = 0;
   armed_ = Armed::kNo;
   assert_consistent();
   return true;
@@ -106,23 +112,34 @@ bool CompletionQueue::end_hold() {
   return held_ != 0 && release_event();
 }
 
-uint32_t CompletionQueue::held_of(uint32_t qpn) const {
-  uint32_t left = held_;
-  uint32_t found = 0;
-  for (uint32_t i = count_.load(std::memory_order_relaxed); i > 0 && left > 0; --i) {
+CompletionQueue::Held CompletionQueue::held_of(uint32_t qpn) const {
+  const bool is_wide = armed_ == Armed::kAny;
+  // The newest held ones have come since the request for all, and so without any between them.
+  uint32_t left_of_any = is_wide ? held_ - held_before_any_ : 0;
+  uint32_t left = is_wide ? held_before_any_ : held_;
+  Held found;
+  for (uint32_t i = count_.load(std::memory_order_relaxed); i > 0 && left_of_any + left > 0; --i) {
     const roce::Completion& completion = ring_[(head_ + i - 1) & (capacity_ - 1)];
-    if (!makes_event_due(completion)) continue;
-    --left;
-    if (completion.qpn == qpn) ++found;
+    if (left_of_any > 0) {
+      --left_of_any;
+      if (completion.qpn == qpn) ++found.all;
+    } else if (counts_as_solicited(completion)) {
+      --left;
+      if (completion.qpn != qpn) continue;
+      ++found.all;
+      if (is_wide) ++found.before_any;
+    }
   }
-  assert(found <= held_);
+  assert(found.all <= held_ && found.before_any <= held_before_any_);
   return found;
 }
 
 void CompletionQueue::forget(uint32_t qpn) {
   const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
-  held_ -= held_of(qpn);
+  const Held dropped = held_of(qpn);
+  held_ -= dropped.all;
+  held_before_any_ -= dropped.before_any;
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const roce::Completion& completion = ring_[(head_ + i) & (capacity_ - 1)];
@@ -164,6 +181,7 @@ int CompletionQueue::resize(uint32_t size) {
 void CompletionQueue::request_notification(bool solicited_only) {
   const BiasedLock lock(mutex_);
   if (!solicited_only) {
+    if (armed_ == Armed::kSolicited) held_before_any_ = held_;
     armed_ = Armed::kAny;
   } else if (armed_ == Armed::kNo) {
     armed_ = Armed::kSolicited;

@@ -126,7 +126,11 @@ class CompletionQueue final : public roce::CompletionSink {
   // With the lock. append() returns what complete() does.
   bool append(const roce::Completion& completion);
   bool makes_event_due(const roce::Completion& completion) const;
-  uint32_t held_of(uint32_t qpn) const;  // of held_, those of a queue pair: the newest ones that are there
+  struct Held {
+    uint32_t all = 0;         // of held_
+    uint32_t before_any = 0;  // of held_before_any_
+  };
+  Held held_of(uint32_t qpn) const;  // those of a queue pair: the newest ones that are there
   uint32_t note_event();  // an armed queue has got a completion that it reports; returns what complete() notes
   bool release_event();   // true
 
@@ -137,6 +141,7 @@ class CompletionQueue final : public roce::CompletionSink {
     assert(count_.load(std::memory_order_relaxed) <= size_.load(std::memory_order_relaxed));
     assert(head_ < capacity_ || capacity_ == 0);
     assert(held_ == 0 || (held_ < moderation_ && armed_ != Armed::kNo));
+    assert(held_before_any_ <= held_ && (held_before_any_ == 0 || armed_ == Armed::kAny));
   }
 
   BiasedMutex mutex_{LockRank::kCompletionQueue};
@@ -146,6 +151,8 @@ class CompletionQueue final : public roce::CompletionSink {
   Armed armed_ = Armed::kNo;
   uint32_t moderation_ = 0;  // completions that make an event due; 0 as 1
   uint32_t held_ = 0;        // of these, those that have come
+  // Of held_, those that came while the request was for solicited ones; it is for all now.
+  uint32_t held_before_any_ = 0;
   std::atomic<bool> overrun_{false};
   bool ignores_overruns_ = false;
   std::atomic<uint32_t> size_{0};

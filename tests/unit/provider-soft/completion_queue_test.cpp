@@ -213,6 +213,56 @@ void forget__held_completions_do_not_count_any_more(void**) {
   assert_true(queue.end_hold());
 }
 
+Completion solicited_of(uint32_t qpn, uint64_t id) {
+  Completion completion = numbered(id);
+  completion.qpn = qpn;
+  completion.solicited = true;
+  return completion;
+}
+
+// Each unsolicited completion before the request for all is not held, and takes no place of one that is.
+void forget__a_held_completion_of_another_queue_pair_keeps_its_event(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(64), 0);
+  queue.moderate(4);
+  queue.request_notification(true);
+  queue.complete(solicited_of(5, 0));
+  assert_int_equal(queue.take_notice(), CompletionQueue::kEventHeld);
+  Completion plain = numbered(1);
+  plain.qpn = 6;
+  queue.complete(plain);
+  queue.request_notification(false);
+  queue.complete(plain);
+  assert_int_equal(queue.take_notice(), 0);
+  queue.forget(6);
+  assert_int_equal(queue.count(), 1);
+  assert_true(queue.end_hold());
+}
+
+void forget__a_held_completion_from_before_the_request_for_all_does_not_count_any_more(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(64), 0);
+  queue.moderate(4);
+  queue.request_notification(true);
+  queue.complete(solicited_of(5, 0));
+  queue.complete(solicited_of(6, 1));
+  assert_int_equal(queue.take_notice(), CompletionQueue::kEventHeld);
+  queue.request_notification(false);
+  queue.forget(5);
+  // Three are missing.
+  assert_int_equal(completed(queue, 2), 0);
+  assert_int_equal(completed(queue, 3), 0);
+  queue.forget(6);
+  assert_int_equal(completed(queue, 4), 0);
+  assert_int_equal(completed(queue, 5), CompletionQueue::kEventDue);
+  // The next request begins from nothing.
+  queue.request_notification(true);
+  queue.complete(solicited_of(6, 6));
+  assert_int_equal(queue.take_notice(), CompletionQueue::kEventHeld);
+  queue.forget(6);
+  assert_false(queue.end_hold());
+}
+
 // The clock before and after a completion came.
 struct Came {
   uint64_t after = 0;
@@ -314,6 +364,8 @@ int main() {
       cmocka_unit_test(moderate__the_event_waits_for_as_many_or_for_the_end),
       cmocka_unit_test(moderate__counts_only_what_the_request_is_for),
       cmocka_unit_test(forget__held_completions_do_not_count_any_more),
+      cmocka_unit_test(forget__a_held_completion_of_another_queue_pair_keeps_its_event),
+      cmocka_unit_test(forget__a_held_completion_from_before_the_request_for_all_does_not_count_any_more),
       cmocka_unit_test(stamps__stay_with_their_completions),
       cmocka_unit_test(initialize__memory_of_the_programs_allocator),
   };
