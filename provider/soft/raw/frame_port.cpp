@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if_arp.h>
@@ -44,6 +45,35 @@ static_assert(sizeof(MergedHeader) == 10);
 void set_buffer(const OwnedFd& socket, int forced_option, int option) {
   if (setsockopt(socket.get(), SOL_SOCKET, forced_option, &kBufferBytes, sizeof(kBufferBytes)) != 0)
     setsockopt(socket.get(), SOL_SOCKET, option, &kBufferBytes, sizeof(kBufferBytes));
+}
+
+// Of the frames that this host sends by the interface, the socket takes those to the interface itself and to groups.
+// 0, or an errno.
+int take_looped(const OwnedFd& socket, const unsigned char (&mac)[ETH_ALEN]) {
+  uint32_t high;
+  uint16_t low;
+  memcpy(&high, mac, sizeof(high));
+  memcpy(&low, mac + sizeof(high), sizeof(low));
+  const auto word = [](uint16_t code, uint8_t if_true, uint8_t if_false, uint32_t value) {
+    return sock_filter{code, if_true, if_false, value};
+  };
+  constexpr uint16_t kSkipIfEqual = BPF_JMP | BPF_JEQ | BPF_K, kSkipIfSet = BPF_JMP | BPF_JSET | BPF_K;
+  constexpr auto kType = static_cast<uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE);
+  sock_filter words[] = {
+      word(BPF_LD | BPF_B | BPF_ABS, 0, 0, kType),
+      word(kSkipIfEqual, 0, 6, PACKET_OUTGOING),  // to "all"
+      word(BPF_LD | BPF_B | BPF_ABS, 0, 0, 0),
+      word(kSkipIfSet, 4, 0, 1),  // to "all"
+      word(BPF_LD | BPF_W | BPF_ABS, 0, 0, 0),
+      word(kSkipIfEqual, 0, 3, ntohl(high)),  // to "nothing"
+      word(BPF_LD | BPF_H | BPF_ABS, 0, 0, sizeof(high)),
+      word(kSkipIfEqual, 0, 1, ntohs(low)),     // to "nothing"
+      word(BPF_RET | BPF_K, 0, 0, UINT32_MAX),  // all bytes
+      word(BPF_RET | BPF_K, 0, 0, 0),           // nothing
+  };
+  const sock_fprog program = {std::size(words), words};
+  if (setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0) return 0;
+  return errno;  // no refusal: the verb gives the reason
 }
 
 bool is_lost_on_the_way(int error) {
@@ -107,8 +137,18 @@ int FramePort::start(OwnedFd& socket) {
 
 int FramePort::listen(OwnedFd& socket) {
   const int one = 1;
-  // Without it the receiver looks at the type of each frame.
-  setsockopt(socket.get(), SOL_PACKET, kIgnoreOutgoing, &one, sizeof(one));
+  sockaddr_ll own = {};
+  socklen_t size = sizeof(own);
+  if (getsockname(sender_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
+    return errno;  // no refusal: the verb gives the reason
+  if (own.sll_hatype == ARPHRD_LOOPBACK) {
+    // Each frame comes back by itself. Without the option the receiver looks at the type of each frame.
+    setsockopt(socket.get(), SOL_PACKET, kIgnoreOutgoing, &one, sizeof(one));
+  } else {
+    unsigned char mac[ETH_ALEN];
+    memcpy(mac, own.sll_addr, sizeof(mac));
+    if (const int error = take_looped(socket, mac); error != 0) return error;
+  }
   for (const int option : {PACKET_AUXDATA, PACKET_VNET_HDR}) {
     if (setsockopt(socket.get(), SOL_PACKET, option, &one, sizeof(one)) != 0)
       return errno;  // no refusal: the verb gives the reason
@@ -187,7 +227,8 @@ size_t FramePort::fetch() {
 std::span<std::byte> FramePort::fetched(size_t number) {
   const mmsghdr& message = messages_[number];
   const Slot& slot = slots_[number];
-  if (slot.from.sll_pkttype == PACKET_OUTGOING || message.msg_len < sizeof(slot.merged)) return {};
+  const bool comes_again = slot.from.sll_pkttype == PACKET_OUTGOING && slot.from.sll_hatype == ARPHRD_LOOPBACK;
+  if (comes_again || message.msg_len < sizeof(slot.merged)) return {};
   // The kernel has merged packets, and no NIC would bring the result.
   if (slot.merged.gso_type != 0 || (message.msg_hdr.msg_flags & MSG_TRUNC) != 0) return {};
   std::span<std::byte> bytes(&bytes_[number * kSlotSize + kVlanTag], message.msg_len - sizeof(slot.merged));

@@ -5,7 +5,8 @@
 // raw packet queue pairs of a process that belong to one device share it.
 //
 // The kernel gives a receiving socket a copy of each frame that the interface receives; its own stack gets the frame,
-// too. So there is one only while there is a flow.
+// too. So there is one only while there is a flow. As in a NIC, the frames that this host sends by the interface to the
+// interface's own address or to a group come to the flows, too.
 #pragma once
 
 #include <stdint.h>

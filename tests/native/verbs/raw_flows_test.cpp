@@ -3,6 +3,7 @@
 //
 // Flow steering to raw packet queue pairs, between both ends of a veth pair. Runs under dapple-run.
 #include <errno.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,58 @@ void flows__the_first_by_priority_takes_the_frame(void**) {
   expect_udp(1, receivers[0], 10, 'c');
   expect_udp(4, receivers[1], 10, 'c');
   for (ibv_flow* flow : {rest, one, same}) assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
+// receivers[1] sends a frame to this address. Each mark has a slot of its own.
+void send_from_b(const unsigned char (&mac)[6], char mark) {
+  const uint32_t slot = kRawSlots / 2 + static_cast<uint32_t>(mark) % (kRawSlots / 2);
+  const size_t size = write_udp(b->slot(slot), 5000, kPort, 100, mark);
+  memcpy(b->slot(slot), mac, sizeof mac);
+  assert_int_equal(post_frame(*b, receivers[1], slot, slot, size, IBV_SEND_IP_CSUM), 0);
+}
+
+// Among the frames that the interface itself sends, those to its own address and to groups, and each once.
+void frames_of_the_own_interface__loop_back_to_flows(void**) {
+  constexpr unsigned char kOwn[] = {2, 0, 0, 0, 0, 0xB}, kForeign[] = {2, 0, 0, 0, 0, 0xA},
+                          kNearlyOwn[] = {2, 0, 0, 0, 1, 0xB}, kGroup[] = {1, 0, 0x5E, 1, 2, 3},
+                          kAll[] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+  assert_true(begin_raw());
+  ibv_flow* flow = make_flow(receivers[0], udp_flow(kPort));
+  assert_non_null(flow);
+  for (uint32_t i = 0; i < 4; ++i) assert_int_equal(post_room(*b, receivers[0], i, i), 0);
+  send_from_b(kForeign, 'a');
+  send_from_b(kNearlyOwn, 'b');
+  send_from_b(kOwn, 'c');
+  send_from_b(kGroup, 'd');
+  send_from_b(kAll, 'e');
+  expect_udp(0, receivers[0], 100, 'c');
+  expect_udp(1, receivers[0], 100, 'd');
+  expect_udp(2, receivers[0], 100, 'e');
+  send_udp(kPort, 3, 'z');
+  expect_udp(3, receivers[0], 3, 'z');
+  assert_int_equal(ibv_destroy_flow(flow), 0);
+}
+
+void frames_of_the_own_interface__loop_back_to_flows_without_specifications(void**) {
+  constexpr unsigned char kOwn[] = {2, 0, 0, 0, 0, 0xB}, kForeign[] = {2, 0, 0, 0, 0, 0xA},
+                          kGroup[] = {1, 0, 0x5E, 1, 2, 3};
+  assert_true(begin_raw());
+  ibv_flow_attr attr = {};
+  attr.size = sizeof attr;
+  attr.port = 1;
+  for (const ibv_flow_attr_type type : {IBV_FLOW_ATTR_ALL_DEFAULT, IBV_FLOW_ATTR_MC_DEFAULT, IBV_FLOW_ATTR_SNIFFER}) {
+    attr.type = type;
+    ibv_flow* flow = ibv_create_flow(receivers[0], &attr);
+    assert_non_null(flow);
+    for (uint32_t i = 0; i < 2; ++i) assert_int_equal(post_room(*b, receivers[0], i, i), 0);
+    const bool only_groups = type == IBV_FLOW_ATTR_MC_DEFAULT;
+    send_from_b(kForeign, 'a');
+    send_from_b(only_groups ? kGroup : kOwn, 'c');
+    send_from_b(kGroup, 'd');
+    expect_udp(0, receivers[0], 100, 'c');
+    expect_udp(1, receivers[0], 100, 'd');
+    assert_int_equal(ibv_destroy_flow(flow), 0);
+  }
 }
 
 void fork__leaves_the_flows_to_the_parent(void**) {
@@ -179,6 +232,8 @@ int main(int argc, char**) {
   const CMUnitTest tests[] = {
       cmocka_unit_test_teardown(frame__its_udp_port_selects_the_queue_pair, end_raw),
       cmocka_unit_test_teardown(flows__the_first_by_priority_takes_the_frame, end_raw),
+      cmocka_unit_test_teardown(frames_of_the_own_interface__loop_back_to_flows, end_raw),
+      cmocka_unit_test_teardown(frames_of_the_own_interface__loop_back_to_flows_without_specifications, end_raw),
       // What --check reports as a mistake.
       cmocka_unit_test_teardown(fork__leaves_the_flows_to_the_parent, end_raw),
       cmocka_unit_test_teardown(close__withdraws_what_its_flows_have_asked_the_interface_for, end_raw),
@@ -186,7 +241,7 @@ int main(int argc, char**) {
       cmocka_unit_test_teardown(device__with_the_index_of_an_old_one__has_its_own_frames, end_raw),
       cmocka_unit_test_teardown(flow__of_an_interface_that_is_gone__fails, end_raw),
   };
-  constexpr size_t kWithoutMistakes = 2;
+  constexpr size_t kWithoutMistakes = 4;
   const size_t count = argc > 1 ? kWithoutMistakes : sizeof tests / sizeof *tests;
   return _cmocka_run_group_tests("raw_flows", tests, count, nullptr, nullptr);
 }
