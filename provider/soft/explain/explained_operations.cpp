@@ -226,9 +226,8 @@ void unimport(Ibv* object) {
 
 #define DAPPLE_VERB_NAME(name) constexpr char k_##name[] = "ibv_" #name;
 DAPPLE_PLANNED_VERBS(DAPPLE_VERB_NAME)
-DAPPLE_VERB_NAME(get_srq_num)
 DAPPLE_VERB_NAME(reg_mr_ex)
-DAPPLE_VERB_NAME(query_rt_values)
+DAPPLE_VERB_NAME(query_rt_values_ex)
 #undef DAPPLE_VERB_NAME
 
 }  // namespace
@@ -257,10 +256,9 @@ const Operations& explained_operations(const Operations& operations, bool data_p
     Operations made = operations;
 #define DAPPLE_EXPLAINED(name) made.name = Explained<&Operations::name>::call<k_##name>;
     DAPPLE_PLANNED_VERBS(DAPPLE_EXPLAINED)
-    DAPPLE_EXPLAINED(get_srq_num)
     DAPPLE_EXPLAINED(reg_mr_ex)
-    DAPPLE_EXPLAINED(query_rt_values)
 #undef DAPPLE_EXPLAINED
+    made.query_rt_values = Explained<&Operations::query_rt_values>::call<k_query_rt_values_ex>;
 #define DAPPLE_ENDED(name) made.name = Explained<&Operations::name>::end<k_##name>;
     DAPPLE_ENDED(close_xrcd)
     DAPPLE_ENDED(dealloc_dmah)

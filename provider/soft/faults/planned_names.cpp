@@ -13,6 +13,8 @@ struct Name {
 };
 
 constexpr Name kCounted[] = {
+    // libibverbs' function for this operation has another name.
+    {"ibv_query_rt_values_ex", static_cast<size_t>(provider::Operation::query_rt_values)},
 #define DAPPLE_NAME(name) {"ibv_" #name, static_cast<size_t>(provider::Operation::name)},
     DAPPLE_PLANNED_VERBS(DAPPLE_NAME)
 #undef DAPPLE_NAME

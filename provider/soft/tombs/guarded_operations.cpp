@@ -281,8 +281,8 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
 
 #define DAPPLE_VERB_NAME(name) constexpr char k_##name[] = "ibv_" #name;
 DAPPLE_PLANNED_VERBS(DAPPLE_VERB_NAME)
-DAPPLE_VERB_NAME(get_srq_num)
 DAPPLE_VERB_NAME(reg_mr_ex)
+DAPPLE_VERB_NAME(query_rt_values_ex)
 #undef DAPPLE_VERB_NAME
 
 }  // namespace
@@ -296,9 +296,9 @@ const Operations& guarded_operations(const Operations& operations) {
     Operations made = operations;
 #define DAPPLE_GUARDED(name) made.name = Guarded<&Operations::name>::call<k_##name>;
     DAPPLE_PLANNED_VERBS(DAPPLE_GUARDED)
-    DAPPLE_GUARDED(get_srq_num)
     DAPPLE_GUARDED(reg_mr_ex)
 #undef DAPPLE_GUARDED
+    made.query_rt_values = Guarded<&Operations::query_rt_values>::call<k_query_rt_values_ex>;
     made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
 #define DAPPLE_ENDED(name, how)                                \
   static constexpr char title_##name[] = how " by ibv_" #name; \

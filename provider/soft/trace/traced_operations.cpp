@@ -77,6 +77,28 @@ struct Traced<kVerb, kMember, Result (*)(Arguments...)> {
   }
 };
 
+// The operation cannot fail.
+template <auto kMember, typename Function = FunctionOf<kMember>>
+struct TracedUnfailing;
+
+template <auto kMember, typename Result, typename... Arguments>
+struct TracedUnfailing<kMember, Result (*)(Arguments...)> {
+  static inline const char* name = "";
+  static Result call(Arguments... arguments) {
+    TraceLine line;
+    line.text("call", name);
+    (describe(line, arguments), ...);
+    if constexpr (std::is_void_v<Result>) {
+      (inner->*kMember)(arguments...);
+      append_call(line);
+    } else {
+      const Result result = (inner->*kMember)(arguments...);
+      append_call(line.number("result", static_cast<uint64_t>(result)));
+      return result;
+    }
+  }
+};
+
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   TraceLine line;
   line.text("call", "ibv_modify_qp").hex("qp", qp->qp_num);
@@ -203,6 +225,12 @@ const Operations& traced_operations(const Operations& traced) {
   made.verb = Traced<Operation::verb, &Operations::verb>::call;
     DAPPLE_PLANNED_VERBS(DAPPLE_TRACED)
 #undef DAPPLE_TRACED
+#define DAPPLE_TRACED(verb)                                 \
+  TracedUnfailing<& Operations::verb>::name = "ibv_" #verb; \
+  made.verb = TracedUnfailing<&Operations::verb>::call;
+    DAPPLE_UNFAILING_VERBS(DAPPLE_TRACED)
+#undef DAPPLE_TRACED
+    Traced<Operation::query_rt_values, &Operations::query_rt_values>::name = "ibv_query_rt_values_ex";
     Traced<Operation::reg_mr, &Operations::reg_mr_ex>::name = "ibv_reg_mr";
     made.reg_mr_ex = Traced<Operation::reg_mr, &Operations::reg_mr_ex>::call;
     made.modify_qp = modify_qp;

@@ -46,9 +46,6 @@ const Operations& errno_operations(const Operations& operations, bool data_path_
     Operations made = operations;
 #define DAPPLE_WITH_ERRNO(name) made.name = WithErrno<&Operations::name>::call;
     DAPPLE_PLANNED_VERBS(DAPPLE_WITH_ERRNO)
-    DAPPLE_WITH_ERRNO(get_srq_num)
-    DAPPLE_WITH_ERRNO(query_port_speed)
-    DAPPLE_WITH_ERRNO(query_rt_values)
 #undef DAPPLE_WITH_ERRNO
     made.dm_export_dmabuf_fd = dm_export_dmabuf_fd;
     if (!data_path_sets_errno) return made;

@@ -107,6 +107,12 @@ void fill_in(bool good, ibv_qp*, ibv_ece* ece) {
 void fill_in(bool good, ibv_context*, ibv_values_ex* values) {
   if (good) stored(values);
 }
+void fill_in(bool good, ibv_srq*, uint32_t* number) {
+  if (good) stored(number);
+}
+void fill_in(bool good, ibv_context*, uint32_t, uint64_t* speed) {
+  if (good) stored(speed);
+}
 void fill_in(bool good, ibv_counters*, uint64_t* values, uint32_t count, uint32_t) {
   if (good) Sanitizer::of_program()->stored(values, count * sizeof(*values));
 }
@@ -175,7 +181,6 @@ const Operations& watched_operations(const Operations& operations) {
 #define DAPPLE_WATCHED(name) made.name = WatchedVerb<&Operations::name>::call;
     DAPPLE_PLANNED_VERBS(DAPPLE_WATCHED)
 #undef DAPPLE_WATCHED
-    made.query_rt_values = WatchedVerb<&Operations::query_rt_values>::call;
     made.reg_mr_ex = WatchedVerb<&Operations::reg_mr_ex>::call;
     made.async_event = async_event;
     return made;

@@ -90,6 +90,19 @@ static void fault_next__twice__the_second_counts(void** state) {
   assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
+static void fault_next__query_of_the_clock__fails_once(void** state) {
+  struct ibv_values_ex values;
+
+  (void)state;
+  memset(&values, 0, sizeof(values));
+  values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  assert_int_equal(dappledv_fault_next("ibv_query_rt_values_ex", EIO), 0);
+  errno = 0;
+  assert_int_equal(ibv_query_rt_values_ex(context, &values), EIO);
+  assert_int_equal(errno, EIO);
+  assert_int_equal(ibv_query_rt_values_ex(context, &values), 0);
+}
+
 static void fault_next__unknown__einval_and_no_fault(void** state) {
   static const struct {
     const char* verb;
@@ -99,6 +112,7 @@ static void fault_next__unknown__einval_and_no_fault(void** state) {
       {"", ENOMEM},
       {"reg_mr", ENOMEM},
       {"ibv_create_flow_action_esp", ENOMEM},
+      {"ibv_unimport_mr", ENOMEM},
       {"ibv_reg_mr", 0},
       {"ibv_reg_mr", -1},
       {"ibv_reg_mr", 4096},
@@ -131,6 +145,7 @@ int main(void) {
       cmocka_unit_test_setup(fault_next__open__fails_once, clear),
       cmocka_unit_test_setup(fault_next__registration__enomem_once, clear),
       cmocka_unit_test_setup(fault_next__twice__the_second_counts, clear),
+      cmocka_unit_test_setup(fault_next__query_of_the_clock__fails_once, clear),
       cmocka_unit_test_setup(fault_next__unknown__einval_and_no_fault, clear),
       cmocka_unit_test_setup(fault_clear__before_the_call__no_failure, clear),
   };
