@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <cassert>
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
@@ -40,18 +41,16 @@ bool is_full(int error) {
   return error == ENOBUFS || error == ENOMEM;
 }
 
-void take_groups_of_others(int receiver, bool dual_stack) {
-  set(receiver, IPPROTO_IP, IP_MULTICAST_ALL, 1);
-  if (dual_stack) set(receiver, IPPROTO_IPV6, kIpv6MulticastAll, 1);
+void take_groups_of_others(int receiver, bool dual_stack, bool wanted) {
+  const int on = wanted ? 1 : 0;
+  set(receiver, IPPROTO_IP, IP_MULTICAST_ALL, on);
+  if (dual_stack) set(receiver, IPPROTO_IPV6, kIpv6MulticastAll, on);
 }
 
 }  // namespace
 
-int GroupSockets::join(int receiver, bool dual_stack, const uint8_t group[16], uint32_t netdev_index) {
-  if (!is_multicast(group)) return EINVAL;
-  if (!is_ipv4(group) && !dual_stack) return EAFNOSUPPORT;
-  const ErrnoGuard keep;
-  int error = change(receiver, group, netdev_index, true);
+int GroupSockets::join_another(int receiver, bool dual_stack, const uint8_t group[16], uint32_t netdev_index) {
+  int error = ENOBUFS;
   for (uint32_t i = 0; i < count_ && is_full(error); i++) error = change(others_[i].get(), group, netdev_index, true);
   if (is_full(error) && count_ < kMaxSockets) {
     OwnedFd another(socket(dual_stack ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -60,8 +59,18 @@ int GroupSockets::join(int receiver, bool dual_stack, const uint8_t group[16], u
     if (error != 0) return error;
     another.hide();
     others_[count_++] = std::move(another);
-    take_groups_of_others(receiver, dual_stack);
+    take_groups_of_others(receiver, dual_stack, true);
   }
+  if (error == 0) members_++;
+  return error;
+}
+
+int GroupSockets::join(int receiver, bool dual_stack, const uint8_t group[16], uint32_t netdev_index) {
+  if (!is_multicast(group)) return EINVAL;
+  if (!is_ipv4(group) && !dual_stack) return EAFNOSUPPORT;
+  const ErrnoGuard keep;
+  int error = change(receiver, group, netdev_index, true);
+  if (is_full(error)) error = join_another(receiver, dual_stack, group, netdev_index);
   return error == EADDRINUSE ? 0 : error;
 }
 
@@ -70,9 +79,17 @@ int GroupSockets::leave(int receiver, bool dual_stack, const uint8_t group[16], 
   if (!is_ipv4(group) && !dual_stack) return EAFNOSUPPORT;
   const ErrnoGuard keep;
   int error = change(receiver, group, netdev_index, false);
+  if (error != EADDRNOTAVAIL) return error;
   for (uint32_t i = 0; i < count_ && error == EADDRNOTAVAIL; i++)
     error = change(others_[i].get(), group, netdev_index, false);
-  return error;
+  if (error != 0) return error;
+  assert(members_ != 0);
+  if (--members_ == 0) {
+    take_groups_of_others(receiver, dual_stack, false);
+    others_ = {};
+    count_ = 0;
+  }
+  return 0;
 }
 
 }  // namespace dapple::soft

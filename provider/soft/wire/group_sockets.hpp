@@ -3,7 +3,8 @@
 //
 // The memberships in multicast groups. The kernel limits those of one socket (net.ipv4.igmp_max_memberships, 20 by
 // default; net.core.optmem_max). The receiving socket has the first ones. The others belong to sockets that receive
-// nothing; meanwhile the receiving socket takes the packets of all groups that any program of the host has joined.
+// nothing; while there are any, the receiving socket takes the packets of all groups that any program of the host has
+// joined.
 #pragma once
 
 #include <array>
@@ -29,8 +30,12 @@ class GroupSockets {
   // With a limit of one group for each socket, the groups of all attachments of a program.
   static constexpr uint32_t kMaxSockets = 255;
 
+  // One of the other sockets joins; a further one if they are full. 0, or an errno.
+  int join_another(int receiver, bool dual_stack, const uint8_t group[16], uint32_t netdev_index);
+
   std::array<OwnedFd, kMaxSockets> others_;  // the first `count_` of them
   uint32_t count_ = 0;
+  uint32_t members_ = 0;  // the memberships of these; 0 if there are none
 };
 
 }  // namespace dapple::soft
