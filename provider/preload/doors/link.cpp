@@ -12,7 +12,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <utility>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/common/mutex.hpp"
@@ -62,6 +61,12 @@ void fork_child() {
   if (watch != Watch::kNone) watch = child_may_start_threads ? Watch::kNone : Watch::kImpossible;
   opening.unlock();
   release_events();
+}
+
+// At the start: a fork during the first connection has to wait for its lock. The handlers of others come later, and a
+// fork takes their locks first, as everybody does who asks for the link.
+[[gnu::constructor(102)]] void handle_forks() {
+  pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 struct Handing {
@@ -130,15 +135,12 @@ void complain(const soft::Problem& problem) {
 soft::DaemonLink* connection(soft::Problem& problem) {
   soft::DaemonLink* link = opened.load(std::memory_order_acquire);
   if (link != nullptr) return link;
-  static constinit bool handles_fork = false;
   const std::lock_guard lock(opening);
   link = opened.load();
   if (link != nullptr) return link;
   link = soft::DaemonLink::open(problem).release();
   if (link == nullptr) return nullptr;
   link->when_reconnected(reconnected);
-  // A fork takes the locks of later handlers first. They come before these locks, so nobody gets the link earlier.
-  if (!std::exchange(handles_fork, true)) pthread_atfork(fork_prepare, fork_parent, fork_child);
   opened.store(link, std::memory_order_release);
   return link;
 }

@@ -11,7 +11,6 @@
 
 #include <cassert>
 #include <mutex>
-#include <utility>
 
 #include "provider/common/host_guards.hpp"
 #include "provider/common/mutex.hpp"
@@ -31,7 +30,11 @@ constinit std::atomic<int> root = -1;
 constinit std::atomic<dev_t> device = 0;
 constinit std::atomic<ino_t> inode = 0;
 constinit std::atomic<unsigned> fetched_from = 0;  // the number of the connection
-constinit bool handles_fork = false;
+
+// After those of link.cpp: a fork takes this lock first, as fetch() does.
+[[gnu::constructor(103)]] void handle_forks() {
+  pthread_atfork([] { fetching.lock(); }, [] { fetching.unlock(); }, [] { fetching.unlock(); });
+}
 
 // A bare system call may have closed the descriptor.
 bool is_root(int fd, struct stat& status) {
@@ -102,9 +105,7 @@ int root_for_process() {
   if (good) {
     fetching.lock();
     good = is_current() || fetch(*link, problem);
-    const bool first = good && !std::exchange(handles_fork, true);
     fetching.unlock();
-    if (first) pthread_atfork([] { fetching.lock(); }, [] { fetching.unlock(); }, [] { fetching.unlock(); });
   }
   if (!good) complain(problem);
   return good ? root.load() : -1;
