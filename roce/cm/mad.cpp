@@ -16,6 +16,7 @@ constexpr uint8_t kBaseVersion = 1;
 constexpr uint8_t kClass = 7;
 constexpr uint8_t kClassVersion = 2;
 constexpr uint8_t kMethodSend = 3;
+constexpr size_t kModifier = 20;  // of the attribute, from the begin of the MAD
 
 // Each message's layout stands once, in fields(); a Reader and a Writer go through it. Offsets are from the end of the
 // MAD's header, bits are counted from the most significant one, as in IBTA's tables.
@@ -38,6 +39,11 @@ class Reader {
   }
   void four(size_t at, uint32_t& value) const { value = load_be32(body_ + at); }
   void eight(size_t at, uint64_t& value) const { value = load_be64(body_ + at); }
+  // 24 bits, an octet behind each of three fields of 24 bits.
+  void vendor(size_t at, uint32_t& value) const {
+    const auto part = [&](size_t number) { return static_cast<uint32_t>(body_[at + 4 * number]); };
+    value = part(0) << 16 | part(1) << 8 | part(2);
+  }
   void flow_label(size_t at, uint32_t& value) const { value = load_be32(body_ + at) >> 12; }
   template <typename Array>
   void bytes(size_t at, Array& value) const {
@@ -68,6 +74,9 @@ class Writer {
   }
   void four(size_t at, uint32_t value) const { store_be32(body_ + at, value); }
   void eight(size_t at, uint64_t value) const { store_be64(body_ + at, value); }
+  void vendor(size_t at, uint32_t value) const {
+    for (size_t i = 0; i < 3; i++) body_[at + 4 * i] = static_cast<std::byte>(value >> (16 - 8 * i));
+  }
   // 20 bits, before the packet rate.
   void flow_label(size_t at, uint32_t value) const { store_be32(body_ + at, value << 12); }
   template <typename Array>
@@ -85,6 +94,7 @@ concept Is = std::same_as<std::remove_const_t<Type>, Message>;
 template <typename Io>
 void fields(const Io& io, Is<Req> auto& m) {
   io.four(0, m.comm_id);
+  io.three(5, m.ece.vendor);
   io.eight(8, m.service_id);
   io.eight(16, m.ca_guid);
   io.four(28, m.qkey);
@@ -146,6 +156,7 @@ void fields(const Io& io, Is<Rep> auto& m) {
   io.three(12, m.qpn);
   io.three(16, m.eecn);
   io.three(20, m.psn);
+  io.vendor(15, m.ece.vendor);
   io.octet(24, m.responder_resources);
   io.octet(25, m.initiator_depth);
   io.bits(26, 0, 5, m.target_ack_delay);
@@ -193,6 +204,17 @@ void fields(const Io& io, Is<SidrRep> auto& m) {
 }
 
 template <typename Message>
+concept HasEce = requires(Message message) {
+  message.ece;
+};
+
+template <typename Message>
+void read_fields(const MadView& view, Message& message) {
+  fields(Reader(view.body), message);
+  if constexpr (HasEce<Message>) message.ece.options = view.modifier;
+}
+
+template <typename Message>
 Mad make(Attribute attribute, uint64_t transaction, const Message& message) {
   Mad mad{};
   mad[0] = std::byte{kBaseVersion};
@@ -201,6 +223,7 @@ Mad make(Attribute attribute, uint64_t transaction, const Message& message) {
   mad[3] = std::byte{kMethodSend};
   store_be64(mad.data() + 8, transaction);
   store_be16(mad.data() + 16, static_cast<uint16_t>(attribute));
+  if constexpr (HasEce<Message>) store_be32(mad.data() + kModifier, message.ece.options);
   fields(Writer(mad.data() + kMadHeaderSize), message);
   return mad;
 }
@@ -215,36 +238,39 @@ MadError open_mad(std::span<const std::byte> bytes, MadView& view) {
   const uint16_t attribute = load_be16(bytes.data() + 16);
   if (attribute < static_cast<uint16_t>(Attribute::kReq) || attribute > static_cast<uint16_t>(Attribute::kApr))
     return MadError::kAttribute;
-  view = {bytes.data() + kMadHeaderSize, static_cast<Attribute>(attribute), load_be64(bytes.data() + 8)};
+  view = {.body = bytes.data() + kMadHeaderSize,
+          .attribute = static_cast<Attribute>(attribute),
+          .transaction = load_be64(bytes.data() + 8),
+          .modifier = load_be32(bytes.data() + kModifier)};
   return MadError::kNone;
 }
 
 void read(const MadView& view, Req& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, Mra& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, Rej& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, Rep& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, Rtu& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, Dreq& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, Drep& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, SidrReq& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 void read(const MadView& view, SidrRep& message) {
-  fields(Reader(view.body), message);
+  read_fields(view, message);
 }
 
 Mad make_mad(uint64_t transaction, const Req& message) {

@@ -55,6 +55,15 @@ enum class Subject : uint8_t { kReq = 0, kRep = 1, kOther = 2 };
 // IBTA table 106.
 enum class Service : uint8_t { kReliable = 0, kUnreliable = 1, kReliableDatagram = 2, kExtended = 3 };
 
+// Enhanced connection establishment (ECE): what the programs tell each other about their vendor's options. IBTA gives
+// it the field Vendor ID, and the attribute modifier in the header. All zero: nothing.
+struct Ece {
+  uint32_t vendor = 0;  // 24 bits
+  uint32_t options = 0;
+
+  bool operator==(const Ece&) const = default;
+};
+
 // IBTA table 106. Times are exponents: 4.096 µs * 2^n. The alternate path is written as zero and not read.
 struct Req {
   uint32_t comm_id = 0;
@@ -89,6 +98,7 @@ struct Req {
   uint8_t service_level = 0;
   bool subnet_local = false;
   uint8_t ack_timeout = 17;
+  Ece ece{};
   PrivateData<92> private_data{};
 
   bool operator==(const Req&) const = default;
@@ -134,6 +144,7 @@ struct Rep {
   uint8_t rnr_retry_count = 7;
   bool srq = false;
   uint64_t ca_guid = 0;
+  Ece ece{};
   PrivateData<196> private_data{};
 
   bool operator==(const Rep&) const = default;
@@ -208,6 +219,7 @@ struct MadView {
   const std::byte* body = nullptr;  // behind the header, 232 bytes of the datagram
   Attribute attribute{};
   uint64_t transaction = 0;
+  uint32_t modifier = 0;
 };
 
 // Every byte may be hostile. `view` points into `bytes` afterwards.

@@ -49,6 +49,7 @@ Req sample_req() {
   req.service_level = 9;
   req.subnet_local = true;
   req.ack_timeout = 18;
+  req.ece = {.vendor = 0x9A9B9C, .options = 0x8A8B8C8D};
   count_up(req.private_data, 0x10);
   write_ip_header(sample_ip_header(false), req.private_data);
   return req;
@@ -92,6 +93,7 @@ Rep sample_rep() {
   rep.rnr_retry_count = 3;
   rep.srq = true;
   rep.ca_guid = 0x7172737475767778;
+  rep.ece = {.vendor = 0x9D9E9F, .options = 0x8E8F9091};
   count_up(rep.private_data, 0x40);
   return rep;
 }

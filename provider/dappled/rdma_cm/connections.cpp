@@ -22,6 +22,10 @@ uint64_t service_of(const CmId& id, uint16_t port) {
   return cm::service_id_of(static_cast<cm::PortSpace>(id.port_space), port);
 }
 
+cm::Ece ece_of(const rdma_ucm_ece& ece) {
+  return {.vendor = ece.vendor_id, .options = ece.attr_mod};
+}
+
 std::span<const uint8_t> private_data_of(const rdma_ucm_conn_param& parameters) {
   return {parameters.private_data, parameters.private_data_len};
 }
@@ -71,12 +75,12 @@ int Service::connect(Call& call) {
   id->qpn = command.conn_param.qp_num & 0xFFFFFF;
   id->srq = command.conn_param.srq != 0;
   const int error = id->is_datagram() ? connect_datagrams(call, *id, command.conn_param)
-                                      : connect_reliably(call, *id, command.conn_param);
+                                      : connect_reliably(call, *id, command.conn_param, ece_of(command.ece));
   if (error == 0) enter(*id, State::kConnect);
   return error;
 }
 
-int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& parameters) {
+int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& parameters, cm::Ece ece) {
   cm::Req req;
   req.service_id = service_of(id, id.destination.port);
   req.qpn = id.qpn;
@@ -97,6 +101,7 @@ int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& p
   req.hop_limit = id.route.hop_limit;
   req.service_level = id.route.traffic_class >> 5;
   req.ack_timeout = ack_timeout(id.route.lifetime);
+  req.ece = ece;
   cm::write_ip_header(ip_header(id), req.private_data);
   if (!fill(req.private_data, cm::kIpHeaderSize, private_data_of(parameters)))
     return refuse_private_data(parameters.private_data_len, req.private_data.size() - cm::kIpHeaderSize);
@@ -184,7 +189,7 @@ int Service::accept(Call& call) {
     error = answer_datagrams(call, *id, cm::SidrStatus::kValid,
                              with_parameters ? private_data_of(command.conn_param) : std::span<const uint8_t>());
   } else if (with_parameters) {
-    error = accept_request(call, *id, command.conn_param);
+    error = accept_request(call, *id, command.conn_param, ece_of(command.ece));
   } else {
     error = refuse_by(manager_->establish(call.now, id->connection, {}));
     if (error == 0) enter(*id, Exchange::kEstablished);
@@ -201,7 +206,7 @@ int Service::accept(Call& call) {
   return 0;
 }
 
-int Service::accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& parameters) {
+int Service::accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& parameters, cm::Ece ece) {
   cm::Rep rep;
   rep.qpn = id.qpn;
   rep.psn = id.psn;
@@ -211,6 +216,7 @@ int Service::accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& par
   rep.flow_control = parameters.flow_control != 0;
   rep.rnr_retry_count = std::min(parameters.rnr_retry_count, kMaxQpRetries);
   rep.srq = id.srq;
+  rep.ece = ece;
   if (!fill(rep.private_data, 0, private_data_of(parameters)))
     return refuse_private_data(parameters.private_data_len, rep.private_data.size());
   if (const auto status = manager_->accept(call.now, id.connection, rep); status != cm::Status::kOk) {

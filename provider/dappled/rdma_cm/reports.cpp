@@ -95,6 +95,7 @@ void Service::report_response(CmId& id, const cm::Event& event) {
   id.rnr_retry_count = rep.rnr_retry_count;
   Event* added = add_event(id, EventKind::kConnectResponse);
   if (added == nullptr) return;
+  added->response.ece = {.vendor_id = rep.ece.vendor, .attr_mod = rep.ece.options};
   rdma_ucm_conn_param& parameters = added->response.param.conn;
   parameters.qp_num = rep.qpn;
   parameters.srq = rep.srq;

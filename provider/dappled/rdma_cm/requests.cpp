@@ -163,6 +163,7 @@ void Service::fill_request(CmId& id, Event& added, const cm::Event& event) {
               .hop_limit = req.hop_limit,
               .traffic_class = req.traffic_class,
               .lifetime = static_cast<uint8_t>(req.ack_timeout - (req.ack_timeout > 0 ? 1 : 0))};
+  added.response.ece = {.vendor_id = req.ece.vendor, .attr_mod = req.ece.options};
   rdma_ucm_conn_param& parameters = added.response.param.conn;
   parameters.qp_num = req.qpn;
   parameters.srq = req.srq;

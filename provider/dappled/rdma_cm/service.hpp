@@ -206,9 +206,9 @@ class Service final : private cm::Host {
   int reject(Call& call);
   int disconnect(Call& call);
   int notify(Call& call);
-  int connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& parameters);
+  int connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& parameters, cm::Ece ece);
   int connect_datagrams(Call& call, CmId& id, const rdma_ucm_conn_param& parameters);
-  int accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& parameters);
+  int accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& parameters, cm::Ece ece);
   int answer_datagrams(Call& call, CmId& id, cm::SidrStatus status, std::span<const uint8_t> private_data);
   cm::Path path_of(const CmId& id) const;
 

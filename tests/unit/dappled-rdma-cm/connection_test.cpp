@@ -66,6 +66,49 @@ void connect_response__as_the_kernels(void** state) {
   assert_int_equal(event.param.conn.initiator_depth, 3);
 }
 
+// As the kernel, which passes 24 bits of the vendor on.
+void ece__of_both_ends__in_the_events(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.resolve();
+  rdma_ucm_connect connect = {};
+  connect.conn_param = parameters(0x10012);
+  connect.id = pair.connecting;
+  connect.ece = {.vendor_id = 0xFF0002C9, .attr_mod = 0x80000003};
+  assert_int_equal(pair.client.command(pair.active, RDMA_USER_CM_CMD_CONNECT, connect), 0);
+  pair.carry();
+  const auto request = pair.server.event(pair.passive, EventKind::kConnectRequest);
+  assert_int_equal(request.ece.vendor_id, 0x2C9);
+  assert_int_equal(request.ece.attr_mod, 0x80000003);
+  rdma_ucm_accept accept = {};
+  accept.conn_param = parameters(0x20034);
+  accept.uid = 22;
+  accept.id = request.id;
+  accept.ece = {.vendor_id = 0x123456, .attr_mod = 1};
+  assert_int_equal(pair.server.command(pair.passive, RDMA_USER_CM_CMD_ACCEPT, accept), 0);
+  pair.carry();
+  const auto response = pair.client.event(pair.active, EventKind::kConnectResponse);
+  assert_int_equal(response.ece.vendor_id, 0x123456);
+  assert_int_equal(response.ece.attr_mod, 1);
+}
+
+// Libraries from before ECE write shorter commands, and have less room for events.
+void ece__of_older_libraries__none(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.resolve();
+  rdma_ucm_connect connect = {};
+  connect.conn_param = parameters(0x10012);
+  connect.id = pair.connecting;
+  connect.ece = {.vendor_id = 1, .attr_mod = 2};
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&connect), offsetof(rdma_ucm_connect, ece));
+  assert_int_equal(pair.client.exchange(pair.active, RDMA_USER_CM_CMD_CONNECT, bytes, {}), 0);
+  pair.carry();
+  const auto request = pair.server.event(pair.passive, EventKind::kConnectRequest);
+  assert_int_equal(request.ece.vendor_id, 0);
+  assert_int_equal(request.ece.attr_mod, 0);
+}
+
 void init_qp_attr__of_both_ends__match(void** state) {
   Pair& pair = pair_of(state);
   pair.respond();
@@ -462,6 +505,8 @@ int main() {
       RDMA_CM_TEST(connect__whole_life__leaves_nothing),
       RDMA_CM_TEST(connect_request__as_the_kernels),
       RDMA_CM_TEST(connect_response__as_the_kernels),
+      RDMA_CM_TEST(ece__of_both_ends__in_the_events),
+      RDMA_CM_TEST(ece__of_older_libraries__none),
       RDMA_CM_TEST(init_qp_attr__of_both_ends__match),
       RDMA_CM_TEST(init_qp_attr__unreliable_connection__less_than_of_a_reliable_one),
       RDMA_CM_TEST(init_qp_attr__before_a_connection__has_no_way),

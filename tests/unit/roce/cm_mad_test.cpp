@@ -65,8 +65,8 @@ void make_mad__header__by_hand(void**) {
 
 void make_mad__req__by_hand(void**) {
   const Mad mad = make_mad(1, sample_req());
-  assert_octets(mad, 16, {0, 0x10});
-  assert_body(mad, 0, {0xC1, 0xC2, 0xC3, 0xC4, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0x06, 0x1C, 0x06});
+  assert_octets(mad, 16, {0, 0x10, 0, 0, 0x8A, 0x8B, 0x8C, 0x8D});
+  assert_body(mad, 0, {0xC1, 0xC2, 0xC3, 0xC4, 0, 0x9A, 0x9B, 0x9C, 0, 0, 0, 0, 0x01, 0x06, 0x1C, 0x06});
   assert_body(mad, 16, {0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0, 0, 0, 0, 0x11, 0x22, 0x33, 0x44});
   assert_body(mad, 32, {0x0A, 0x0B, 0x0C, 0xF1, 0, 0, 0, 0xF2, 0, 0, 0});
   assert_body(mad, 43, {21 << 3 | 1 << 1 | 1, 0xD1, 0xD2, 0xD3, 19 << 3 | 5, 0x81, 0x23, 4 << 4 | 8 | 6});
@@ -93,9 +93,9 @@ void make_mad__answers__by_hand(void**) {
   assert_counts_up(rej, 84, 0x90);
 
   const Mad rep = make_mad(1, sample_rep());
-  assert_octets(rep, 16, {0, 0x13});
+  assert_octets(rep, 16, {0, 0x13, 0, 0, 0x8E, 0x8F, 0x90, 0x91});
   assert_body(rep, 0, {0x31, 0x32, 0x33, 0x36, 0x41, 0x42, 0x43, 0x46, 0x55, 0x66, 0x77, 0x88});
-  assert_body(rep, 12, {0x1A, 0x1B, 0x1C, 0, 0x2A, 0x2B, 0x2C, 0, 0x3A, 0x3B, 0x3C, 0});
+  assert_body(rep, 12, {0x1A, 0x1B, 0x1C, 0x9D, 0x2A, 0x2B, 0x2C, 0x9E, 0x3A, 0x3B, 0x3C, 0x9F});
   assert_body(rep, 24, {0xE1, 0xE2, 15 << 3 | 2 << 1 | 1, 3 << 5 | 1 << 4});
   assert_body(rep, 28, {0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78});
   assert_counts_up(rep, 36, 0x40);
@@ -135,6 +135,7 @@ void make_mad__values_wider_than_their_fields__cut(void**) {
   req.mtu = 0xF3;
   req.retry_count = 0xFF;
   req.flow_label = 0xFFF00001;
+  req.ece.vendor = 0xFF000003;
   const Mad mad = make_mad(1, req);
   MadView view;
   assert_int_equal(open_mad(mad, view), MadError::kNone);
@@ -145,6 +146,7 @@ void make_mad__values_wider_than_their_fields__cut(void**) {
   assert_int_equal(again.mtu, 3);
   assert_int_equal(again.retry_count, 7);
   assert_int_equal(again.flow_label, 1);
+  assert_int_equal(again.ece.vendor, 3);
   // The cut bits do not appear in a neighbour.
   assert_int_equal(again.local_response_timeout, 20);
   assert_int_equal(again.responder_resources, 0);

@@ -131,11 +131,13 @@ void write(PcapFile& file, Attribute attribute, const Message& message) {
   const IcrcAddresses addresses = dapple::roce::test::sample_addresses(false);
   file.write(static_cast<uint64_t>(attribute),
              dapple::roce::test::frame_of(addresses, dapple::roce::test::transport_of(headers, mad)));
+  uint32_t modifier = 0;
+  if constexpr (requires { message.ece; }) modifier = message.ece.options;
   Line line;
   line.add("mad.baseversion", hex(1, 2)).add("mad.mgmtclass", hex(7, 2)).add("mad.classversion", hex(2, 2));
   line.add("mad.method", hex(3, 2)).add("mad.status", hex(0, 4));
   line.add("mad.transactionid", hex(kSampleTransaction, 16));
-  line.add("mad.attributeid", hex(static_cast<uint16_t>(attribute), 4)).add("mad.attributemodifier", hex(0, 8));
+  line.add("mad.attributeid", hex(static_cast<uint16_t>(attribute), 4)).add("mad.attributemodifier", hex(modifier, 8));
   const Line body = line_of(message);
   std::printf("%s%s%s\n", line.text.c_str(), body.text.empty() ? "" : "\t", body.text.c_str());
 }
