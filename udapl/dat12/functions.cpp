@@ -26,11 +26,11 @@ DAT_RETURN lmr_create(Ia& ia, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION regi
                       DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context, DAT_VLEN* registered_size,
                       DAT_VADDR* registered_address) {
   if (mem_type < DAT_MEM_TYPE_VIRTUAL || mem_type > DAT_MEM_TYPE_SO_VIRTUAL) {
-    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+    return wrong_argument(DAT_INVALID_ARG2, "no such kind of memory is supported");
   }
   // 0x40 means something to the core that 1.2 has no name for.
   if (privileges & ~(DAT_MEM_PRIV_ALL_FLAG | DAT_MEM_PRIV_RO_DISABLE_FLAG)) {
-    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+    return wrong_argument(DAT_INVALID_ARG6, "it has unknown flags");
   }
   if (!lmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
   LmrAttr request;
@@ -50,7 +50,7 @@ DAT_RETURN rmr_bind(Rmr& rmr, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS
                     DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT* rmr_context) {
   if (!triplet) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   // 0x40 means something to the core that 1.2 has no name for.
-  if (privileges & ~DAT_MEM_PRIV_ALL_FLAG) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (privileges & ~DAT_MEM_PRIV_ALL_FLAG) return wrong_argument(DAT_INVALID_ARG3, "it has unknown flags");
   auto* ep = find_object<Ep>(ep_handle, rmr.ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const bool unbinds = triplet->segment_length == 0;
@@ -58,7 +58,7 @@ DAT_RETURN rmr_bind(Rmr& rmr, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS
   if (!unbinds) {
     const auto guard = rmr.ia().lmrs().guard();
     lmr = rmr.ia().lmrs().find(triplet->lmr_context);
-    if (!lmr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+    if (!lmr) return wrong_argument(DAT_INVALID_ARG2, "its lmr_context is that of no LMR");
   }
   if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
   const Binding target{.lmr = lmr,

@@ -15,13 +15,18 @@ namespace dapple::udapl::functions {
 
 // A timeout of 0 is refused, because a connection takes time.
 inline DAT_RETURN check_timeout(DAT_TIMEOUT timeout, DAT_RETURN_SUBTYPE argument) noexcept {
-  return timeout == 0 ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
+  return timeout == 0 ? wrong_argument(argument, "it must be above 0, in microseconds, or DAT_TIMEOUT_INFINITE")
+                      : kSuccess;
 }
 
 // argument is the number of the size's argument; the data's follows it. limit is in bytes.
 inline DAT_RETURN check_private_data(DAT_COUNT size, const void* data, size_t limit,
                                      DAT_RETURN_SUBTYPE argument) noexcept {
-  if (size < 0 || static_cast<size_t>(size) > limit) return error(DAT_INVALID_PARAMETER, argument);
+  if (size < 0) return wrong_argument(argument, "it must not be negative");
+  if (static_cast<size_t>(size) > limit) {
+    expect_at_most(limit);
+    return error(DAT_INVALID_PARAMETER, argument);
+  }
   if (size > 0 && !data) return error(DAT_INVALID_PARAMETER, static_cast<DAT_RETURN_SUBTYPE>(argument + 1));
   return kSuccess;
 }
@@ -35,8 +40,9 @@ inline std::span<const uint8_t> to_span(const void* data, DAT_COUNT size) noexce
 // unknown values as invalid.
 inline DAT_RETURN check_qos(DAT_QOS qos, DAT_RETURN_SUBTYPE argument) noexcept {
   constexpr int kKnown = DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY | DAT_QOS_PREMIUM;
-  if (static_cast<int>(qos) & ~kKnown) return error(DAT_INVALID_PARAMETER, argument);
-  return qos == DAT_QOS_BEST_EFFORT ? kSuccess : error(DAT_MODEL_NOT_SUPPORTED);
+  if (qos == DAT_QOS_BEST_EFFORT) return kSuccess;
+  expect("only DAT_QOS_BEST_EFFORT is supported");
+  return static_cast<int>(qos) & ~kKnown ? error(DAT_INVALID_PARAMETER, argument) : error(DAT_MODEL_NOT_SUPPORTED);
 }
 
 }  // namespace dapple::udapl::functions

@@ -9,7 +9,7 @@ namespace dapple::udapl::functions {
 DAT_RETURN ep_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout,
                       DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos, DAT_CONNECT_FLAGS flags) {
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener can exist there
+  if (conn_qual == 0) return wrong_argument(DAT_INVALID_ARG3, "no service point can have this qualifier");
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
   if (auto status = check_private_data(private_data_size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG5))
     return status;

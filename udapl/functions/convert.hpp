@@ -14,6 +14,7 @@
 #include "udapl/core/events/event.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/refusal.hpp"
 #include "udapl/functions/dat.hpp"
 
 namespace dapple::udapl::functions {
@@ -24,6 +25,12 @@ constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DA
 }
 
 inline constexpr DAT_RETURN kSuccess = DAT_SUCCESS;
+
+// The argument of this number is wrong. The report of the call has the argument's value and the reason.
+inline DAT_RETURN wrong_argument(DAT_RETURN_SUBTYPE number, const char* why) noexcept {
+  expect(why);
+  return error(DAT_INVALID_PARAMETER, number);
+}
 
 // An argument that the core may refuse, and its number in the called function.
 struct ArgumentNumber {
@@ -50,7 +57,7 @@ constexpr DAT_BOOLEAN to_dat(bool value) {
 // The checks of a query or a change, whose mask is argument 2 and whose structure is argument 3.
 template <class Mask, class All>
 DAT_RETURN check_query(Mask mask, All all, const void* param) noexcept {
-  if (mask & ~all) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (mask & ~all) return wrong_argument(DAT_INVALID_ARG2, "it has bits of no member, or of one that cannot be set");
   return param ? kSuccess : error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 }
 

@@ -64,7 +64,10 @@ void fill(const EpAttr& in, DAT_EP_ATTR& out) {
 DAT_RETURN change(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR& in, EpAttr& out) {
   const DAT_RETURN bad = error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   const auto has = [mask](DAT_EP_PARAM_MASK field) { return (mask & field) != 0; };
-  if (has(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) && in.service_type != to_dat_service(out.datagrams)) return bad;
+  if (has(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) && in.service_type != to_dat_service(out.datagrams)) {
+    expect_of("service_type", static_cast<int>(in.service_type), "an EP keeps its service type");
+    return bad;
+  }
   if (has(DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE)) out.max_message_size = in.max_message_size;
   if (has(DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE)) out.max_rdma_size = in.max_rdma_size;
   if (has(DAT_EP_FIELD_EP_ATTR_QOS)) {
@@ -73,16 +76,25 @@ DAT_RETURN change(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR& in, EpAttr& out) {
   }
   if (has(DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS)) out.recv_completion_flags = in.recv_completion_flags;
   if (has(DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS)) out.request_completion_flags = in.request_completion_flags;
-  if ((out.recv_completion_flags | out.request_completion_flags) & ~uint32_t{kAllCompletionFlags}) return bad;
+  const uint32_t flags = out.recv_completion_flags | out.request_completion_flags;
+  if (flags & ~uint32_t{kAllCompletionFlags}) {
+    expect_of("the completion flags", flags, "unknown flags");
+    return bad;
+  }
   for (const Count& count : kCounts) {
     if (!has(count.field)) continue;
-    if (in.*count.dat < 0) return bad;
+    if (in.*count.dat < 0) {
+      expect_of(count.what, in.*count.dat, "it must not be negative");
+      return bad;
+    }
     out.*count.core = static_cast<uint32_t>(in.*count.dat);
   }
   // Attributes of these kinds do not exist.
-  if (has(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR) && in.ep_transport_specific_count != 0) return bad;
-  if (has(DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR) && in.ep_provider_specific_count != 0) return bad;
-  return kSuccess;
+  const bool has_specific = (has(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR) && in.ep_transport_specific_count != 0) ||
+                            (has(DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR) && in.ep_provider_specific_count != 0);
+  if (!has_specific) return kSuccess;
+  expect("attributes of the transport, or of the provider, do not exist");
+  return bad;
 }
 
 // The members that only a connection, the creation or another function sets.
@@ -93,7 +105,10 @@ constexpr DAT_EP_PARAM_MASK kFixed =
 DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
   const DAT_RETURN bad = error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   Pz* pz = ep.pz();
-  if ((mask & DAT_EP_FIELD_PZ_HANDLE) && !find_optional(param.pz_handle, ep.ia(), pz)) return bad;
+  if ((mask & DAT_EP_FIELD_PZ_HANDLE) && !find_optional(param.pz_handle, ep.ia(), pz)) {
+    expect("pz_handle is no protection zone of the IA");
+    return bad;
+  }
   EpEvds evds = ep.evds();
   const bool evds_good = (!(mask & DAT_EP_FIELD_RECV_EVD_HANDLE) ||
                           find_optional_evd(param.recv_evd_handle, ep.ia(), kEvdDto, evds.recv)) &&
@@ -101,7 +116,10 @@ DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
                           find_optional_evd(param.request_evd_handle, ep.ia(), kEvdDto, evds.request)) &&
                          (!(mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) ||
                           find_optional_evd(param.connect_evd_handle, ep.ia(), kEvdConnection, evds.connect));
-  if (!evds_good) return bad;
+  if (!evds_good) {
+    expect("an EVD is none of the IA, or lacks the stream that it is for");
+    return bad;
+  }
   EpAttr attr = ep.attr();
   if (auto status = change(mask, param.ep_attr, attr)) return status;
   return to_dat(
@@ -163,15 +181,16 @@ DAT_RETURN ep_recv_query(Ep& ep, DAT_COUNT* buffers, DAT_COUNT* span) {
 
 // Verbs has no such watermarks, so only none can be granted.
 DAT_RETURN ep_set_watermark(Ep& ep, DAT_COUNT soft, DAT_COUNT hard) {
-  if (soft < 0 && soft != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (hard < 0 && hard != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  constexpr char kExpected[] = "it must not be negative, or be DAT_WATERMARK_INFINITE";
+  if (soft < 0 && soft != DAT_WATERMARK_INFINITE) return wrong_argument(DAT_INVALID_ARG2, kExpected);
+  if (hard < 0 && hard != DAT_WATERMARK_INFINITE) return wrong_argument(DAT_INVALID_ARG3, kExpected);
   if (!ep.srq()) return error(DAT_INVALID_STATE);
   if (soft != DAT_WATERMARK_INFINITE || hard != DAT_WATERMARK_INFINITE) return error(DAT_MODEL_NOT_SUPPORTED);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN ep_query(Ep& ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM* param) {
-  if (!is_ep_query_mask(mask)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!is_ep_query_mask(mask)) return wrong_argument(DAT_INVALID_ARG2, "it has bits of no member");
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return controlled([&] {
     *param = {};
@@ -205,9 +224,8 @@ DAT_RETURN ep_get_status(Ep& ep, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle, DA
 }
 
 DAT_RETURN ep_disconnect(Ep& ep, DAT_CLOSE_FLAGS flags) {
-  if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG) {
-    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  }
+  if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+    return wrong_argument(DAT_INVALID_ARG2, "it must be DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG");
   return controlled([&] { return ep.disconnect(flags == DAT_CLOSE_ABRUPT_FLAG); });
 }
 

@@ -79,7 +79,7 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
                     DAT_COUNT* nmore) {
   auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  if (threshold < 1) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (threshold < 1) return wrong_argument(DAT_INVALID_ARG3, "it must be above 0");
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   if (!nmore) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   uint32_t more = 0;
@@ -103,7 +103,11 @@ DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
 }
 
 DAT_RETURN evd_post_se(Evd& evd, const DAT_EVENT* event) {
-  if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (event->event_number != DAT_SOFTWARE_EVENT) {
+    expect_of("the event_number", event->event_number, "it must be DAT_SOFTWARE_EVENT");
+    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  }
   return to_dat(evd.post_software(event->event_data.software_event_data.pointer), {{Subtype::kEvd, DAT_INVALID_ARG1}});
 }
 

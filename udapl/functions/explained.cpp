@@ -5,6 +5,8 @@
 #include <infiniband/dappledv_failure.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -62,12 +64,45 @@ std::string argument_name(std::string_view arguments, unsigned number) {
   return std::string(arguments.substr(0, arguments.find(',')));
 }
 
-// DAT_INVALID_ARG1 to 10 follow one another. Other subtypes of DAT_INVALID_PARAMETER name no argument.
-std::string about_argument(DAT_RETURN_SUBTYPE subtype, std::string_view arguments) {
-  if (subtype < DAT_INVALID_ARG1 || subtype > DAT_INVALID_ARG10) return "an argument is wrong";
-  const unsigned number = static_cast<unsigned>(subtype) - static_cast<unsigned>(DAT_INVALID_ARG1) + 1;
-  const std::string name = argument_name(arguments, number);
-  return "argument " + std::to_string(number) + (name.empty() ? "" : " (" + name + ")") + " is wrong";
+// DAT_INVALID_ARG1 to 10 follow one another. 0: other subtypes of DAT_INVALID_PARAMETER name no argument.
+unsigned argument_number(DAT_RETURN_SUBTYPE subtype) {
+  if (subtype < DAT_INVALID_ARG1 || subtype > DAT_INVALID_ARG10) return 0;
+  return static_cast<unsigned>(subtype) - static_cast<unsigned>(DAT_INVALID_ARG1) + 1;
+}
+
+// The arguments of a call.
+struct Arguments {
+  std::string_view names;
+  std::initializer_list<ArgumentValue> values;
+
+  // A function with a variable list has fewer values than arguments.
+  ArgumentValue value(unsigned number) const {
+    if (number == 0 || number > values.size()) return {ArgumentValue::Kind::kNone, 0};
+    return values.begin()[number - 1];
+  }
+};
+
+bool is_null(ArgumentValue value) {
+  return value.kind == ArgumentValue::Kind::kPointer && value.value == 0;
+}
+
+std::string text_of(ArgumentValue value) {
+  if (is_null(value)) return "NULL";
+  if (value.kind == ArgumentValue::Kind::kNumber) return std::to_string(value.value);
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, static_cast<uint64_t>(value.value));
+  return text;
+}
+
+// The kept text may have the value, of the argument or of a member of it.
+std::string about_argument(DAT_RETURN_SUBTYPE subtype, const Arguments& arguments) {
+  const unsigned number = argument_number(subtype);
+  if (number == 0) return "an argument is wrong";
+  const std::string name = argument_name(arguments.names, number);
+  const ArgumentValue value = arguments.value(number);
+  const bool has_value = value.kind != ArgumentValue::Kind::kNone && (is_null(value) || !kept_has_value());
+  return "argument " + std::to_string(number) + (name.empty() ? "" : " (" + name + ")") + " is " +
+         (has_value ? text_of(value) : "wrong");
 }
 
 const char* about_state(std::string_view subtype) {
@@ -82,7 +117,7 @@ const char* about_state(std::string_view subtype) {
   return "the object is in a state in which the call is not allowed";
 }
 
-std::string meaning_of(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype, std::string_view arguments) {
+std::string meaning_of(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype, const Arguments& arguments) {
   switch (type) {
     case DAT_INVALID_HANDLE:
       return "the handle is of another kind, was never given out, or its object is freed";
@@ -129,18 +164,22 @@ bool is_mistake(DAT_RETURN_TYPE type) {
 
 }  // namespace
 
-void explain(const char* function, const char* arguments, DAT_RETURN result, unsigned failures) noexcept try {
+void explain(const char* function, const char* names, std::initializer_list<ArgumentValue> values, DAT_RETURN result,
+             unsigned failures) noexcept try {
   const auto type = static_cast<DAT_RETURN_TYPE>(DAT_GET_TYPE(result));
   const auto subtype = static_cast<DAT_RETURN_SUBTYPE>(DAT_GET_SUBTYPE(result));
   if (is_usual(type)) return;
   unsigned now = 0;
   const char* verb = dappledv_refusal(&now);
   const bool is_verbs_error = verb && now != failures;
+  const Arguments arguments = {names, values};
   std::string meaning = meaning_of(type, subtype, arguments);
   if (*kept_refusal() != 0) meaning += std::string(": ") + kept_refusal();
   const std::string reason = is_verbs_error ? verb : meaning + ".";
   const std::string text = std::string(function) + "() fails with " + name_of(type, subtype) + ": " + reason;
-  const std::string remedy = "See " + std::string(function) + "(3dat).";
+  const bool lacks_address = type == DAT_INVALID_PARAMETER && is_null(arguments.value(argument_number(subtype)));
+  const std::string remedy =
+      (lacks_address ? "Pass the address of an object. See " : "See ") + std::string(function) + "(3dat).";
   // The verb has its report.
   if (!is_verbs_error && is_mistake(type) && dappledv_report_failure(text.c_str(), remedy.c_str()) != 0) return;
   log_error("%s %s", text.c_str(), remedy.c_str());

@@ -9,14 +9,40 @@
 
 #include <infiniband/dappledv_refusal.h>
 
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
 #include "udapl/core/refusal.hpp"
 #include "udapl/functions/dat.hpp"
 
 namespace dapple::udapl::functions {
 
-// function: with dat_; arguments: their names, separated by commas. failures: those of dappledv_refusal() before the
-// call.
-void explain(const char* function, const char* arguments, DAT_RETURN result, unsigned failures) noexcept;
+// An argument's value. A structure that is passed by value has none.
+struct ArgumentValue {
+  enum class Kind : uint8_t { kNone, kNumber, kBits, kPointer };
+
+  template <class T>
+  static ArgumentValue of(const T& argument) noexcept {
+    if constexpr (std::is_pointer_v<T>) {
+      return {Kind::kPointer, static_cast<int64_t>(reinterpret_cast<uintptr_t>(argument))};
+    } else if constexpr (std::is_enum_v<T>) {
+      return {Kind::kBits, static_cast<int64_t>(argument)};
+    } else if constexpr (std::is_integral_v<T>) {
+      return {Kind::kNumber, static_cast<int64_t>(argument)};
+    } else {
+      return {Kind::kNone, 0};
+    }
+  }
+
+  Kind kind;
+  int64_t value;
+};
+
+// function: with dat_; arguments: their names, separated by commas, and their values. failures: those of
+// dappledv_refusal() before the call.
+void explain(const char* function, const char* arguments, std::initializer_list<ArgumentValue> values,
+             DAT_RETURN result, unsigned failures) noexcept;
 
 // Text has the functions' names: Text::function() and Text::arguments().
 template <class Text, auto kCall, class Pointer>
@@ -29,7 +55,8 @@ struct Explained<Text, kCall, DAT_RETURN (*)(Arguments...)> {
     dappledv_refusal(&failures);
     forget_refusal();
     const DAT_RETURN result = kCall(arguments...);
-    if (result != DAT_SUCCESS) explain(Text::function(), Text::arguments(), result, failures);
+    if (result != DAT_SUCCESS)
+      explain(Text::function(), Text::arguments(), {ArgumentValue::of(arguments)...}, result, failures);
     return result;
   }
 };

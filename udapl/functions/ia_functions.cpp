@@ -8,9 +8,9 @@ namespace dapple::udapl::functions {
 
 DAT_RETURN ia_query(Ia& ia, DAT_EVD_HANDLE* async_evd, DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR* ia_attr,
                     DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR* provider_attr) {
-  if (ia_mask & ~DAT_IA_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (ia_mask & ~DAT_IA_FIELD_ALL) return wrong_argument(DAT_INVALID_ARG3, "it has bits of no member");
   if (ia_mask && !ia_attr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  if (provider_mask & ~DAT_PROVIDER_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  if (provider_mask & ~DAT_PROVIDER_FIELD_ALL) return wrong_argument(DAT_INVALID_ARG5, "it has bits of no member");
   if (provider_mask && !provider_attr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
   if (async_evd) *async_evd = ia.async_evd();
   if (ia_mask) fill(ia, *ia_attr);
@@ -19,9 +19,8 @@ DAT_RETURN ia_query(Ia& ia, DAT_EVD_HANDLE* async_evd, DAT_IA_ATTR_MASK ia_mask,
 }
 
 DAT_RETURN ia_close(Ia& ia, DAT_CLOSE_FLAGS flags) {
-  if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG) {
-    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  }
+  if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+    return wrong_argument(DAT_INVALID_ARG2, "it must be DAT_CLOSE_ABRUPT_FLAG or DAT_CLOSE_GRACEFUL_FLAG");
   return guarded([&] { return to_dat(Ia::close(ia, flags == DAT_CLOSE_ABRUPT_FLAG)); });
 }
 

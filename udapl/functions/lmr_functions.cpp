@@ -44,7 +44,7 @@ DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, LmrAttr&
       return kSuccess;
     }
   }
-  return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return wrong_argument(DAT_INVALID_ARG2, "no such kind of memory is supported");
 }
 
 DAT_REGION_DESCRIPTION description_of(const Lmr& lmr) {

@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 
+#include "ibverbs-glue/explains.hpp"
 #include "udapl/common/fork_token.hpp"
 #include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/events/evd.hpp"
@@ -20,6 +21,7 @@
 #include "udapl/core/log.hpp"
 #include "udapl/core/refusal.hpp"
 #include "udapl/functions/convert.hpp"
+#include "udapl/functions/explained.hpp"
 
 namespace dapple::udapl::functions {
 namespace {
@@ -46,8 +48,20 @@ struct Open<DAT_RETURN (*)(DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE*, DAT_IA_HAND
   template <bool kThreadSafe>
   static DAT_RETURN call(DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle,
                          Aware... aware) {
-    return open_ia(name, async_qlen, async_evd, ia_handle,
-                   {.thread_safe = kThreadSafe, .relaxed_ordering = (... || (aware != DAT_FALSE))});
+    unsigned failures = 0;
+    dappledv_refusal(&failures);
+    forget_refusal();
+    const DAT_RETURN result = open_ia(name, async_qlen, async_evd, ia_handle,
+                                      {.thread_safe = kThreadSafe, .relaxed_ordering = (... || (aware != DAT_FALSE))});
+    const auto type = static_cast<DAT_RETURN_TYPE>(DAT_GET_TYPE(result));
+    // The other errors have lines of their own.
+    if (explains() && (type == DAT_INVALID_PARAMETER || type == DAT_INVALID_HANDLE || *kept_refusal() != 0)) {
+      explain("dat_ia_open", "name, async_event_qlen, async_event_handle, ia_handle",
+              {ArgumentValue::of(name), ArgumentValue::of(async_qlen), ArgumentValue::of(async_evd),
+               ArgumentValue::of(ia_handle)},
+              result, failures);
+    }
+    return result;
   }
 };
 
@@ -210,7 +224,8 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE
   if (!name) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
   if (!async_evd) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   if (!ia_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  if (*async_evd == DAT_HANDLE_NULL && async_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (*async_evd == DAT_HANDLE_NULL && async_qlen <= 0)
+    return wrong_argument(DAT_INVALID_ARG2, "it must be above 0 for an EVD that the call makes");
   return guarded([&] {
     const Entry* entry = entries().find([&](const Entry& candidate) {
       return std::strcmp(candidate.info.ia_name, name) == 0 &&
@@ -224,11 +239,8 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE
                         .extensions = DAT_VERSION_MAJOR >= 2,
                         .tables = {&entry->table, &dead_table()}});
     if (!ia) return to_dat(ia.error());
-    forget_refusal();
     const DAT_RETURN status = guarded([&] { return set_async_evd(**ia, async_qlen, async_evd); });
     if (status != DAT_SUCCESS) {
-      // Under --explain the text is kept for the report of the call, and this call has none.
-      if (*kept_refusal() != 0) log_error("IA %s: %s", name, kept_refusal());
       (void)Ia::close(**ia, true);
       return status;
     }

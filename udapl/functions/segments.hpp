@@ -18,7 +18,7 @@ namespace dapple::udapl::functions {
 
 // count and iov are arguments 2 and 3 of the posting functions.
 inline DAT_RETURN check_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) noexcept {
-  if (count < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (count < 0) return wrong_argument(DAT_INVALID_ARG2, "it must not be negative");
   if (count > 0 && !iov) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return kSuccess;
 }
@@ -55,8 +55,12 @@ class SegmentList {
   const ibv_sge* data() const noexcept { return converted_ ? sges_ : nullptr; }
   DAT_RETURN status() const noexcept {
     if (const DAT_RETURN bad = check_segments(count_, iov_)) return bad;
-    if (static_cast<uint32_t>(count_) > kMaxSegments) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    return converted_ || count_ == 0 ? kSuccess : error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+    if (static_cast<uint32_t>(count_) > kMaxSegments) {
+      expect_at_most(kMaxSegments);
+      return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+    }
+    if (converted_ || count_ == 0) return kSuccess;
+    return wrong_argument(DAT_INVALID_ARG3, "a segment has 4 GiB or more");
   }
   std::span<const ibv_sge> span() const noexcept { return {data(), static_cast<size_t>(count_)}; }
 

@@ -10,7 +10,7 @@ DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT
   Evd* evd = find_evd(evd_handle, ia, kEvdCr);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
-    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+    return wrong_argument(DAT_INVALID_ARG4, "it must be DAT_PSP_CONSUMER_FLAG or DAT_PSP_PROVIDER_FLAG");
   return controlled(
       [&] { return store(Psp::create(ia, conn_qual, *evd, flags == DAT_PSP_PROVIDER_FLAG), psp_handle); });
 }
@@ -19,7 +19,7 @@ DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT
 
 DAT_RETURN psp_create(Ia& ia, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
                       DAT_PSP_HANDLE* psp_handle) {
-  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (conn_qual == 0) return wrong_argument(DAT_INVALID_ARG2, "no service point can have this qualifier");
   if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   return create_psp(ia, conn_qual, evd_handle, flags, psp_handle);
 }
@@ -48,7 +48,7 @@ DAT_RETURN psp_free(Psp& psp) {
 
 DAT_RETURN rsp_create(Ia& ia, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
                       DAT_RSP_HANDLE* rsp_handle) {
-  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (conn_qual == 0) return wrong_argument(DAT_INVALID_ARG2, "no service point can have this qualifier");
   Ep* ep = nullptr;
   if (!find_optional(ep_handle, ia, ep)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   Evd* evd = find_evd(evd_handle, ia, kEvdCr);

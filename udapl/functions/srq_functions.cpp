@@ -8,12 +8,27 @@ namespace dapple::udapl::functions {
 static_assert(static_cast<int>(SrqReason::kTransferToError) == DAT_SRQ_TRANSFER_TO_ERROR &&
               static_cast<int>(SrqReason::kLowWatermark) == DAT_SRQ_LOW_WATERMARK_EVENT);
 
+namespace {
+
+bool is_sensible(const DAT_SRQ_ATTR& attr) {
+  if (attr.max_recv_dtos <= 0) {
+    expect_of("max_recv_dtos", attr.max_recv_dtos, "it must be above 0");
+  } else if (attr.max_recv_iov < 0) {
+    expect_of("max_recv_iov", attr.max_recv_iov, "it must not be negative");
+  } else if (attr.low_watermark < 0) {
+    expect_of("low_watermark", attr.low_watermark, "it must not be negative");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 DAT_RETURN srq_create(Ia& ia, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR* attr, DAT_SRQ_HANDLE* srq_handle) {
   auto* pz = find_object<Pz>(pz_handle, ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_iov < 0 || attr->low_watermark < 0) {
-    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  }
+  if (!attr || !is_sensible(*attr)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   if (!srq_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   return controlled(
       [&] {
@@ -44,13 +59,13 @@ DAT_RETURN srq_query(Srq& srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM* param) {
 }
 
 DAT_RETURN srq_resize(Srq& srq, DAT_COUNT max_recv_dtos) {
-  if (max_recv_dtos <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (max_recv_dtos <= 0) return wrong_argument(DAT_INVALID_ARG2, "it must be above 0");
   return controlled([&] { return srq.resize(static_cast<uint32_t>(max_recv_dtos)); },
                     {{Subtype::kAttr, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN srq_set_lw(Srq& srq, DAT_COUNT low_watermark) {
-  if (low_watermark < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (low_watermark < 0) return wrong_argument(DAT_INVALID_ARG2, "it must not be negative");
   return controlled([&] { return srq.set_low_watermark(static_cast<uint32_t>(low_watermark)); },
                     {{Subtype::kAttr, DAT_INVALID_ARG2}});
 }

@@ -44,7 +44,7 @@ inline bool is_ep_query_mask(DAT_EP_PARAM_MASK) noexcept {
 
 // In 1.2 the flag only asks for several paths. One path is a correct answer.
 inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYPE argument) noexcept {
-  return flags & ~int{DAT_CONNECT_MULTIPATH_FLAG} ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
+  return flags & ~int{DAT_CONNECT_MULTIPATH_FLAG} ? wrong_argument(argument, "it has unknown flags") : kSuccess;
 }
 
 inline void fill_of_version(const Ia&, DAT_IA_ATTR&) noexcept {}

@@ -53,7 +53,7 @@ inline bool is_ep_query_mask(DAT_EP_PARAM_MASK mask) noexcept {
 // argument: the number of the flags in the argument list.
 inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYPE argument) noexcept {
   constexpr int kMultipath = DAT_CONNECT_MULTIPATH_REQUESTED_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG;
-  if (flags & ~kMultipath) return error(DAT_INVALID_PARAMETER, argument);
+  if (flags & ~kMultipath) return wrong_argument(argument, "it has unknown flags");
   return flags & DAT_CONNECT_MULTIPATH_REQUIRED_FLAG ? error(DAT_MODEL_NOT_SUPPORTED) : kSuccess;
 }
 

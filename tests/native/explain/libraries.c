@@ -6,6 +6,7 @@
 #include <dat2/udat.h>
 #include <infiniband/dappledv.h>
 #include <librpma.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,10 @@ static void use_udapl(void) {
   DAT_PZ_HANDLE freed = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE made = DAT_HANDLE_NULL;
   DAT_EVENT event;
+  if (IS("open-null")) {
+    MUST(DAT_GET_TYPE(dat_ia_open("ofa-v2-lo", 8, NULL, &ia)) == DAT_INVALID_PARAMETER);
+    return;
+  }
   if (IS("open")) {
     MUST(DAT_GET_TYPE(dat_ia_open("ofa-v2-lo", 1 << 30, &made, &ia)) == DAT_INSUFFICIENT_RESOURCES);
     return;
@@ -65,6 +70,23 @@ static void use_udapl(void) {
     MUST(DAT_GET_TYPE(dat_ep_post_send(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG)) == DAT_INVALID_STATE);
   if (IS("argument"))
     MUST(DAT_GET_TYPE(dat_evd_create(ia, 0, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &made)) == DAT_INVALID_PARAMETER);
+  if (IS("null"))
+    MUST(DAT_GET_TYPE(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, NULL)) == DAT_INVALID_PARAMETER);
+  if (IS("flags")) MUST(DAT_GET_TYPE(dat_ep_disconnect(ep, (DAT_CLOSE_FLAGS)9)) == DAT_INVALID_PARAMETER);
+  if (IS("threshold")) {
+    DAT_COUNT more = 0;
+    MUST(DAT_GET_TYPE(dat_evd_wait(evd, 0, 100000, &event, &more)) == DAT_INVALID_PARAMETER);
+  }
+  if (IS("timeout")) {
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    MUST(DAT_GET_TYPE(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&address, 7, 0, 0, NULL, DAT_QOS_BEST_EFFORT,
+                                     DAT_CONNECT_DEFAULT_FLAG)) == DAT_INVALID_PARAMETER);
+  }
+  if (IS("member")) {
+    DAT_SRQ_ATTR attr = {.max_recv_dtos = -2, .max_recv_iov = 1};
+    DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+    MUST(DAT_GET_TYPE(dat_srq_create(ia, pz, &attr, &srq)) == DAT_INVALID_PARAMETER);
+  }
   if (IS("limit")) {
     MUST(DAT_GET_TYPE(dat_evd_create(ia, 1 << 30, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &made)) ==
          DAT_INSUFFICIENT_RESOURCES);

@@ -15,6 +15,7 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 namespace {
@@ -167,9 +168,8 @@ Result<> Connection::check_can_accept(const Cr& request, size_t private_data_siz
   if (request.is_datagrams() != ep_.is_datagrams()) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
   if (request_ != &request && !ep_.takes_peers()) return tl::unexpected(ep_.state_error());
   if (auto ready = ep_.check_configured(); !ready) return ready;
-  if (private_data_size > (ep_.is_datagrams() ? UdMessage::kMaxReplyData : kMaxAcceptData)) {
-    return fail(Type::kInvalidParameter, Subtype::kPrivateData);
-  }
+  const size_t most = ep_.is_datagrams() ? UdMessage::kMaxReplyData : kMaxAcceptData;
+  if (private_data_size > most) return refuse_above(Subtype::kPrivateData, most);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "udapl/core/connection/service_point.hpp"
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/ia/ia.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 namespace {
@@ -80,7 +81,7 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
 
 Result<> Cr::reject(std::span<const uint8_t> private_data) {
   const size_t most = datagrams_ ? UdMessage::kMaxReplyData : kMaxRejectData;
-  if (private_data.size() > most) return fail(Type::kInvalidParameter, Subtype::kPrivateData);
+  if (private_data.size() > most) return refuse_above(Subtype::kPrivateData, most);
   const int result = datagrams_ ? reject_datagrams(private_data) : reject_connection(private_data);
   // Any other failure means that the request was withdrawn; its event may be on the way. No peer is left to inform.
   if (result && is_shortage(errno)) return fail_errno(errno);
@@ -107,7 +108,7 @@ Result<> Cr::hand_off(uint64_t conn_qual) {
   arena<Ia>().for_each([&](Ia& other) {
     if (!target && verbs::same_address(other.address(), ia().address())) target = other.find_service_point(conn_qual);
   });
-  if (!target) return fail(Type::kInvalidParameter, Subtype::kConnQual);
+  if (!target) return refuse(Subtype::kConnQual, "no service point of this process has it");
   if (auto taken = target->take(id_, offer_); !taken) {
     id_->context = static_cast<Object*>(this);
     return taken;

@@ -10,6 +10,7 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 
@@ -100,7 +101,7 @@ Result<> Datagrams::free_connection(const void* wanted) {
 }
 
 Result<> Datagrams::free_address(ibv_ah* address) {
-  if (!addresses_.remove(address)) return fail(Type::kInvalidParameter, Subtype::kAddress);
+  if (!addresses_.remove(address)) return refuse(Subtype::kAddress, "it is no address of an event of this EP");
   if (int error = ibv_destroy_ah(address)) {
     addresses_.add(address);  // its slot is still free, so this allocates nothing
     return fail_errno(error);

@@ -92,7 +92,7 @@ Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted,
   if (auto fits = check(ia, attr); !fits) return tl::unexpected(fits.error());
   // DEVIATION dat_ep_create_with_srq: the EP and its SRQ have one protection zone, as the provider's attributes
   // declare.
-  if (srq && pz && &srq->pz() != pz) return fail(Type::kInvalidParameter, Subtype::kPz);
+  if (srq && pz && &srq->pz() != pz) return refuse(Subtype::kPz, "the SRQ has another protection zone");
   const EvdConfig config = recv_config(attr);
   if (evds.recv && !evds.recv->can_configure(config, 0)) {
     return fail(Type::kInvalidState, conflict_with(evds.recv->config()));
@@ -295,7 +295,8 @@ Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeou
                      std::span<const uint8_t> private_data) {
   if (!takes_peers()) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
-  if (private_data.size() > Connection::kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kPrivateData);
+  if (private_data.size() > Connection::kMaxConnectData)
+    return refuse_above(Subtype::kPrivateData, Connection::kMaxConnectData);
   if (remote->sa_family != ia().address()->sa_family) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   auto begun = datagrams_ ? datagrams_->connect(remote, conn_qual, timeout_us, private_data)
                           : connection_.connect(remote, conn_qual, timeout_us, private_data);

@@ -9,6 +9,7 @@
 #include "udapl/core/endpoint/srq.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/memory/pz.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 namespace {
@@ -89,8 +90,8 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
   if (auto fits = check(ia(), attr); !fits) return fits;
   if (!is_supported(comm, ia().address()->sa_family)) return fail(Type::kCommNotSupported);
   // The requirements of dat_ep_create_with_srq also apply to a later change.
-  if (srq_ && !evds.recv) return fail(Type::kInvalidParameter, Subtype::kEvd);
-  if (srq_ && pz && &srq_->pz() != pz) return fail(Type::kInvalidParameter, Subtype::kPz);
+  if (srq_ && !evds.recv) return refuse(Subtype::kEvd, "an EP with an SRQ needs an EVD for receives");
+  if (srq_ && pz && &srq_->pz() != pz) return refuse(Subtype::kPz, "the SRQ has another protection zone");
   const EvdConfig config = recv_config(attr);
   if (evds.recv && !evds.recv->can_configure(config, evds.recv == evds_.recv ? 1 : 0)) {
     return fail(Type::kInvalidState, conflict_with(evds.recv->config()));

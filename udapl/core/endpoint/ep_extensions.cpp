@@ -5,6 +5,7 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
 #include "udapl/core/ia/ia.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 
@@ -32,9 +33,9 @@ Result<> Ep::post_atomic(DtoOperation operation, const ibv_sge& result, uint64_t
 Result<> Ep::post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ibv_ah* address, uint32_t qp_num,
                           uint32_t flags) {
   if (!datagrams_) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
-  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
-  if (!datagrams_->has_address(address)) return fail(Type::kInvalidParameter, Subtype::kAddress);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (segments.size() > attr_.max_request_iov) return refuse_above(Subtype::kSegmentCount, attr_.max_request_iov);
+  if (!datagrams_->has_address(address)) return refuse(Subtype::kAddress, "it is no address of an event of this EP");
+  if (flags & ~request_flags()) return refuse(Subtype::kFlags, kForeignFlags);
   if (total_length(segments) > ia().mtu()) return fail(Type::kLengthError);
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;

@@ -15,6 +15,7 @@
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/memory/buffer_maintenance.hpp"
 #include "udapl/core/queue/device_order.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 namespace {
@@ -39,8 +40,8 @@ bool Ep::may_be_fast(DtoOperation operation, uint32_t flags) const {
 }
 
 Result<> Ep::check_request(std::span<const ibv_sge> segments, uint32_t max_segments, uint32_t flags) const {
-  if (segments.size() > max_segments) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (segments.size() > max_segments) return refuse_above(Subtype::kSegmentCount, max_segments);
+  if (flags & ~request_flags()) return refuse(Subtype::kFlags, kForeignFlags);
   return {};
 }
 
@@ -60,8 +61,8 @@ Result<> Ep::check_can_request_slowly(DtoOperation operation) const {
 
 // Under the lock, because another thread may modify the endpoint.
 Result<> Ep::check_can_receive(size_t segment_count, uint32_t flags) const {
-  if (segment_count > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
-  if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (segment_count > attr_.max_recv_iov) return refuse_above(Subtype::kSegmentCount, attr_.max_recv_iov);
+  if (flags & ~recv_flags()) return refuse(Subtype::kFlags, kForeignFlags);
   if (!qp_) [[unlikely]]
     return tl::unexpected(state_error());
   return {};
@@ -260,7 +261,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   const uint64_t length = total_length(segments);
   // The device's limit counts, not the EP's: consumers ask for less than they use, and no provider has enforced the
   // EP's.
-  if (length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kSegments);
+  if (length > ia().port_attr().max_msg_sz)
+    return refuse(Subtype::kSegments, "the segments have more bytes than a message of the device");
   bool spare = false;
   if (requests_.full() || flags & kSuppress) [[unlikely]] {
     const auto room = find_room(operation, flags, guard);

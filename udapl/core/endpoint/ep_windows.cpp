@@ -5,6 +5,7 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 
@@ -47,7 +48,7 @@ Result<> Ep::post_send_with_invalidate(std::span<const ibv_sge> segments, uint64
 // Verbs names the sink of a read by lkey, so a window stands for the part of the region to which it is bound.
 Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote,
                                    uint32_t flags) {
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (flags & ~request_flags()) return refuse(Subtype::kFlags, kForeignFlags);
   if (!pz_) return tl::unexpected(state_error());
   const auto window = ia().windows().find(sink.context, *pz_);
   if (!window) return fail(Type::kProtectionViolation);
@@ -56,7 +57,8 @@ Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, co
   if (sink.address < base || sink.length > window->length || sink.address - base > window->length - sink.length) {
     return fail(Type::kProtectionViolation);
   }
-  if (sink.length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kSegments);
+  if (sink.length > ia().port_attr().max_msg_sz)
+    return refuse(Subtype::kSegments, "the segment has more bytes than a message of the device");
   const ibv_sge segment{sink.address - base + window->address, static_cast<uint32_t>(sink.length), window->lmr_context};
   return post_rdma_read({&segment, 1}, cookie, remote, flags);
 }

@@ -106,7 +106,7 @@ Result<> Srq::resize(uint32_t max_recv_dtos) {
 }
 
 Result<> Srq::set_low_watermark(uint32_t low_watermark) {
-  if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kAttr);
+  if (low_watermark > attr_.max_recv_dtos) return refuse_above(Subtype::kAttr, attr_.max_recv_dtos);
   // The device may have reported the former watermark, and nobody has seen that yet. It is not reported for this one.
   const bool watched = watches_.exchange(false);
   dropped_report_ = false;
@@ -142,7 +142,7 @@ int Srq::modify_limit(uint32_t receives) {
 }
 
 Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t cookie) {
-  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (segments.size() > attr_.max_recv_iov) return refuse_above(Subtype::kSegmentCount, attr_.max_recv_iov);
   if (failed_.load(std::memory_order_relaxed)) return fail(Type::kInvalidState);
   std::lock_guard guard(mutex_);
   if (outstanding_ >= attr_.max_recv_dtos || !free_) return fail(Type::kInsufficientResources);

@@ -16,6 +16,7 @@
 #include "udapl/core/events/event_fd.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/queue/device_order.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 namespace {
@@ -126,7 +127,8 @@ bool Evd::take_spare() {
 }
 
 Result<> Evd::allow_threshold(uint32_t threshold) {
-  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kThreshold);
+  if (threshold < 1) return refuse(Subtype::kThreshold, "it must be above 0");
+  if (threshold > qlen()) return refuse_above(Subtype::kThreshold, qlen());
   if (!cq_) return {};
   std::lock_guard guard(data_mutex_);
   while (completions_.capacity() <= threshold) {
@@ -230,7 +232,7 @@ bool Evd::stored(bool fits) {
 }
 
 Result<> Evd::post_software(void* pointer) {
-  if (!has(kEvdSoftware)) return fail(Type::kInvalidParameter, Subtype::kEvd);
+  if (!has(kEvdSoftware)) return refuse(Subtype::kEvd, "the EVD lacks DAT_EVD_SOFTWARE_FLAG");
   Event event{};
   event.kind = EventKind::kSoftware;
   event.evd = this;

@@ -25,7 +25,7 @@ int to_access(uint32_t privileges) {
 
 Result<> check(const Ia& ia, const LmrAttr& attr) {
   if (attr.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kMarks}) {
-    return fail(Type::kInvalidParameter, Subtype::kPrivileges);
+    return refuse(Subtype::kPrivileges, "it has unknown flags");
   }
   if ((attr.privileges & kNoncoherent) && !ia.memory_coherence(true).sync_supported) {
     log_error("IA %s: the memory needs cache maintenance, and this CPU has no instruction for it in user space",

@@ -6,6 +6,7 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 namespace {
@@ -53,15 +54,15 @@ Result<> Rmr::free(Rmr& rmr) {
 
 Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
   if (request.target.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic}) {
-    return fail(Type::kInvalidParameter, Subtype::kPrivileges);
+    return refuse(Subtype::kPrivileges, "it has unknown flags");
   }
-  if (request.flags & ~ep.request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (request.flags & ~ep.request_flags()) return refuse(Subtype::kFlags, kForeignFlags);
   if (!ep.evds().request || !ep.evds().request->has(kEvdRmrBind)) return fail(Type::kInvalidState);
   if (ep.pz() != &pz()) return fail(Type::kProtectionViolation);
   if (request.target.length == 0) return {};
   const Lmr& lmr = *request.target.lmr;
   if (lmr.context() != request.target.lmr_context || !lmr.contains(request.target.address, request.target.length)) {
-    return fail(Type::kInvalidParameter, Subtype::kSegments);
+    return refuse(Subtype::kSegments, "its bytes are not all in the LMR, or its lmr_context is another one's");
   }
   if (&lmr.pz() != &pz()) return fail(Type::kProtectionViolation);
   const uint32_t needed = needed_privileges(request.target.privileges);

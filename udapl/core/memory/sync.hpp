@@ -12,6 +12,7 @@
 
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/memory/lmr_table.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
 
@@ -89,7 +90,7 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
     }
     return true;
   });
-  if (!good) return fail(Type::kInvalidParameter, Subtype::kSegments);
+  if (!good) return refuse(Subtype::kSegments, "a segment has bytes that are in no LMR of its lmr_context");
   if (maintain) {
     for_each_block(segments, count, [&](std::span<const Triplet> block) {
       maintain_block(ia, block, sync);
