@@ -11,7 +11,7 @@ namespace dapple::soft {
 
 struct CmVoice;
 
-inline constexpr uint32_t kDoorsVersion = 5;
+inline constexpr uint32_t kDoorsVersion = 6;
 inline constexpr char kDoorsSymbol[] = "dapple_doors";
 
 struct Doors {
@@ -32,6 +32,9 @@ struct Doors {
   bool (*answer_async_fd)(int cmd_fd, int async_fd);
   // From now on the voice hears of each failure of rdma_cm. It lives until the process ends.
   void (*explain_cm)(const CmVoice& voice);
+  // The function is called when the program opens its first channel of rdma_cm's events, or now if it has one. It runs
+  // in the thread that opens it.
+  void (*when_cm_begins)(void (*function)());
   // A thread waits for dappled in the doors.
   bool (*asks_dappled)();
 };

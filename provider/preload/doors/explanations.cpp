@@ -15,6 +15,14 @@ namespace {
 
 constinit std::atomic<const soft::CmVoice*> voice = nullptr;
 
+constinit std::atomic<bool> has_begun = false;
+constinit std::atomic<void (*)()> at_beginning = nullptr;
+
+void tell_beginning() {
+  void (*const function)() = at_beginning.exchange(nullptr);
+  if (function != nullptr) function();
+}
+
 // Asks dappled for the addresses of an id. They stay without a family if the id is gone.
 void find_addresses(const soft::CmChannelName& channel, uint32_t id, soft::CmFailure& failure) {
   soft::Problem problem;
@@ -48,6 +56,16 @@ void tell(const RdmaCmCommand& command, int error, const char* reason, bool is_p
 
 void explain_cm(const soft::CmVoice& new_voice) {
   voice.store(&new_voice, std::memory_order_release);
+}
+
+void when_cm_begins(void (*function)()) {
+  at_beginning.store(function);
+  if (has_begun.load()) tell_beginning();
+}
+
+void cm_begins() {
+  has_begun.store(true);
+  tell_beginning();
 }
 
 void explain_refusal(const RdmaCmCommand& command, int error, const char* reason) {

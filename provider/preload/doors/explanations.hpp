@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Tells the plug-in of rdma_cm's failures, if the program runs under dapple-run --explain or --check.
+// Tells the plug-in of rdma_cm's failures, if the program runs under dapple-run --explain or --check, and of its first
+// channel.
 #pragma once
 
 #include "provider/member/cm_voice.hpp"
@@ -11,6 +12,11 @@
 namespace dapple::doors {
 
 void explain_cm(const soft::CmVoice& voice);
+
+// As in Doors (provider/system/doors.hpp).
+void when_cm_begins(void (*function)());
+// The program has opened a channel.
+void cm_begins();
 
 // A command fails with `error`. `reason` is dappled's line.
 void explain_refusal(const RdmaCmCommand& command, int error, const char* reason);

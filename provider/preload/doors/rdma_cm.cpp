@@ -346,6 +346,7 @@ int rdma_cm_open(int flags) {
   }
   if (error != 0) return refuse(error);
   watch_connection();
+  cm_begins();
   return fd;
 }
 

@@ -92,6 +92,12 @@ void Watcher::start() {
   sigaction(SIGQUIT, &action, nullptr);
 }
 
+void Watcher::start_with_cm() {
+  const provider::Settings& settings = provider::settings();
+  if (doors() != nullptr && (settings.hang != nullptr || settings.check_records != nullptr))
+    doors()->when_cm_begins(start);
+}
+
 void* Watcher::run(void* watcher) {
   static_cast<Watcher*>(watcher)->work();
 }

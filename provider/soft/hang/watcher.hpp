@@ -17,6 +17,9 @@ class Watcher {
  public:
   // Starts it, once in each process, and reads the options of the reports. Without a thread nothing is explained.
   static void start();
+  // Starts it with the program's first channel of rdma_cm's events, if its hangs are explained: a program may wait for
+  // such an event before it has a device.
+  static void start_with_cm();
 
  private:
   struct Since {

@@ -18,6 +18,7 @@
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/abi/structures.hpp"
 #include "provider/soft/explain/cm_failures.hpp"
+#include "provider/soft/hang/watcher.hpp"
 #include "provider/soft/plugin/copies.hpp"
 #include "provider/system/doors.hpp"
 #include "provider/system/problem.hpp"
@@ -300,6 +301,7 @@ void register_copy(const void* in_verbs_library) {
   register_copy(calling_verbs_library());
   if (doors() != nullptr) doors()->when_listing(register_copy);
   explain::explain_cm();
+  hang::Watcher::start_with_cm();
 }
 
 }  // namespace

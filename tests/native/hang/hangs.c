@@ -395,6 +395,26 @@ static void idle(void) {
   if (!mended) CHECK(rdma_get_cm_event(events, &event) == 0); /* idle */
 }
 
+/* The same before the program has a device: it listens at all addresses. */
+static void listening(void) {
+  struct rdma_event_channel* events = rdma_create_event_channel();
+  struct rdma_cm_id* id;
+  struct rdma_cm_event* event;
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(7473)};
+  CHECK(events && rdma_create_id(events, &id, NULL, RDMA_PS_TCP) == 0);
+  CHECK(rdma_bind_addr(id, (struct sockaddr*)&address) == 0 && rdma_listen(id, 1) == 0 && id->verbs == NULL);
+  if (!mended) CHECK(rdma_get_cm_event(events, &event) == 0); /* listening */
+}
+
+/* A client that waits without a call of rdma_resolve_addr(). */
+static void unresolved(void) {
+  struct rdma_event_channel* events = rdma_create_event_channel();
+  struct rdma_cm_id* id;
+  struct rdma_cm_event* event;
+  CHECK(events && rdma_create_id(events, &id, NULL, RDMA_PS_TCP) == 0 && id->verbs == NULL);
+  if (!mended) CHECK(rdma_get_cm_event(events, &event) == 0); /* unresolved */
+}
+
 /* The same after the end of a device that still has queues. Their memory, and the device's, is used again. */
 static void closed(void) {
   struct rdma_event_channel* events = rdma_create_event_channel();
@@ -476,6 +496,8 @@ static const struct {
     {"unacknowledged", unacknowledged},
     {"unacknowledged-id", unacknowledged_id},
     {"idle", idle},
+    {"listening", listening},
+    {"unresolved", unresolved},
     {"closed", closed},
     {"silent-peer", silent_peer},
     {"polls-both", polls_both},
@@ -487,7 +509,7 @@ int main(int argc, char** argv) {
   mended = argc > 2 && strcmp(argv[2], "mended") == 0;
   for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++) {
     if (strcmp(argv[1], cases[i].name) != 0) continue;
-    open_device();
+    if (cases[i].run != listening && cases[i].run != unresolved) open_device();
     cases[i].run();
     return 0;
   }

@@ -210,6 +210,7 @@ const dapple::soft::Doors dapple_doors = {
     .when_listing = when_listing,
     .answer_async_fd = answer_async_fd,
     .explain_cm = explain_cm,
+    .when_cm_begins = when_cm_begins,
     .asks_dappled = [] { return dapple::soft::open_questions.load(std::memory_order_relaxed) != 0; },
 };
 }
