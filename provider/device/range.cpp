@@ -19,6 +19,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/device/lines.hpp"
 #include "provider/device/memory_location.hpp"
+#include "provider/device/refusal.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -212,10 +213,18 @@ dappledv_range_attr judge_mapping(const Mapping& mapping, const MappedFile& file
 }
 
 int query_range(const Path& root, uintptr_t address, size_t length, dappledv_range_attr* attr) noexcept {
-  if (attr == nullptr || length == 0 || length - 1 > UINTPTR_MAX - address) return EINVAL;
+  if (attr == nullptr) return refuse(EINVAL, "attr is NULL.\nPass the address of a struct dappledv_range_attr.");
+  if (length == 0) return refuse(EINVAL, "length is 0.\nPass the number of the range's bytes.");
+  if (length - 1 > UINTPTR_MAX - address)
+    return refuse(EINVAL, "%zu bytes at 0x%zx go beyond the address space.\nPass a range of the program's memory.",
+                  length, static_cast<size_t>(address));
   const ErrnoGuard keep;
   Mapping mapping;
-  if (const int error = find_mapping(root + "/proc/self/smaps", address, mapping)) return error;
+  if (const int error = find_mapping(root + "/proc/self/smaps", address, mapping))
+    return refuse(error,
+                  "the address 0x%zx is not mapped, or /proc/self/smaps cannot be read.\nPass an address of the "
+                  "program's memory.",
+                  static_cast<size_t>(address));
   const MappedFile file = look_at_file(root, mapping);
   *attr = judge_mapping(mapping, file);
   attr->length = mapping.end - address < length ? mapping.end - address : length;

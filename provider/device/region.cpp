@@ -6,11 +6,18 @@
 
 #include "provider/device/decision.hpp"
 #include "provider/device/dmabuf.hpp"
+#include "provider/device/refusal.hpp"
 
 namespace dapple::provider {
 
+int refuse_null_region() noexcept {
+  return refuse(EINVAL, "region is NULL.\nPass the address of the region that dappledv_init_region() has filled.");
+}
+
 int init_region(const dappledv_device_attr* device, dappledv_region_attr* region) noexcept {
-  if (device == nullptr || region == nullptr) return EINVAL;
+  if (device == nullptr)
+    return refuse(EINVAL, "device is NULL.\nPass the attributes that dappledv_query_device() has filled.");
+  if (region == nullptr) return refuse(EINVAL, "region is NULL.\nPass the address of a struct dappledv_region_attr.");
   *region = {};
   region->coherence = device->coherence;
   region->reason = device->reason;
@@ -26,7 +33,7 @@ int init_region(const dappledv_device_attr* device, dappledv_region_attr* region
 
 int override_region(const coherence::CpuDescription& cpu, dappledv_region_attr* region,
                     dappledv_coherence coherence) noexcept {
-  if (region == nullptr) return EINVAL;
+  if (region == nullptr) return refuse_null_region();
   Decision decision = {coherence, DAPPLEDV_REASON_OVERRIDE_REGION, nullptr};
   switch (coherence) {
     case DAPPLEDV_COHERENCE_COHERENT:
@@ -39,7 +46,9 @@ int override_region(const coherence::CpuDescription& cpu, dappledv_region_attr* 
       decision.explanation = "override: this memory is behind a cache that user space cannot reach";
       break;
     default:
-      return EINVAL;
+      return refuse(EINVAL,
+                    "coherence is %d.\nPass DAPPLEDV_COHERENCE_COHERENT, ..._NONCOHERENT_CPU or ..._NONCOHERENT_IO.",
+                    static_cast<int>(coherence));
   }
   dappledv_region_attr made = *region;
   fill_coherence(decision, cpu, made);
@@ -51,7 +60,7 @@ int override_region(const coherence::CpuDescription& cpu, dappledv_region_attr* 
 int persist_region(const coherence::CpuDescription& cpu, coherence::PersistenceDomain domain,
                    std::optional<dappledv_persistence> said, dappledv_region_attr* region,
                    dappledv_persistence wanted) noexcept {
-  if (region == nullptr) return EINVAL;
+  if (region == nullptr) return refuse_null_region();
   if (wanted == DAPPLEDV_PERSISTENCE_UNSPECIFIED && said) wanted = *said;
   switch (wanted) {
     case DAPPLEDV_PERSISTENCE_UNSPECIFIED: {
@@ -66,14 +75,16 @@ int persist_region(const coherence::CpuDescription& cpu, coherence::PersistenceD
     case DAPPLEDV_PERSISTENCE_CPU_CACHES:
       break;
     default:
-      return EINVAL;
+      return refuse(EINVAL, "domain is %d.\nPass a value of enum dappledv_persistence.", static_cast<int>(wanted));
   }
   region->persistence = wanted;
   return 0;
 }
 
 int dmabuf_region(dappledv_region_attr* region, int fd) noexcept {
-  if (region == nullptr || !is_dmabuf(fd)) return EINVAL;
+  if (region == nullptr) return refuse_null_region();
+  if (!is_dmabuf(fd))
+    return refuse(EINVAL, "the descriptor %d is none of a dma-buf.\nPass that of the exporting driver.", fd);
   region->reason = DAPPLEDV_REASON_DMABUF;
   region->certainty = certainty_of(region->reason);
   region->sync_for_device_required = 1;

@@ -24,4 +24,7 @@ int persist_region(const coherence::CpuDescription& cpu, coherence::PersistenceD
 
 int dmabuf_region(dappledv_region_attr* region, int fd) noexcept;
 
+// EINVAL, with its reason.
+int refuse_null_region() noexcept;
+
 }  // namespace dapple::provider

@@ -21,6 +21,7 @@
 #include "provider/device/sync.hpp"
 #include "provider/libdapple/emulation.hpp"
 #include "provider/libdapple/entry.hpp"
+#include "provider/libdapple/explained.hpp"
 #include "provider/libdapple/fault_calls.hpp"
 #include "provider/libdapple/last_refusal.hpp"
 #include "provider/libdapple/memory_marks.hpp"
@@ -49,57 +50,75 @@ static_assert(offsetof(dappledv_range_attr, cxl) == 28);
 static_assert(sizeof(dappledv_range_attr) == 32 + sizeof(char*));
 
 using dapple::coherence::cpu_back_end;
+using dapple::provider::explained;
 using dapple::provider::SyncDirection;
 
+namespace {
+
+[[gnu::always_inline]] inline int sync(SyncDirection direction, const dappledv_region_attr* region, const iovec* ranges,
+                                       size_t num_ranges) noexcept {
+  if (region == nullptr) return dapple::provider::refuse_null_region();
+  return dapple::provider::sync_region(dapple::provider::sync_back_end(), direction, *region, ranges, num_ranges);
+}
+
+}  // namespace
+
 int dappledv_query_device(ibv_context* context, dappledv_device_attr* attr) noexcept {
-  return dappledv_query_device_override(context, nullptr, attr);
+  return explained("dappledv_query_device", [=]() noexcept {
+    return dapple::provider::query_device(dapple::provider::this_machine(), context, nullptr, attr);
+  });
 }
 
 int dappledv_query_device_override(ibv_context* context, const char* coherence, dappledv_device_attr* attr) noexcept {
-  return dapple::provider::query_device(dapple::provider::this_machine(), context, coherence, attr);
+  return explained("dappledv_query_device_override", [=]() noexcept {
+    return dapple::provider::query_device(dapple::provider::this_machine(), context, coherence, attr);
+  });
 }
 
 int dappledv_init_region(const dappledv_device_attr* device, dappledv_region_attr* region) noexcept {
-  return dapple::provider::init_region(device, region);
+  return explained("dappledv_init_region", [=]() noexcept { return dapple::provider::init_region(device, region); });
 }
 
 int dappledv_override_region(dappledv_region_attr* region, dappledv_coherence coherence) noexcept {
   const dapple::ErrnoGuard keep;
-  return dapple::provider::override_region(cpu_back_end().cpu, region, coherence);
+  return explained("dappledv_override_region",
+                   [=]() noexcept { return dapple::provider::override_region(cpu_back_end().cpu, region, coherence); });
 }
 
 int dappledv_persist_region(dappledv_region_attr* region, dappledv_persistence domain) noexcept {
   // The first call looks at the machine's files.
   const dapple::ErrnoGuard keep;
-  std::optional<dappledv_persistence> said;
-  if (!dapple::provider::read_persistence(dapple::provider::Settings::of_environment().persistence, said))
-    return EINVAL;
-  return dapple::provider::persist_region(cpu_back_end().cpu, dapple::coherence::machine_persistence().domain, said,
-                                          region, domain);
+  return explained("dappledv_persist_region", [=]() noexcept {
+    std::optional<dappledv_persistence> said;
+    const char* value = dapple::provider::Settings::of_environment().persistence;
+    if (!dapple::provider::read_persistence(value, said)) return dapple::provider::refuse_persistence(value);
+    return dapple::provider::persist_region(cpu_back_end().cpu, dapple::coherence::machine_persistence().domain, said,
+                                            region, domain);
+  });
 }
 
 int dappledv_dmabuf_region(dappledv_region_attr* region, int fd) noexcept {
-  return dapple::provider::dmabuf_region(region, fd);
+  return explained("dappledv_dmabuf_region", [=]() noexcept { return dapple::provider::dmabuf_region(region, fd); });
 }
 
 int dappledv_sync_for_device(const dappledv_region_attr* region, const iovec* ranges, size_t num_ranges) noexcept {
-  if (region == nullptr) return EINVAL;
-  return dapple::provider::sync_region(dapple::provider::sync_back_end(), SyncDirection::kForDevice, *region, ranges,
-                                       num_ranges);
+  return explained("dappledv_sync_for_device",
+                   [=]() noexcept { return sync(SyncDirection::kForDevice, region, ranges, num_ranges); });
 }
 
 int dappledv_sync_for_cpu(const dappledv_region_attr* region, const iovec* ranges, size_t num_ranges) noexcept {
-  if (region == nullptr) return EINVAL;
-  return dapple::provider::sync_region(dapple::provider::sync_back_end(), SyncDirection::kForCpu, *region, ranges,
-                                       num_ranges);
+  return explained("dappledv_sync_for_cpu",
+                   [=]() noexcept { return sync(SyncDirection::kForCpu, region, ranges, num_ranges); });
 }
 
 int dappledv_query_range(const void* address, size_t length, dappledv_range_attr* attr) noexcept {
-  return dapple::provider::query_range(dapple::provider::Path(), reinterpret_cast<uintptr_t>(address), length, attr);
+  return explained("dappledv_query_range", [=]() noexcept {
+    return dapple::provider::query_range(dapple::provider::Path(), reinterpret_cast<uintptr_t>(address), length, attr);
+  });
 }
 
 int dappledv_attach(ibv_context* context, uint64_t flags) noexcept {
-  return dapple::provider::attach_loaded(context, flags);
+  return explained("dappledv_attach", [=]() noexcept { return dapple::provider::attach_loaded(context, flags); });
 }
 
 const char* dappledv_attach_obstacle(ibv_context* context) noexcept {
@@ -108,14 +127,18 @@ const char* dappledv_attach_obstacle(ibv_context* context) noexcept {
 
 int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments,
                                 size_t* bad_segment) noexcept {
-  return dapple::provider::sync_regions(dapple::provider::sync_back_end(), SyncDirection::kForDevice, context, segments,
-                                        num_segments, bad_segment);
+  return explained("dappledv_sync_mr_for_device", [=]() noexcept {
+    return dapple::provider::sync_regions(dapple::provider::sync_back_end(), SyncDirection::kForDevice, context,
+                                          segments, num_segments, bad_segment);
+  });
 }
 
 int dappledv_sync_mr_for_cpu(ibv_context* context, const ibv_sge* segments, size_t num_segments,
                              size_t* bad_segment) noexcept {
-  return dapple::provider::sync_regions(dapple::provider::sync_back_end(), SyncDirection::kForCpu, context, segments,
-                                        num_segments, bad_segment);
+  return explained("dappledv_sync_mr_for_cpu", [=]() noexcept {
+    return dapple::provider::sync_regions(dapple::provider::sync_back_end(), SyncDirection::kForCpu, context, segments,
+                                          num_segments, bad_segment);
+  });
 }
 
 const char* dappledv_coherence_str(dappledv_coherence coherence) noexcept {

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/device/refusal.hpp"
 #include "provider/libdapple/emulation.hpp"
 #include "provider/libdapple/query.hpp"
 #include "provider/overlay/overlay.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr uint64_t kKnownFlags = DAPPLEDV_ATTACH_EMULATE;
 
-int refuse(const ibv_context& context, const char* why) {
+int refuse_context(const ibv_context& context, const char* why) {
   static std::atomic<const char*> last_said = nullptr;
   if (last_said.exchange(why, std::memory_order_relaxed) == why) return EOPNOTSUPP;
   fprintf(stderr, "dapple: cannot attach to %.*s: %s\n", static_cast<int>(sizeof(context.device->name)),
@@ -43,16 +44,16 @@ int prepare_emulator(AttachRequest& request, const char** why) {
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   const ErrnoGuard keep;
   AttachRequest request = {context, flags, {}, nullptr, {}};
-  int error = EINVAL;
-  if ((flags & ~kKnownFlags) == 0) {
-    error = query_device(this_machine(), context, nullptr, &request.attr);
-  }
+  if ((flags & ~kKnownFlags) != 0)
+    return refuse(EINVAL, "flags is 0x%llx.\nPass 0 or DAPPLEDV_ATTACH_EMULATE.",
+                  static_cast<unsigned long long>(flags));
+  int error = query_device(this_machine(), context, nullptr, &request.attr);
   if (error == 0) {
     const char* why = nullptr;
     request.library = verbs_library_of(context);
     if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) error = prepare_emulator(request, &why);
     if (error == 0) error = attach(request, &why);
-    if (error == EOPNOTSUPP) error = refuse(*context, why);
+    if (error == EOPNOTSUPP) error = refuse_context(*context, why);
   }
   return error;
 }

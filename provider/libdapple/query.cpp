@@ -16,10 +16,15 @@
 #include "provider/device/override.hpp"
 #include "provider/device/pci_config.hpp"
 #include "provider/device/persistence.hpp"
+#include "provider/device/refusal.hpp"
 #include "provider/device/software_device.hpp"
 #include "provider/overlay/overlay.hpp"
 
 namespace dapple::provider {
+
+int refuse_persistence(const char* value) noexcept {
+  return refuse(EINVAL, "DAPPLE_PERSISTENCE is \"%.60s\".\nMend or remove the variable.", value);
+}
 
 Machine this_machine() {
   // A program may set them between two queries.
@@ -51,7 +56,9 @@ void describe(const Machine& machine, const Path& ibdev, const Overrides& overri
 
 int query_device(const Machine& machine, ibv_context* context, const char* parameter,
                  dappledv_device_attr* attr) noexcept {
-  if (context == nullptr || context->device == nullptr || attr == nullptr) return EINVAL;
+  if (context == nullptr || context->device == nullptr)
+    return refuse(EINVAL, "context is no open device.\nPass the context of ibv_open_device().");
+  if (attr == nullptr) return refuse(EINVAL, "attr is NULL.\nPass the address of a struct dappledv_device_attr.");
   const ErrnoGuard keep;
 
   Overrides overrides;
@@ -61,14 +68,16 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
     const Override found = find_override(machine.coherence, {name, strnlen(name, sizeof(context->device->name))});
     if (found.error != nullptr) {
       complain_once(said, kCoherenceVariable, machine.coherence, found.error);
-      return EINVAL;
+      return refuse(EINVAL, "DAPPLE_COHERENCE is \"%.60s\": %s.\nMend or remove the variable.", machine.coherence,
+                    found.error);
     }
     overrides.environment = found.coherence;
   }
-  if (!read_persistence(machine.persistence, overrides.persistence)) return EINVAL;
+  if (!read_persistence(machine.persistence, overrides.persistence)) return refuse_persistence(machine.persistence);
   if (parameter != nullptr) {
     overrides.parameter = parse_coherence_word(parameter);
-    if (!overrides.parameter) return EINVAL;
+    if (!overrides.parameter)
+      return refuse(EINVAL, "coherence is \"%.60s\".\nPass \"coherent\", \"cpu\" or \"io\", or NULL.", parameter);
   }
   if (fill_if_emulated(context, attr)) return 0;
 

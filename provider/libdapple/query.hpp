@@ -21,6 +21,9 @@ struct Machine {
 
 Machine this_machine();
 
+// EINVAL, with its reason, for a wrong value of DAPPLE_PERSISTENCE.
+int refuse_persistence(const char* value) noexcept;
+
 // An open device's answers to a query.
 struct DeviceAnswers {
   bool software_driver = false;  // the kernel names a driver of software devices

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "provider/device/refusal.hpp"
 #include "provider/overlay/attached.hpp"
 
 namespace dapple::provider {
@@ -27,7 +28,10 @@ Attached* all_attached;
 // The caller holds a ReadLock or a WriteLock.
 bool is_settled(const AttachRequest& request, int* result, ContextView* view, const char** why) {
   if (const Attached* attached = find_attached(request.context)) {
-    *result = attached->request.flags == request.flags ? 0 : EBUSY;
+    *result = attached->request.flags == request.flags
+                  ? 0
+                  : refuse(EBUSY, "the context is attached with the flags 0x%llx already.\nAttach a context once.",
+                           static_cast<unsigned long long>(attached->request.flags));
     return true;
   }
   *why = ContextView::open(request.library, request.context, view);

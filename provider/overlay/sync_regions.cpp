@@ -6,6 +6,7 @@
 #include <new>
 
 #include "provider/device/dmabuf.hpp"
+#include "provider/device/refusal.hpp"
 #include "provider/device/sync.hpp"
 #include "provider/overlay/attached.hpp"
 
@@ -51,7 +52,10 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
   for (size_t i = 0; i < num_segments; ++i) {
     if (finder.find(segments[i], &arrays.ranges[i], &arrays.dmabuf_fds[i])) continue;
     if (bad_segment != nullptr) *bad_segment = i;
-    return EINVAL;
+    return refuse(EINVAL,
+                  "the segment %zu (%u bytes at 0x%llx, lkey 0x%x) is not in a region of the context with this lkey.\n"
+                  "Pass segments of memory that was registered after dappledv_attach().",
+                  i, segments[i].length, static_cast<unsigned long long>(segments[i].addr), segments[i].lkey);
   }
   return 0;
 }
@@ -74,7 +78,9 @@ int sync_dmabufs(const coherence::BackEnd& back_end, SyncDirection direction, co
 
 int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ibv_context* context,
                  const ibv_sge* segments, size_t num_segments, size_t* bad_segment) noexcept {
-  if (segments == nullptr && num_segments > 0) return EINVAL;
+  if (segments == nullptr && num_segments > 0)
+    return refuse(EINVAL, "segments is NULL, and num_segments is %zu.\nPass the address of the first segment.",
+                  num_segments);
   iovec usual_ranges[kUsual];
   int usual_fds[kUsual];
   Arrays arrays = {usual_ranges, usual_fds};

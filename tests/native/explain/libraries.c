@@ -4,6 +4,7 @@
  * explain-libraries CASE: makes one call of uDAPL or of librpma that fails, and exits with 0 if it has failed as
  * expected. "right" makes no mistake. */
 #include <dat2/udat.h>
+#include <errno.h>
 #include <infiniband/dappledv.h>
 #include <librpma.h>
 #include <netinet/in.h>
@@ -106,6 +107,22 @@ static void use_udapl(void) {
   close_ia();
 }
 
+/* The functions of libdapple. */
+static void use_libdapple(void) {
+  struct dappledv_device_attr device = {.coherence = DAPPLEDV_COHERENCE_COHERENT};
+  struct dappledv_region_attr region;
+  struct dappledv_range_attr range;
+  /* This loads the plug-in. */
+  ibv_free_device_list(ibv_get_device_list(NULL));
+  MUST(dappledv_init_region(&device, &region) == 0);
+  if (IS("dappledv-null")) MUST(dappledv_init_region(NULL, &region) == EINVAL);
+  if (IS("dappledv-coherence")) MUST(dappledv_override_region(&region, (enum dappledv_coherence)77) == EINVAL);
+  if (IS("dappledv-sync")) MUST(dappledv_sync_for_cpu(NULL, NULL, 0) == EINVAL);
+  if (IS("dappledv-range")) MUST(dappledv_query_range(unmapped_bytes(), 1, &range) == EFAULT);
+  if (IS("dappledv-query")) MUST(dappledv_query_device(NULL, &device) == EINVAL);
+  MUST(dappledv_sync_for_cpu(&region, NULL, 0) == EOPNOTSUPP || region.sync_supported);
+}
+
 static struct rpma_peer* peer;
 static struct rpma_mr_local* mr;
 static char memory[kBytes];
@@ -197,6 +214,8 @@ int main(int argc, char** argv) {
   mistake = argv[1];
   if (strncmp(mistake, "rpma", 4) == 0) {
     use_librpma();
+  } else if (strncmp(mistake, "dappledv", 8) == 0) {
+    use_libdapple();
   } else {
     use_udapl();
   }
