@@ -53,6 +53,13 @@ constinit Next<int(rdma_cm_id*, const void*, uint8_t)> next_reject("rdma_reject"
 DAPPLE_ID_FUNCTIONS(DAPPLE_NEXT)
 #undef DAPPLE_NEXT
 
+// With its channel an id loses its descriptor.
+bool is_dead(const rdma_cm_id* id, const char* function) {
+  return has_ended(id, function) || (id_watcher() != nullptr && has_ended(id->channel, function));
+}
+
+}  // namespace
+
 // The oldest one makes room.
 void keep(void* object, const soft::IdWatcher& watcher, const char* function) {
   const size_t place = kept_so_far.fetch_add(1, std::memory_order_relaxed) % kKept;
@@ -61,23 +68,6 @@ void keep(void* object, const soft::IdWatcher& watcher, const char* function) {
   watcher.ended(object, function);
   next_free.get()(oldest);
 }
-
-// Calls destroy(), in which librdmacm frees the object.
-template <typename Destroy>
-void end(void* object, const soft::IdWatcher& watcher, const char* function, Destroy destroy) {
-  ending_id = object;
-  destroy();
-  const bool is_kept = ending_id == nullptr;
-  ending_id = nullptr;
-  if (is_kept) keep(object, watcher, function);
-}
-
-// With its channel an id loses its descriptor.
-bool is_dead(const rdma_cm_id* id, const char* function) {
-  return has_ended(id, function) || (id_watcher() != nullptr && has_ended(id->channel, function));
-}
-
-}  // namespace
 
 void watch_ids(const soft::IdWatcher& watcher) {
   of_ids.store(&watcher, std::memory_order_release);

@@ -26,6 +26,7 @@ SymbolTable::SymbolTable(const link_map& library) : base_(library.l_addr) {
     if (entry->d_tag == DT_SYMTAB) symbols_ = at<ElfW(Sym)>(entry->d_un.d_ptr);
     if (entry->d_tag == DT_STRTAB) names_ = at<char>(entry->d_un.d_ptr);
     if (entry->d_tag == DT_GNU_HASH) hash_ = at<uint32_t>(entry->d_un.d_ptr);
+    if (entry->d_tag == DT_VERSYM) versions_ = at<ElfW(Half)>(entry->d_un.d_ptr);
   }
 }
 
@@ -39,13 +40,18 @@ void* SymbolTable::find(const char* name) const {
   const uint32_t wanted = hash_of(name);
   uint32_t index = buckets[wanted % count];
   if (index < first) return nullptr;
+  // Old programs are linked with such a version.
+  constexpr ElfW(Half) kHidden = 0x8000;
+  void* hidden = nullptr;
   for (;; ++index) {
     const uint32_t hash = chain[index - first];
     const ElfW(Sym)& symbol = symbols_[index];
     if ((hash | 1) == (wanted | 1) && symbol.st_shndx != SHN_UNDEF && same(names_ + symbol.st_name, name)) {
-      return reinterpret_cast<void*>(base_ + symbol.st_value);
+      auto* const found = reinterpret_cast<void*>(base_ + symbol.st_value);
+      if (versions_ == nullptr || (versions_[index] & kHidden) == 0) return found;
+      hidden = found;
     }
-    if ((hash & 1) != 0) return nullptr;
+    if ((hash & 1) != 0) return hidden;
   }
 }
 

@@ -13,8 +13,8 @@ namespace dapple::preload {
 
 bool same(const char* one, const char* other);
 
-// Uses the hash table of GNU's kind (DT_GNU_HASH), which each library of a distribution has. Ignores the versions of
-// symbols.
+// Uses the hash table of GNU's kind (DT_GNU_HASH), which each library of a distribution has. Of several versions of a
+// symbol it takes the default one.
 class SymbolTable {
  public:
   explicit SymbolTable(const link_map& library);
@@ -33,6 +33,7 @@ class SymbolTable {
   const ElfW(Sym) * symbols_ = nullptr;
   const char* names_ = nullptr;
   const uint32_t* hash_ = nullptr;
+  const ElfW(Half) * versions_ = nullptr;  // of the symbols, if the library has some
 };
 
 }  // namespace dapple::preload

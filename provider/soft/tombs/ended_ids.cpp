@@ -33,6 +33,7 @@ constexpr End kEnds[] = {
     {"rdma_destroy_id", "rdma_cm_id", "destroyed by rdma_destroy_id"},
     {"rdma_destroy_ep", "rdma_cm_id", "destroyed by rdma_destroy_ep"},
     {"rdma_destroy_event_channel", "rdma_event_channel", "destroyed by rdma_destroy_event_channel"},
+    {"ibv_destroy_comp_channel", "completion channel", "destroyed by ibv_destroy_comp_channel"},
     {"rdma_ack_cm_event", "rdma_cm_event", "acknowledged by rdma_ack_cm_event"},
 };
 

@@ -4,8 +4,8 @@
 
 namespace dapple::soft::tombs {
 
-// From now on reports the use of librdmacm's ids, event channels and events after their end, and at exit the ids that
-// the program has left alone, if libdapple-heap.so is loaded.
+// From now on reports the use of librdmacm's ids, event channels and events, and of completion channels, after their
+// end, and at exit the ids that the program has left alone, if libdapple-heap.so is loaded.
 void watch_ids();
 
 }  // namespace dapple::soft::tombs

@@ -54,8 +54,12 @@ bool any_ended(const char* verb, ibv_context*, ibv_qp_init_attr_ex* attr) {
          has_ended(attr->recv_cq, verb) || has_ended(attr->srq, verb) ||
          (has_table && has_ended(attr->rwq_ind_tbl, verb));
 }
+bool any_ended(const char* verb, ibv_context*, int, ibv_comp_channel* channel, int) {
+  return has_ended(channel, verb);
+}
 bool any_ended(const char* verb, ibv_context*, ibv_cq_init_attr_ex* attr) {
-  return (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0 && has_ended(attr->parent_domain, verb);
+  return has_ended(attr->channel, verb) ||
+         ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0 && has_ended(attr->parent_domain, verb));
 }
 bool any_ended(const char* verb, ibv_context*, ibv_wq_init_attr* attr) {
   return has_ended(attr->pd, verb) || has_ended(attr->cq, verb);

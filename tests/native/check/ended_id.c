@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
  * ended_id NAME: uses an rdma_cm_id after rdma_destroy_id() or rdma_destroy_ep(), an event channel after
- * rdma_destroy_event_channel(), or an event after rdma_ack_cm_event(), for dapple-run --check; or makes and destroys
- * many; or destroys the ids of connection requests, or some, or none.
+ * rdma_destroy_event_channel(), a completion channel after ibv_destroy_comp_channel(), or an event after
+ * rdma_ack_cm_event(), for dapple-run --check; or makes and destroys many; or destroys the ids of connection requests,
+ * or some, or none.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -91,6 +92,20 @@ static int use_channel(const char* name) {
   return is_refused(rdma_destroy_id(id));
 }
 
+/* The open device of the id. */
+static int use_completions(struct ibv_context* context, const char* name) {
+  struct ibv_comp_channel* channel = ibv_create_comp_channel(context);
+  struct ibv_cq* cq = channel == NULL ? NULL : ibv_create_cq(context, 1, NULL, channel, 0);
+  void* user = NULL;
+  /* A queue uses it. */
+  if (cq == NULL || ibv_destroy_comp_channel(channel) != EBUSY || ibv_destroy_cq(cq) != 0) return 0;
+  if (ibv_destroy_comp_channel(channel) != 0) return 0;
+  if (strcmp(name, "completions-get") == 0) return is_refused(ibv_get_cq_event(channel, &cq, &user));
+  if (strcmp(name, "completions-queue") == 0)
+    return ibv_create_cq(context, 1, NULL, channel, 0) == NULL && errno == EINVAL;
+  return strcmp(name, "completions-destroy") == 0 && ibv_destroy_comp_channel(channel) == EINVAL;
+}
+
 int main(int count, char** words) {
   const char* name = count == 2 ? words[1] : "";
   struct rdma_event_channel* channel = rdma_create_event_channel();
@@ -98,6 +113,7 @@ int main(int count, char** words) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   /* This opens the device. */
   int is_good = id != NULL && rdma_bind_addr(id, (struct sockaddr*)&address) == 0;
+  if (is_good && strncmp(name, "completions", 11) == 0) is_good = use_completions(id->verbs, name);
   if (is_good && strncmp(name, "ep-", 3) == 0) {
     rdma_destroy_ep(id);
   } else if (is_good) {
