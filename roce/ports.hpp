@@ -147,12 +147,24 @@ enum class QpEvent : uint8_t {
 
 // A message that a queue pair drops without a word to its sender (UC, UD).
 struct DroppedMessage {
-  enum class Reason : uint8_t { kState, kQkey, kTooLong, kNoReceive, kSmallReceive, kMtu, kStranger, kLost, kOther };
+  enum class Reason : uint8_t {
+    kState,
+    kQkey,
+    kTooLong,
+    kNoReceive,
+    kSmallReceive,
+    kMtu,
+    kStranger,
+    kOtherAddress,
+    kLost,
+    kOther
+  };
   Reason reason = Reason::kOther;
   uint64_t found = 0;   // the message's Q_Key, its bytes, or those of its packets
   uint64_t wanted = 0;  // the queue pair's Q_Key, its room for bytes, or its path MTU
   uint32_t source_qpn = 0;
-  const uint8_t* source = nullptr;  // the GID of the sender (kStranger)
+  // The GID of the sender (kStranger), or the one that the message is for (kOtherAddress).
+  const uint8_t* address = nullptr;
 };
 
 class EventSink {

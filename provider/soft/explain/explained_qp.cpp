@@ -111,6 +111,9 @@ Text text_of(roce::DroppedMessage::Reason reason) {
     case Reason::kStranger:
       return {"it comes from another address than that of the peer",
               "Set grh.dgid of each end to the GID at the other's sgid_index."};
+    case Reason::kOtherAddress:
+      return {"it is for another address of this host than that of the queue pair",
+              "Set grh.dgid of the peer to the GID at sgid_index here."};
     case Reason::kSmallReceive:
       return {"its receive has too little room",
               "Post receives for the longest message, and for datagrams with 40 bytes more, for the GRH in front."};
@@ -231,8 +234,11 @@ void ExplainedQp::dropped(const roce::DroppedMessage& message) {
   if (message.reason == Kind::kQkey) {
     what += format(" (0x%llx, not 0x%llx)", number(message.found), number(message.wanted));
   } else if (message.reason == Kind::kStranger) {
-    what += format(" (%s, not %s)", AddressText(message.source).c_str(),
+    what += format(" (%s, not %s)", AddressText(message.address).c_str(),
                    AddressText(qp_.transport.path.destination).c_str());
+  } else if (message.reason == Kind::kOtherAddress) {
+    what +=
+        format(" (%s, not %s)", AddressText(message.address).c_str(), AddressText(qp_.transport.path.source).c_str());
   } else if (message.reason == Kind::kMtu) {
     what += format(" (%llu, not %llu)", number(message.found), number(message.wanted));
   } else if (message.found != 0 && message.wanted != 0) {

@@ -32,8 +32,8 @@ bool comes_from_peer(const Arrival& arrival, const Path& path) {
   // Before RTR it has no peer.
   if (qp.state.load(std::memory_order_relaxed) < roce::QpState::kRtr) return {.reason = Reason::kState};
   if (memcmp(arrival.source, qp.transport.path.destination, 16) != 0)
-    return {.reason = Reason::kStranger, .source = arrival.source};
-  return {.reason = Reason::kOther};
+    return {.reason = Reason::kStranger, .address = arrival.source};
+  return {.reason = Reason::kOtherAddress, .address = arrival.destination};
 }
 
 }  // namespace

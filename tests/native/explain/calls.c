@@ -112,6 +112,7 @@ static int to_rtr(struct end* of, uint32_t peer) {
   };
   /* Another address of the network. */
   if (IS("stranger") && of == &b) attr.ah_attr.grh.dgid.raw[15] = 9;
+  if (IS("other-address") && of == &a) attr.ah_attr.grh.dgid.raw[15] = 5;
   int mask = IBV_QP_STATE;
   if (type != IBV_QPT_UD) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
   if (type == IBV_QPT_RC) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -350,7 +351,7 @@ static void completions(void) {
 static void drops(void) {
   connect_ends();
   if (IS("qkey")) MUST(receive_bytes(&b, 104) == 0);
-  if (IS("room") || IS("stranger")) MUST(receive_bytes(&b, 64) == 0);
+  if (IS("room") || IS("stranger") || IS("other-address")) MUST(receive_bytes(&b, 64) == 0);
   const enum ibv_wr_opcode opcode =
       IS("rkey") || IS("peers-rights") || IS("peers-mtu") ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
   MUST(send_bytes(opcode, IS("peers-mtu") ? 2048 : 64, region->lkey, IBV_SEND_SIGNALED) == 0);
