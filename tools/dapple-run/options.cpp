@@ -49,7 +49,7 @@ and needs no PROGRAM.
                   connectx7:8 gives PROGRAM 8 devices with the addresses 127.0.0.1 to 127.0.0.8, and no others
       --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
       --check=races   also report requests of several programs of this host to the same bytes that no message orders
-      --check=strict  also report races with peers in a program that is built with ThreadSanitizer
+      --check=strict  the same, and also report races with peers in a program that is built with ThreadSanitizer
       --explain   the part of --check that costs little: report why a call of a verb fails, with the wrong value and the remedy
       --json FILE, --sarif FILE, --junit FILE
                   --check or --explain, --check if none is given, and write the reports to a file

@@ -38,7 +38,7 @@ bool sanitizer_sees_early_accesses() {
 
 Checker::Checker(const char* records)
     : reporter(records),
-      races(reporter.options().races ? std::make_unique<Races>() : nullptr),
+      races(reporter.options().races || reporter.options().strict ? std::make_unique<Races>() : nullptr),
       withholds(!sanitizer_sees_early_accesses() && !is_emulated()) {}
 
 Checker* Checker::get() {
