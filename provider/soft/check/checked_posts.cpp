@@ -310,7 +310,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     const auto opcode = static_cast<roce::SendOpcode>(wr->opcode);
     const bool unfit = is_unfit(qp, opcode, has_foreign_address(qp, *wr));
     // Another thread may poll the completion before the post returns.
-    if (unfit) checker.told.add(qp.qpn, ToldFailures::kOwnRequest);
+    if (unfit) checker.told.add(qp.qpn, ToldFailures::kUnfitRequest);
     noted.push_back(
         {wr,
          note(qp, opcode, wr->send_flags, wr->wr_id, segments_of(wr->sg_list, wr->num_sge), address_handle_of(qp, *wr)),
@@ -328,7 +328,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     refused = refused || (error != 0 && wr == *bad);
     if (refused) {
       one.was_refused(qp);
-      if (unfit) checker.told.take(qp.qpn, ToldFailures::kOwnRequest);
+      if (unfit) checker.told.take(qp.qpn, ToldFailures::kUnfitRequest);
     } else {
       one.was_taken(qp);
       accepted++;

@@ -88,6 +88,17 @@ Reason length_limit(const Qp& qp, uint64_t length, const roce::QpAttributes& att
           "Send messages of at most the port's max_msg_sz."};
 }
 
+// The check has told why the peer's queue pair, which is in this process, refuses the request. Neither may be there
+// when the program polls.
+bool peer_has_told(const Failure& failure) {
+  const bool is_refused = failure.status == CompletionStatus::kRemoteInvalidRequest ||
+                          failure.status == CompletionStatus::kRemoteAccess ||
+                          failure.status == CompletionStatus::kRemoteOperation;
+  check::Checker* const checker = check::Checker::get();
+  return checker != nullptr && is_refused && has_peers_end(failure) &&
+         checker->told.has(failure.attributes.destination_qpn, check::ToldFailures::kPeersRequest);
+}
+
 struct Text {
   const char* reason;
   const char* remedy;
@@ -126,7 +137,7 @@ Text text_of(roce::DroppedMessage::Reason reason) {
 
 void ExplainedQp::note_refusal(const Reason& reason) {
   refusal_ = reason;
-  Failures::get().keep_refusal(qp_.qpn, reason);
+  Failures::get().keep_refusal(qp_.qpn, qp_.engine->attributes().destination_qpn, reason);
 }
 
 void ExplainedQp::refused(uint32_t access) {
@@ -193,8 +204,9 @@ void ExplainedQp::send_fails(const roce::SendRequest& request, CompletionStatus 
   } else if (status == CompletionStatus::kLocalLength) {
     failure.detail = length_limit(qp_, failure.length, failure.attributes);
   } else if (has_peers_end(failure)) {
-    failure.detail = Failures::get().take_refusal(failure.attributes.destination_qpn);
+    failure.detail = Failures::get().take_refusal(failure.attributes.destination_qpn, qp_.qpn);
   }
+  failure.is_told = peer_has_told(failure);
   Failures::get().keep(failure, false);
 }
 
@@ -209,6 +221,7 @@ void ExplainedQp::receive_fails(const roce::ReceiveRequest& request, CompletionS
   } else if (status == CompletionStatus::kLocalAccess || status == CompletionStatus::kRemoteInvalidRequest) {
     failure.detail = std::exchange(refusal_, {});
   }
+  failure.is_told = is_told();
   Failures::get().keep(failure, true);
 }
 

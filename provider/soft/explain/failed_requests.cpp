@@ -154,12 +154,16 @@ bool is_told(const Failure& failure, bool is_receive) {
   using Told = check::ToldFailures;
   check::Checker* const checker = check::Checker::get();
   if (checker == nullptr || failure.is_planned) return false;
+  if (failure.is_told) return true;
   if (is_receive) return checker->told.has(failure.qpn, Told::kPeersRequest);
   switch (failure.status) {
     case CompletionStatus::kRemoteInvalidRequest:
     case CompletionStatus::kRemoteAccess:
     case CompletionStatus::kRemoteOperation:
       return has_peers_end(failure) && checker->told.has(failure.attributes.destination_qpn, Told::kPeersRequest);
+    case CompletionStatus::kLocalQpOperation:
+      if (checker->told.take(failure.qpn, Told::kUnfitRequest)) return true;
+      [[fallthrough]];
     default:
       return checker->told.take(failure.qpn, Told::kOwnRequest);
   }

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "provider/common/mutex.hpp"
@@ -39,6 +40,7 @@ struct Failure {
   uint64_t length = 0;  // or the room of a receive
   Reason detail;        // the obstacle, if it was in this process; empty if it is not known
   bool is_planned = false;
+  bool is_told = false;  // dapple-run --check had reported the reason by then
   roce::QpAttributes attributes;
   uint8_t peer[16] = {};  // its GID
   bool same_host = false;
@@ -52,10 +54,10 @@ class Failures {
   static Failures& get();
 
   void keep(const Failure& failure, bool is_receive);
-  // The reason why this queue pair refuses a request of its peer. The peer's end may be in this process.
-  void keep_refusal(uint32_t qpn, const Reason& reason);
+  // The reason why this queue pair refuses a request of the queue pair `peer`, which may be in this process.
+  void keep_refusal(uint32_t qpn, uint32_t peer, const Reason& reason);
   // Then it is forgotten. Empty if there is none.
-  Reason take_refusal(uint32_t qpn);
+  Reason take_refusal(uint32_t qpn, uint32_t peer);
   // The failure of this request, or receive; then it is forgotten.
   std::optional<Failure> take(uint32_t qpn, bool is_receive, uint64_t id, roce::CompletionStatus status);
 
@@ -65,9 +67,11 @@ class Failures {
   // A program may never poll.
   static constexpr size_t kMax = 4096;
 
+  using Key = std::tuple<uint32_t, bool, uint64_t>;  // the queue pair, whether it is a receive, and its id
+
   Mutex mutex_{LockRank::kFailures};
-  std::map<std::pair<uint32_t, bool>, Failure> failures_;  // the last one of each queue
-  std::map<uint32_t, Reason> refusals_;                    // the last one of each queue pair
+  std::map<Key, Failure> failures_;                           // the last one of each id
+  std::map<std::pair<uint32_t, uint32_t>, Reason> refusals_;  // the last one of each queue pair and its peer
 };
 
 }  // namespace dapple::soft::explain

@@ -182,6 +182,14 @@ static void small_receive(void) {
 static void ud_write(void) {
   prepare(IBV_WR_RDMA_WRITE, 64);
 }
+/* Both requests are posted at once, and the second one is flushed. */
+static void long_then_write(void) {
+  static struct ibv_send_wr write;
+  ud_write();
+  write = request;
+  prepare_datagram(pd, 8000);
+  request.next = &write;
+}
 static void foreign_address(void) {
   prepare_datagram(other_pd, 64);
 }
@@ -329,6 +337,7 @@ static const struct {
 } kCases[] = {
     {"long-datagram", ud, long_datagram, 0},
     {"small-receive", rc, small_receive, 1},
+    {"long-then-write", ud, long_then_write, 0},
     {"ud-write", ud, ud_write, 0},
     {"foreign-address", ud, foreign_address, 0},
     {"invalidate", rc, invalidate, 0},
@@ -348,6 +357,7 @@ static const struct {
     {"no-answers", rc, read_64, 0},
     {"peers-mtu", rc, write_2048, 0},
     {"rkey", rc, rkey, 0},
+    {"responder-ends", rc, rkey, 0},
     {"rkey-domain", rc, rkey_domain, 0},
     {"rkey-right", rc, rkey_right, 0},
     {"rkey-bounds", rc, rkey_bounds, 0},
@@ -361,6 +371,13 @@ static const struct {
     {"no-receive", rc, send_64, 0},
 };
 
+/* Waits for the queue pair's error, without a look at its completion. */
+static void await_error(struct end* end) {
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
+  struct ibv_qp_init_attr init;
+  while (attr.qp_state != IBV_QPS_ERR) MUST(ibv_query_qp(end->qp, &attr, IBV_QP_STATE, &init) == 0);
+}
+
 int main(int count, char** words) {
   MUST(count == 2);
   mistake = words[1];
@@ -372,6 +389,10 @@ int main(int count, char** words) {
     kCases[i].make();
     kCases[i].fill();
     if (request.opcode != IBV_WR_BIND_MW) post(&a);
+    if (IS("responder-ends")) {
+      await_error(&a);
+      MUST(ibv_destroy_qp(b.qp) == 0);
+    }
     /* A status by its number, as in enum ibv_wc_status. */
     printf("status %d\n", status_of(&a));
     if (kCases[i].receive_fails) printf("status %d\n", status_of(&b));

@@ -14,8 +14,9 @@ namespace dapple::soft::check {
 class ToldFailures {
  public:
   enum What : uint8_t {
-    kOwnRequest = 1,   // why a request of the queue pair fails
-    kPeersRequest = 2  // why the queue pair refuses a request of its peer, or its receive fails
+    kOwnRequest = 1,    // why a request of the queue pair fails
+    kPeersRequest = 2,  // why the queue pair refuses a request of its peer, or its receive fails
+    kUnfitRequest = 4   // why a request that the queue pair cannot do will fail, maybe after another one
   };
 
   void add(uint32_t qpn, What what) { mark_of(qpn).fetch_or(what); }
