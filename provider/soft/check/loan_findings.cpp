@@ -197,8 +197,7 @@ void report_freed_context(Checker& checker, uint64_t id, const PostedContexts::F
 }
 
 void report_if_shared(Checker& checker, const NewRequest& request) {
-  const auto& options = checker.reporter.options();
-  if (!options.notes && !options.strict) return;
+  if (!checker.reporter.options().notes) return;
   std::string other;
   Stack posted;
   if (const std::optional<PostedReceive> receive = checker.receives.any_in(request.pieces)) {
@@ -211,7 +210,7 @@ void report_if_shared(Checker& checker, const NewRequest& request) {
     return;
   }
   checker.reporter.show(
-      {.level = options.strict ? Level::kWarning : Level::kNote,
+      {.level = Level::kNote,
        .kind = "shared-buffer",
        .text = format("A %s of %s and an earlier %s use the same bytes, and the device writes to them.", request.what,
                       request.owner.name().c_str(), other.c_str()),

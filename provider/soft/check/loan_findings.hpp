@@ -59,8 +59,8 @@ struct NewRequest {
   const Pieces& pieces;
   const Stack& posted;
 };
-// A note, or with strict=1 a warning, if another request uses some of its bytes, and the device writes to them. A send
-// of a Read's result behind a fence is right.
+// A note if another request uses some of its bytes, and the device writes to them. A send of a Read's result behind a
+// fence is right.
 void report_if_shared(Checker& checker, const NewRequest& request);
 
 }  // namespace dapple::soft::check
