@@ -127,7 +127,7 @@ class Target {
     ibv_srq_init_attr attr = {nullptr, {kJobs, 1, 0}};
     srq_ = ibv_create_srq(pd_, &attr);
     check(srq_ != nullptr, "ibv_create_srq");
-    mr_ = ibv_reg_mr(pd_, jobs_.get(), kJobs * sizeof(Job), IBV_ACCESS_LOCAL_WRITE);
+    mr_ = ibv_reg_mr(pd_, jobs_.get(), kJobs * sizeof(Job), int{IBV_ACCESS_LOCAL_WRITE});
     check(mr_ != nullptr, "ibv_reg_mr");
     for (Job& job : std::span(jobs_.get(), kJobs)) receive(job);
     check(rdma_listen(listener_, kConnections) == 0, "rdma_listen");
@@ -322,7 +322,7 @@ class Initiator {
     check(pd_ != nullptr && cq_ != nullptr, "ibv_create_cq");
     constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     slots_mr_ = ibv_reg_mr(pd_, slots_.get(), kSlots * sizeof(Slot), kRights);
-    landings_mr_ = ibv_reg_mr(pd_, landings_.get(), kSlots * sizeof(Landing), IBV_ACCESS_LOCAL_WRITE);
+    landings_mr_ = ibv_reg_mr(pd_, landings_.get(), kSlots * sizeof(Landing), int{IBV_ACCESS_LOCAL_WRITE});
     check(slots_mr_ != nullptr && landings_mr_ != nullptr, "ibv_reg_mr");
     for (int i = 0; i < kConnections; i++) connect(i);
   }

@@ -123,7 +123,7 @@ void parent_domain__objects_of_a_thread_work_with_those_of_its_domain(void**) {
   ibv_qp* qp = make_qp(domain, ibv_cq_ex_to_cq(cq));
   assert_non_null(qp);
   write_some(qp, cq);
-  ibv_mr* mr = ibv_reg_mr(domain, pair->a.buffer, 100, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* mr = ibv_reg_mr(domain, pair->a.buffer, 100, int{IBV_ACCESS_LOCAL_WRITE});
   assert_non_null(mr);
   // None goes before those that need it.
   assert_int_equal(ibv_dealloc_pd(pair->pd), EBUSY);

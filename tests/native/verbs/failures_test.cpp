@@ -115,9 +115,9 @@ void refusals__have_the_documented_errors(void**) {
   assert_null(ibv_create_qp(pair->pd, &init));
   assert_int_equal(errno, EINVAL);
   assert_int_equal(ibv_dealloc_pd(pair->pd), EBUSY);
-  assert_null(ibv_reg_mr(pair->pd, reinterpret_cast<void*>(4096), 4096, IBV_ACCESS_LOCAL_WRITE));
+  assert_null(ibv_reg_mr(pair->pd, reinterpret_cast<void*>(4096), 4096, int{IBV_ACCESS_LOCAL_WRITE}));
   assert_int_equal(errno, EFAULT);
-  assert_null(ibv_reg_mr(pair->pd, pair->a.buffer, 10, IBV_ACCESS_REMOTE_WRITE));
+  assert_null(ibv_reg_mr(pair->pd, pair->a.buffer, 10, int{IBV_ACCESS_REMOTE_WRITE}));
   assert_int_equal(errno, EINVAL);
   assert_null(ibv_reg_dmabuf_mr(pair->pd, 0, 4096, 0, 0, 0));
   assert_int_equal(errno, EINVAL);  // no dma-buf
@@ -288,7 +288,7 @@ ibv_mr* post_receive_in_unmapped_memory() {
   constexpr size_t kSize = 4096;
   void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_true(memory != MAP_FAILED);
-  ibv_mr* region = ibv_reg_mr(pair->pd, memory, kSize, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* region = ibv_reg_mr(pair->pd, memory, kSize, int{IBV_ACCESS_LOCAL_WRITE});
   assert_non_null(region);
   ibv_sge segment = {reinterpret_cast<uintptr_t>(memory), kSize, region->lkey};
   ibv_recv_wr receive = {}, *bad = nullptr;

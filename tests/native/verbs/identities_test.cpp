@@ -173,10 +173,11 @@ void create_cq__beyond_each_limit__einval(void**) {
 void reg_mr__beyond_the_limit__einval(void**) {
   if (expected.max_mr_size < SIZE_MAX) {
     errno = 0;
-    assert_null(ibv_reg_mr(pd, memory, expected.max_mr_size + 1, IBV_ACCESS_LOCAL_WRITE));
+    assert_null(ibv_reg_mr(pd, memory, expected.max_mr_size + 1, int{IBV_ACCESS_LOCAL_WRITE}));
     assert_int_equal(errno, EINVAL);
   }
-  ibv_mr* mr = ibv_reg_mr(pd, memory, std::min<uint64_t>(sizeof memory, expected.max_mr_size), IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* mr =
+      ibv_reg_mr(pd, memory, std::min<uint64_t>(sizeof memory, expected.max_mr_size), int{IBV_ACCESS_LOCAL_WRITE});
   assert_non_null(mr);
   if (expected.max_mr_size < SIZE_MAX) {
     assert_int_not_equal(

@@ -34,7 +34,7 @@ void* make_pd() {
   return ibv_alloc_pd(context);
 }
 void* make_mr() {
-  return ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
+  return ibv_reg_mr(pd, memory, sizeof memory, int{IBV_ACCESS_LOCAL_WRITE});
 }
 void* make_mw() {
   return ibv_alloc_mw(pd, IBV_MW_TYPE_2);

@@ -260,7 +260,7 @@ void on_demand__memory_goes_away_during_an_access(void**) {
 void on_demand__the_whole_address_space(void**) {
   assert_true(begin({}));
   errno = 0;
-  assert_null(ibv_reg_mr_iova(pair->pd, nullptr, SIZE_MAX, 4096, IBV_ACCESS_ON_DEMAND));
+  assert_null(ibv_reg_mr_iova(pair->pd, nullptr, SIZE_MAX, 4096, int{IBV_ACCESS_ON_DEMAND}));
   assert_int_equal(errno, EINVAL);
   ibv_mr* mr = ibv_reg_mr(pair->pd, nullptr, SIZE_MAX, kPeerRights | IBV_ACCESS_ON_DEMAND);
   assert_non_null(mr);
@@ -278,7 +278,7 @@ void advise__prefetches_what_is_on_demand(void**) {
   char* memory = map_pages(2);
   assert_ptr_not_equal(memory, MAP_FAILED);
   ibv_mr* mr = ibv_reg_mr(pair->pd, memory, 2 * page, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
-  ibv_mr* read_only = ibv_reg_mr(pair->pd, memory, 2 * page, IBV_ACCESS_ON_DEMAND);
+  ibv_mr* read_only = ibv_reg_mr(pair->pd, memory, 2 * page, int{IBV_ACCESS_ON_DEMAND});
   assert_true(mr != nullptr && read_only != nullptr);
   constexpr auto kRead = IBV_ADVISE_MR_ADVICE_PREFETCH;
   constexpr auto kWrite = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;

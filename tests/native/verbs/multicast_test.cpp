@@ -91,7 +91,7 @@ struct Party {
   bool begin() {
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, 2 * kMessages, nullptr, nullptr, 0);
-    mr = ibv_reg_mr(pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE);
+    mr = ibv_reg_mr(pd, buffer, sizeof buffer, int{IBV_ACCESS_LOCAL_WRITE});
     ibv_qp_init_attr init = {};
     init.send_cq = init.recv_cq = cq;
     init.qp_type = IBV_QPT_UD;

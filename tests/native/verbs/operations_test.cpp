@@ -153,7 +153,7 @@ void srq__of_another_domain(void**) {
     assert_true(connect(pair->a.qp, qp->qp_num) && connect(qp, pair->a.qp->qp_num));
 
     static char memory[4096];
-    ibv_mr* region = ibv_reg_mr(matches ? other : pair->pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
+    ibv_mr* region = ibv_reg_mr(matches ? other : pair->pd, memory, sizeof memory, int{IBV_ACCESS_LOCAL_WRITE});
     assert_non_null(region);
     ibv_sge segment = {reinterpret_cast<uintptr_t>(memory), 100, region->lkey};
     ibv_recv_wr receive = {}, *bad = nullptr;

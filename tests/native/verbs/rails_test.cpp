@@ -278,8 +278,8 @@ void connect_by_cm(bool listens_on_all, uint32_t from, uint32_t to, uint16_t por
   assert_on(server, to);
   make_qp(server);
   char room[64] = "", message[64] = "by rdma_cm";
-  ibv_mr* received = ibv_reg_mr(server->pd, room, sizeof room, IBV_ACCESS_LOCAL_WRITE);
-  ibv_mr* sent = ibv_reg_mr(client->pd, message, sizeof message, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* received = ibv_reg_mr(server->pd, room, sizeof room, int{IBV_ACCESS_LOCAL_WRITE});
+  ibv_mr* sent = ibv_reg_mr(client->pd, message, sizeof message, int{IBV_ACCESS_LOCAL_WRITE});
   assert_true(received != nullptr && sent != nullptr);
   assert_int_equal(rdma_post_recv(server, nullptr, room, sizeof room, received), 0);
   assert_int_equal(rdma_accept(server, &parameters), 0);

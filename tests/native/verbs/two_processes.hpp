@@ -26,7 +26,7 @@ inline bool open_end(End& end, Meeting& meeting, int number, uint8_t timeout, ui
   ibv_pd* pd = context == nullptr ? nullptr : ibv_alloc_pd(context);
   if (pd == nullptr) return false;
   end.cq = ibv_create_cq(context, 2 * kDepth, nullptr, nullptr, 0);
-  end.mr = ibv_reg_mr(pd, end.buffer, sizeof end.buffer, IBV_ACCESS_LOCAL_WRITE);
+  end.mr = ibv_reg_mr(pd, end.buffer, sizeof end.buffer, int{IBV_ACCESS_LOCAL_WRITE});
   if (end.cq == nullptr || end.mr == nullptr) return false;
   ibv_qp_init_attr attr = {};
   attr.send_cq = attr.recv_cq = end.cq;

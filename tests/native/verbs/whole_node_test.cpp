@@ -65,7 +65,7 @@ const char* talk(ibv_context* context, uint32_t number, uint32_t side) {
   static End end;
   ibv_pd* pd = ibv_alloc_pd(context);
   end.cq = ibv_create_cq(context, 2 * kDepth, nullptr, nullptr, 0);
-  end.mr = pd == nullptr ? nullptr : ibv_reg_mr(pd, end.buffer, sizeof end.buffer, IBV_ACCESS_LOCAL_WRITE);
+  end.mr = pd == nullptr ? nullptr : ibv_reg_mr(pd, end.buffer, sizeof end.buffer, int{IBV_ACCESS_LOCAL_WRITE});
   if (end.cq == nullptr || end.mr == nullptr) return "no completion queue or region";
   ibv_qp_init_attr attr = {};
   attr.send_cq = attr.recv_cq = end.cq;

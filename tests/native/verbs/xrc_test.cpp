@@ -338,7 +338,7 @@ void domain__is_that_of_the_inode_in_all_contexts(void**) {
   assert_int_equal(errno, EINVAL);
   ibv_pd* pd = ibv_alloc_pd(other);
   ibv_cq* cq = ibv_create_cq(other, kPlaces, nullptr, nullptr, 0);
-  ibv_mr* mr = ibv_reg_mr(pd, pair->b.buffer, kBufferSize, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* mr = ibv_reg_mr(pd, pair->b.buffer, kBufferSize, int{IBV_ACCESS_LOCAL_WRITE});
   assert_non_null(mr);
   srq = make_srq(second, pd, cq);
   assert_non_null(srq);

@@ -110,7 +110,9 @@ void write__killed_anywhere__leaves_a_whole_entry(void**) {
     assert_int_equal(journal.create(kName), 0);
     journal.write(0, filled(0));
     const pid_t child = fork();
-    for (uint32_t i = 0; child == 0; i++) journal.write(0, filled(i));
+    if (child == 0) {
+      for (uint32_t i = 0;; i++) journal.write(0, filled(i));
+    }
     assert_true(child > 0);
     // The child has begun when the entry changes.
     Entry entry = filled(0);

@@ -28,7 +28,7 @@ char said[1024];
 extern "C" {
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED char fio_version_string[32];
-EXPORTED ssize_t log_err(const char* format, ...) {
+EXPORTED __attribute__((format(printf, 1, 2))) ssize_t log_err(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   const int length = std::vsnprintf(said, sizeof said, format, arguments);
