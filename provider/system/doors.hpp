@@ -32,8 +32,8 @@ struct Doors {
   bool (*answer_async_fd)(int cmd_fd, int async_fd);
   // From now on the voice hears of each failure of rdma_cm. It lives until the process ends.
   void (*explain_cm)(const CmVoice& voice);
-  // The function is called when the program opens its first channel of rdma_cm's events, or now if it has one. It runs
-  // in the thread that opens it.
+  // The function is called each time the program opens a channel of rdma_cm's events, and now if it has one. It runs in
+  // the thread that opens it.
   void (*when_cm_begins)(void (*function)());
   // A thread waits for dappled in the doors.
   bool (*asks_dappled)();

@@ -19,7 +19,8 @@ constinit std::atomic<bool> has_begun = false;
 constinit std::atomic<void (*)()> at_beginning = nullptr;
 
 void tell_beginning() {
-  void (*const function)() = at_beginning.exchange(nullptr);
+  // It stays, because a child of fork() begins again.
+  void (*const function)() = at_beginning.load();
   if (function != nullptr) function();
 }
 

@@ -5,12 +5,14 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cassert>
 #include <mutex>
 
 #include "provider/common/host_guards.hpp"
@@ -42,6 +44,7 @@ constinit std::atomic<int> wake = -1;  // an eventfd: there is another connectio
 constinit bool child_may_start_threads = true;
 
 void fork_prepare() {
+  block_signals_for_fork();
   hold_events();
   opening.lock();
   if (soft::DaemonLink* link = opened.load()) link->fork_prepare();
@@ -51,6 +54,7 @@ void fork_parent() {
   if (soft::DaemonLink* link = opened.load()) link->fork_parent();
   opening.unlock();
   release_events();
+  restore_signals_after_fork();
 }
 
 void fork_child() {
@@ -61,12 +65,14 @@ void fork_child() {
   if (watch != Watch::kNone) watch = child_may_start_threads ? Watch::kNone : Watch::kImpossible;
   opening.unlock();
   release_events();
+  restore_signals_after_fork();
 }
 
-// At the start: a fork during the first connection has to wait for its lock. The handlers of others come later, and a
-// fork takes their locks first, as everybody does who asks for the link.
-[[gnu::constructor(102)]] void handle_forks() {
-  pthread_atfork(fork_prepare, fork_parent, fork_child);
+// A fork takes the locks of later handlers first. Those of a caller of connection() that has handlers of its own have
+// been registered before, as a rule, and it may hold its lock now: so the handlers are not there from the start.
+void handle_forks() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] { pthread_atfork(fork_prepare, fork_parent, fork_child); });
 }
 
 struct Handing {
@@ -125,6 +131,29 @@ bool start_watch() {
 
 }  // namespace
 
+namespace {
+
+// Of this thread.
+struct SignalsOfFork {
+  unsigned depth;
+  sigset_t before;
+};
+[[gnu::tls_model("initial-exec")]] thread_local constinit SignalsOfFork signals_of_fork = {};
+
+}  // namespace
+
+void block_signals_for_fork() {
+  if (signals_of_fork.depth++ != 0) return;
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &signals_of_fork.before);
+}
+
+void restore_signals_after_fork() {
+  assert(signals_of_fork.depth != 0);
+  if (--signals_of_fork.depth == 0) pthread_sigmask(SIG_SETMASK, &signals_of_fork.before, nullptr);
+}
+
 void complain(const soft::Problem& problem) {
   static constinit std::atomic<uint64_t> told = 0;
   const uint64_t one = uint64_t{1} << (problem.error & 63);
@@ -135,6 +164,8 @@ void complain(const soft::Problem& problem) {
 soft::DaemonLink* connection(soft::Problem& problem) {
   soft::DaemonLink* link = opened.load(std::memory_order_acquire);
   if (link != nullptr) return link;
+  // Before the lock: a fork that begins now has to wait for it.
+  handle_forks();
   const std::lock_guard lock(opening);
   link = opened.load();
   if (link != nullptr) return link;

@@ -25,6 +25,11 @@ void restore_if_missed(const Door& door, unsigned before);
 // connection.
 void watch_connection();
 
+// Around a fork, between the handlers that take locks and those that let them go: a signal's handler that ran meanwhile
+// might fork, too, or open a door, and would wait for ever. The calls may be nested.
+void block_signals_for_fork();
+void restore_signals_after_fork();
+
 // Writes a line to standard error, once for each kind of problem.
 void complain(const soft::Problem& problem);
 

@@ -66,9 +66,11 @@ int main(void) {
   snprintf(program, sizeof(program), "%s/dappled", folder);
   if (write_program() != 0) return fail("the script");
   setenv("DAPPLE_DAPPLED", program, 1);
-  pthread_atfork(release_dappled, NULL, NULL);
   if (pthread_create(&thread, NULL, open_first, &opened) != 0) return fail("pthread_create");
-  while (access(started, F_OK) != 0) usleep(1000);
+  for (int i = 0; i < 30000 && access(started, F_OK) != 0; i++) usleep(1000);
+  if (access(started, F_OK) != 0) return fail("the script has not been started");
+  /* Later than the doors' handlers, so before them. */
+  pthread_atfork(release_dappled, NULL, NULL);
 
   const pid_t child = fork();
   if (child == 0) _exit(open_door() == 0 ? 0 : 1);

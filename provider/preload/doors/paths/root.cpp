@@ -31,9 +31,22 @@ constinit std::atomic<dev_t> device = 0;
 constinit std::atomic<ino_t> inode = 0;
 constinit std::atomic<unsigned> fetched_from = 0;  // the number of the connection
 
+void let_go_after_fork() {
+  fetching.unlock();
+  restore_signals_after_fork();
+}
+
 // After those of link.cpp: a fork takes this lock first, as fetch() does.
-[[gnu::constructor(103)]] void handle_forks() {
-  pthread_atfork([] { fetching.lock(); }, [] { fetching.unlock(); }, [] { fetching.unlock(); });
+void handle_forks() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] {
+    pthread_atfork(
+        [] {
+          block_signals_for_fork();
+          fetching.lock();
+        },
+        let_go_after_fork, let_go_after_fork);
+  });
 }
 
 // A bare system call may have closed the descriptor.
@@ -103,6 +116,7 @@ int root_for_process() {
   // dappled may have died, and another one renders another folder.
   if (good && link->look() == soft::DaemonLink::State::kGone) good = link->check(problem);
   if (good) {
+    handle_forks();
     fetching.lock();
     good = is_current() || fetch(*link, problem);
     fetching.unlock();
