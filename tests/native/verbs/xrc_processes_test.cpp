@@ -443,6 +443,12 @@ void stop_before_the_answer(pid_t owner) {
   wait_for_turn(6);
 }
 
+bool to_reset(ibv_qp* qp) {
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_RESET;
+  return ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
+}
+
 // A queue pair may end while an owner still has a question of it. The owner then gets its receive back.
 void a_queue_pair_that_ends_before_the_answer() {
   begin("a queue pair that ends before the answer");
@@ -465,18 +471,12 @@ void a_queue_pair_that_ends_before_the_answer() {
     MUST(begin_sender(member) && wait_for_turn(3));
     MUST(member.post(1, IBV_WR_SEND, 10, shared->number));
     next_turn(4);
-    MUST(wait_for_turn(7));
+    MUST(wait_for_turn(7) && to_reset(member.qp));
     return 0;
   });
   stop_before_the_answer(owner);
   kill(owner, SIGCONT);
   for (const pid_t process : {owner, sender, target}) expect_end(process, "the end before the answer");
-}
-
-bool to_reset(ibv_qp* qp) {
-  ibv_qp_attr attr = {};
-  attr.qp_state = IBV_QPS_RESET;
-  return ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
 }
 
 // An atomic of the next connection looks like one of the last connection whose answer the target never got.
