@@ -351,7 +351,7 @@ int wr_complete(ibv_qp_ex* ibv) {
     noted.push_back(
         note(qp, request.opcode, request.flags, request.id, {request.segments.begin(), request.segments.end()}));
   }
-  if (is_foreign) Checker::get()->told.add(qp.qpn, ToldFailures::kOwnRequest);
+  if (is_foreign) Checker::get()->told.add(qp.qpn, ToldFailures::kUnfitRequest);
   const auto [before, is_in_error] = send_queue_state(qp);
   const uint64_t count = post.count;
   for (uint32_t i = 0; i < count && is_in_error && post.error == 0; i++) note_in_error(qp, post.requests[i]->send.id);
@@ -366,7 +366,7 @@ int wr_complete(ibv_qp_ex* ibv) {
     if (is_foreign) report_unfit(*Checker::get(), qp, roce::SendOpcode::kSend);
     return 0;
   }
-  if (is_foreign) Checker::get()->told.take(qp.qpn, ToldFailures::kOwnRequest);
+  if (is_foreign) Checker::get()->told.take(qp.qpn, ToldFailures::kUnfitRequest);
   for (const Noted& one : noted) one.was_refused(qp);
   return error;
 }

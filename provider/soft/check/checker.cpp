@@ -29,17 +29,12 @@ bool is_emulated() {
   return emulation != nullptr && strcmp(emulation, "0") != 0;
 }
 
-bool sanitizer_sees_early_accesses() {
-  const Sanitizer* sanitizer = Sanitizer::of_program();
-  return sanitizer != nullptr && sanitizer->sees_early_accesses();
-}
-
 }  // namespace
 
 Checker::Checker(const char* records)
     : reporter(records),
       races(reporter.options().races || reporter.options().strict ? std::make_unique<Races>() : nullptr),
-      withholds(!sanitizer_sees_early_accesses() && !is_emulated()) {}
+      withholds(Sanitizer::of_program() == nullptr && !is_emulated()) {}
 
 Checker* Checker::get() {
   static Checker* const checker = []() -> Checker* {

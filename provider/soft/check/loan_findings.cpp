@@ -158,9 +158,10 @@ void report_if_not_fenced(Checker& checker, const Qp& qp, const Pieces& pieces, 
 }
 
 void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed) {
-  for (const auto& [loan, at] : changed) {
+  for (const auto& [loan, at, is_certain] : changed) {
     checker.reporter.show(
-        {.kind = "changed-send-buffer",
+        {.level = is_certain ? Level::kError : Level::kWarning,
+         .kind = "changed-send-buffer",
          .text = format("The program has changed the buffer of a send request of %s after the post and before the poll "
                         "of the completion: byte %llu of the message is the first that differs.",
                         loan.owner.name().c_str(), static_cast<unsigned long long>(at)),

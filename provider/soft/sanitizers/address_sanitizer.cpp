@@ -11,14 +11,16 @@ namespace {
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit unsigned depth = 0;  // in the plug-in, or in on_free()
 
+int (*is_owned)(const volatile void* block);
 size_t (*allocated_size)(const volatile void* block);
 void (*watcher)(const void* block, size_t size);
 
 void on_malloc(const volatile void*, size_t) {}
 
-// In the thread that frees the block, before it does.
+// In the thread that frees the block, before it does. A block that is freed twice, or that is none, comes here, too:
+// the sanitizer reports it afterwards, and ends the program if it is asked for the size.
 void on_free(const volatile void* block) {
-  if (depth != 0 || block == nullptr) return;
+  if (depth != 0 || is_owned(block) == 0) return;
   depth++;
   watcher(const_cast<const void*>(block), allocated_size(block));
   depth--;
@@ -36,6 +38,7 @@ Sanitizer* AddressSanitizer::of_program() {
 bool AddressSanitizer::watch_heap(void (*freed)(const void* block, size_t size)) {
   int (*install)(void (*)(const volatile void*, size_t), void (*)(const volatile void*));
   if (!find_in_program("__sanitizer_install_malloc_and_free_hooks", install) ||
+      !find_in_program("__sanitizer_get_ownership", is_owned) ||
       !find_in_program("__sanitizer_get_allocated_size", allocated_size)) {
     return false;
   }

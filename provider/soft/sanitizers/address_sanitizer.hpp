@@ -14,8 +14,6 @@ class AddressSanitizer final : public Sanitizer {
 
   void before(const DeviceAccess& access, const void* memory, size_t size) override;
   const void* forbidden(const void* memory, size_t size) override;
-  // Memory that a request uses is like any other to it, until the program frees it.
-  bool sees_early_accesses() const override { return false; }
   bool watch_heap(void (*freed)(const void* block, size_t size)) override;
   void enter_plugin() override;
   void leave_plugin() override;

@@ -36,8 +36,6 @@ class Sanitizer {
   virtual const void* forbidden(const void*, size_t) { return nullptr; }
   // The device, or the plug-in, has stored these bytes, so they are defined now.
   virtual void stored(const void*, size_t) {}
-  // True if it reports what the program itself does with the memory of a request.
-  virtual bool sees_early_accesses() const { return true; }
   // From now on `freed` is called before the program gives a block back to the heap; not for the plug-in's own blocks.
   // False: the sanitizer cannot do this.
   virtual bool watch_heap(void (* /*freed*/)(const void* block, size_t size)) { return false; }

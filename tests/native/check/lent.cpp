@@ -107,6 +107,13 @@ bool free_receive(Pair& pair, bool is_full) {
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR) && ibv_dereg_mr(memory.mr) == 0;
 }
 
+bool free_twice() {
+  void* volatile block = malloc(kSize);
+  free(block);
+  free(block);
+  return true;
+}
+
 // A message may come before the queue pair ends.
 bool deregister_receive(Pair& pair) {
   Memory memory;
@@ -296,6 +303,8 @@ int main(int count, char** words) {
   bool good = false;
   if (strcmp(name, "correct") == 0) {
     good = be_correct(*pair);
+  } else if (strcmp(name, "freed-twice") == 0) {
+    good = free_twice();
   } else if (strcmp(name, "freed-receive") == 0) {
     good = free_receive(*pair, false);
   } else if (strcmp(name, "deregistered-receive") == 0) {

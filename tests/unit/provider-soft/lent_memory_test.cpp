@@ -163,16 +163,11 @@ void user_of__completion_of_a_request_without_memory__does_not_take_its_place(vo
   assert_false(is_used(lent));
 }
 
-void user_of__peer_told__finds_only_results(void**) {
+void user_of__peer_told__finds_nothing(void**) {
   LentMemory lent{mapped};
   post(lent, {.id = 1});
-  lent.peer_told(kPosted);
-  assert_false(is_used(lent));
   post(lent, {.has_result = true, .id = 2});
   lent.peer_told(kPosted);
-  lent.written_by(kOtherQpn);
-  assert_true(is_used(lent));
-  lent.polled(kQpn, 2);
   assert_false(is_used(lent));
 }
 
@@ -232,9 +227,31 @@ void polled__changed_buffer_of_an_earlier_unsignaled_request__gives_it(void**) {
   post(lent, {.is_signaled = false, .id = 7});
   buffer[5] ^= std::byte{1};
   post(lent, {.id = 8});
-  const auto changed = lent.polled(kQpn, 8);
+  const auto changed = lent.polled(kQpn, 8, kPosted + kMicrosecond);
   assert_int_equal(changed.size(), 1);
   assert_int_equal(changed[0].loan.id, 7);
+  assert_true(changed[0].is_certain);
+}
+
+void polled__changed_long_after_the_post_of_an_unsignaled_request__is_not_certain(void**) {
+  LentMemory lent{mapped};
+  post(lent, {.is_signaled = false, .id = 7});
+  buffer[5] ^= std::byte{1};
+  post(lent, {.id = 8});
+  const auto changed = lent.polled(kQpn, 8, kPosted + kMillisecond);
+  assert_int_equal(changed.size(), 1);
+  assert_false(changed[0].is_certain);
+}
+
+void remove__full_queue__leaves_no_place(void**) {
+  LentMemory lent{mapped};
+  post(lent, {.id = 1});
+  for (size_t i = 0; i < 2 * LentMemory::kMax; i++) lent.remove(kQpn, post(lent, {.id = 2}));
+  lent.completed(kQpn, 1, kPosted);
+  lent.remove(kQpn, post(lent, {.id = 2}));
+  assert_true(is_used(lent));
+  lent.polled(kQpn, 1);
+  assert_false(is_used(lent));
 }
 
 void polled__changed_buffer_of_a_later_request__waits_for_its_poll(void**) {
@@ -316,7 +333,7 @@ int main() {
       cmocka_unit_test(user_of__completion_of_another_queue_pair_is_polled__finds_it),
       cmocka_unit_test(user_of__same_id_again__finds_the_later_one),
       cmocka_unit_test(user_of__completion_of_a_request_without_memory__does_not_take_its_place),
-      cmocka_unit_test(user_of__peer_told__finds_only_results),
+      cmocka_unit_test(user_of__peer_told__finds_nothing),
       cmocka_unit_test(user_of__after_a_peers_write__finds_only_those_of_the_writer),
       cmocka_unit_test(user_of__refused_request__finds_nothing),
       cmocka_unit_test(forget__queue_pair__forgets_its_requests),
@@ -325,6 +342,8 @@ int main() {
       cmocka_unit_test(polled__changed_buffer__gives_the_place),
       cmocka_unit_test(polled__changed_buffer_of_an_earlier_unsignaled_request__gives_it),
       cmocka_unit_test(polled__changed_buffer_of_a_later_request__waits_for_its_poll),
+      cmocka_unit_test(polled__changed_long_after_the_post_of_an_unsignaled_request__is_not_certain),
+      cmocka_unit_test(remove__full_queue__leaves_no_place),
       cmocka_unit_test(polled__device_has_stored_there__gives_none),
       cmocka_unit_test(peer_told__changed_buffer__gives_signaled_requests),
       cmocka_unit_test(result_in__bytes_of_a_read__finds_it),

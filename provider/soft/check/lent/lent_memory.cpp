@@ -189,14 +189,19 @@ void LentMemory::returned(uint32_t qpn, uint64_t number, uint64_t now) {
   if (Loan* loan = numbered(qpn, number)) loan->returned = now;
 }
 
+// It is one of the last.
 void LentMemory::remove(uint32_t qpn, uint64_t number) {
   const std::lock_guard lock(mutex_);
-  Loan* loan = numbered(qpn, number);
+  Loan* const loan = numbered(qpn, number);
   if (loan == nullptr) return;
   OfQueuePair& queue = *find(qpn);
-  end(queue, *loan);
-  // No completion will come.
-  loan->is_signaled = false;
+  if (is_lent(*loan)) take_back(queue, *loan);
+  const auto place =
+      std::find_if(queue.loans.rbegin(), queue.loans.rend(), [&](const Loan& other) { return &other == loan; });
+  const auto index = static_cast<size_t>(queue.loans.rend() - place) - 1;
+  queue.loans.erase(queue.loans.begin() + static_cast<std::ptrdiff_t>(index));
+  if (index < queue.complete) queue.complete--;
+  count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   drop_ended(queue);
 }
 
@@ -215,7 +220,7 @@ void LentMemory::completed(uint32_t qpn, uint64_t id, uint64_t now) {
 }
 
 // free() of such memory waits for the lock, so the memory stays during the comparison.
-std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id) {
+std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id, uint64_t now) {
   std::vector<ChangedLoan> changed;
   if (count_.load(std::memory_order_acquire) == 0) return changed;
   const std::lock_guard lock(mutex_);
@@ -228,7 +233,8 @@ std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id) {
   if (polled == queue.loans.end()) return changed;
   for (uint64_t last = polled->number; !queue.loans.empty() && queue.loans.front().number <= last; drop_first(queue)) {
     const Loan& loan = queue.loans.front();
-    if (const std::optional<uint64_t> at = change_in(loan)) changed.push_back({loan, *at});
+    if (const std::optional<uint64_t> at = change_in(loan))
+      changed.push_back({loan, *at, loan.is_signaled || is_certain(loan, now)});
   }
   drop_ended(queue);
   return changed;
@@ -239,9 +245,8 @@ std::vector<ChangedLoan> LentMemory::peer_told(uint64_t now) {
   if (!any()) return changed;
   const std::lock_guard lock(mutex_);
   for_each_lent([&](OfQueuePair& queue, Loan& loan) {
-    if (loan.has_result) return;
     if (loan.is_signaled && is_certain(loan, now)) {
-      if (const std::optional<uint64_t> at = change_in(loan)) changed.push_back({loan, *at});
+      if (const std::optional<uint64_t> at = change_in(loan)) changed.push_back({loan, *at, true});
     }
     end(queue, loan);
   });
@@ -252,7 +257,7 @@ void LentMemory::written_by(uint32_t qpn) {
   if (!any()) return;
   const std::lock_guard lock(mutex_);
   for_each_lent([&](OfQueuePair& queue, Loan& loan) {
-    if (loan.owner.qpn != qpn && !loan.has_result) end(queue, loan);
+    if (loan.owner.qpn != qpn) end(queue, loan);
   });
 }
 

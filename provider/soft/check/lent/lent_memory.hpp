@@ -41,7 +41,7 @@ struct Loan {
   bool has_result = false;  // the device writes there
   bool is_signaled = false;
   uint64_t returned = 0;  // the time when the post has returned; 0 before that
-  uint64_t complete = 0;  // the time when the device has completed it; 0 before that, and if it is not signaled
+  uint64_t complete = 0;  // the time when the device has completed it, or a later signaled one; 0 before that
   Pieces pieces;
   KnownStack posted;
   SharedCopy copy = nullptr;             // of a request that sends bytes
@@ -52,11 +52,14 @@ struct Loan {
 // A request whose bytes the program has changed too early.
 struct ChangedLoan {
   Loan loan;
-  uint64_t at;  // the first byte that differs
+  uint64_t at;      // the first byte that differs
+  bool is_certain;  // false: the peer may have told the program outside of verbs that the request is over
 };
 
 // A loan *ends* when the program may know that the device no longer needs its memory. A signaled request without a loan
-// stays in its place until its completion is polled, because this tells of all earlier requests of the queue pair.
+// stays in its place until its completion is polled, because this tells of all earlier requests of the queue pair. One
+// that is posted while nothing is lent has no place: if its id comes again, its completion is taken for that of the
+// later request. Each such error only ends a loan early.
 //
 // Internally locked; the lock is a leaf. free() may take it. The times are those of now_ns().
 class LentMemory {
@@ -80,10 +83,9 @@ class LentMemory {
   void completed(uint32_t qpn, uint64_t id, uint64_t now = now_ns());
   // The program has polled that completion. The loans of this request and of the earlier ones of the queue pair end.
   // Returns the requests whose bytes differ from their copies.
-  std::vector<ChangedLoan> polled(uint32_t qpn, uint64_t id);
-  // The program is about to get bytes of a peer, which may tell it the fate of any request that sends bytes: the loans
-  // of these end. Nobody but the device knows whether the result of a Read or an atomic has come. Returns the signaled
-  // requests whose bytes differ from their copies.
+  std::vector<ChangedLoan> polled(uint32_t qpn, uint64_t id, uint64_t now = now_ns());
+  // The program is about to get bytes of a peer, which may tell it the fate of any request: a request behind a fence
+  // tells of the Reads before it. All loans end. Returns the signaled requests whose bytes differ from their copies.
   std::vector<ChangedLoan> peer_told(uint64_t now = now_ns());
   // The same by an RDMA Write of the queue pair with this number, but the program may look later. The Writes of a queue
   // pair of this process tell nothing about the fate of its own requests.

@@ -88,7 +88,7 @@ uint64_t WithheldBytes::add(Request request, bool fills) {
   for (const Piece& piece : request.pieces) {
     is_shared = is_shared || is_used(piece.begin, piece.end) || withheld_at(piece.begin, piece.end) != withheld_.end();
     yield_range(piece.begin, piece.end);
-    is_shared = is_shared || !mapped_.is_usable(memory_at(piece.begin), piece.end - piece.begin, fills);
+    is_shared = is_shared || !mapped_.has(memory_at(piece.begin), piece.end - piece.begin, fills);
   }
   Users& users = request.receives != nullptr ? receives_[request.receives] : queue_pairs_[request.owner.qpn].results;
   User& user = *users.emplace_back(std::make_unique<User>(number, std::move(request)));
@@ -176,7 +176,7 @@ bool WithheldBytes::store(uint32_t qpn, std::byte* memory, const std::byte* from
   const size_t offset = part.offset + (begin - found->first);
   // Bytes come in order, and again if a packet was lost.
   const bool is_plain = found->first <= begin && begin + size <= part.end && offset <= user.arrived;
-  if (!is_plain || (user.qpn != 0 && user.qpn != qpn) || MappedMemory::is_forbidden(memory, size)) {
+  if (!is_plain || (user.qpn != 0 && user.qpn != qpn)) {
     yield_range(begin, begin + size);
     return false;
   }
@@ -195,7 +195,7 @@ void WithheldBytes::put_into_place(User& user) {
   assert_held(mutex_);
   assert(user.bytes != nullptr && user.arrived <= user.filled);
   for_each_part(user.pieces, user.filled, [&](std::byte* memory, size_t offset, size_t part) {
-    if (!mapped_.is_usable(memory, part, true)) return;
+    if (!mapped_.has(memory, part, true)) return;
     const size_t arrived = std::clamp(user.arrived, offset, offset + part) - offset;
     note_change(user, offset, memory, arrived);
     user.bytes->take(offset, memory, arrived);
