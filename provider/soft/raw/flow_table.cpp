@@ -2,10 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/raw/flow_table.hpp"
 
-#include <array>
-#include <bit>
-#include <cassert>
-#include <cstddef>
+#include <string.h>
 
 namespace dapple::soft {
 namespace {
@@ -13,8 +10,7 @@ namespace {
 // The values under the masks.
 template <typename Wanted>
 bool are_equal(const Wanted& a, const Wanted& b) {
-  using Bytes = std::array<std::byte, sizeof(a.mask)>;
-  return std::bit_cast<Bytes>(a.mask) == std::bit_cast<Bytes>(b.mask) && a.fits(b.value);
+  return memcmp(&a.mask, &b.mask, Wanted::kBytes) == 0 && a.fits(b.value);
 }
 
 // As mlx5: a flow that lets later ones have the frame is before all others of its priority.

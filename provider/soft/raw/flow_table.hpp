@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include "provider/protocol/messages.hpp"
 #include "provider/soft/raw/flow_counters.hpp"
@@ -17,6 +18,12 @@ namespace dapple::soft {
 
 struct Qp;
 
+// The bytes of a filter's fields. Those behind them have any value.
+template <typename Filter>
+inline constexpr size_t kFilterBytes = sizeof(Filter);
+template <>
+inline constexpr size_t kFilterBytes<ibv_flow_ipv6_filter> = offsetof(ibv_flow_ipv6_filter, hop_limit) + 1;
+
 // The values that a flow wants in the header fields of a frame, where the mask has bits.
 struct FlowMatch {
   template <typename Filter>
@@ -24,8 +31,11 @@ struct FlowMatch {
     Filter value = {};
     Filter mask = {};
 
+    static constexpr size_t kBytes = kFilterBytes<Filter>;
+    static_assert(std::has_unique_object_representations_v<Filter> || kBytes < sizeof(Filter));
+
     bool fits(const Filter& found) const {
-      unsigned char v[sizeof(Filter)], m[sizeof(Filter)], f[sizeof(Filter)];
+      unsigned char v[kBytes], m[kBytes], f[kBytes];
       std::memcpy(v, &value, sizeof(v));
       std::memcpy(m, &mask, sizeof(m));
       std::memcpy(f, &found, sizeof(f));

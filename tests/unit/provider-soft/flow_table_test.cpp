@@ -16,8 +16,11 @@ using namespace dapple::tests;
 
 namespace {
 
-// The table knows queue pairs by their addresses alone.
-char names[] = {'a', 'b', 'c', 'd'};
+// The table knows queue pairs by their addresses alone, which are aligned.
+struct alignas(256) Named {
+  char name;
+};
+Named names[] = {{'a'}, {'b'}, {'c'}, {'d'}};
 Qp* qp(char name) {
   return reinterpret_cast<Qp*>(&names[name - 'a']);
 }
@@ -38,7 +41,7 @@ std::string steered(const FlowTable& table, FrameBytes bytes) {
   Frame frame;
   assert_true(parse_frame(bytes.all(), frame));
   std::string result;
-  table.steer(frame, [&](Qp& to) { result += *reinterpret_cast<char*>(&to); });
+  table.steer(frame, [&](Qp& to) { result += reinterpret_cast<Named*>(&to)->name; });
   return result;
 }
 
