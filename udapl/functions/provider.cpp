@@ -49,8 +49,11 @@ struct Open<DAT_RETURN (*)(DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE*, DAT_IA_HAND
   static DAT_RETURN call(DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle,
                          Aware... aware) {
     unsigned failures = 0;
-    dappledv_refusal(&failures);
-    forget_refusal();
+    // It looks for the plug-in, and in a child of fork() the loader's lock may belong to a thread that is not there.
+    if (explains()) {
+      dappledv_refusal(&failures);
+      forget_refusal();
+    }
     const DAT_RETURN result = open_ia(name, async_qlen, async_evd, ia_handle,
                                       {.thread_safe = kThreadSafe, .relaxed_ordering = (... || (aware != DAT_FALSE))});
     const auto type = static_cast<DAT_RETURN_TYPE>(DAT_GET_TYPE(result));
