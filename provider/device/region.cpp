@@ -84,7 +84,7 @@ int persist_region(const coherence::CpuDescription& cpu, coherence::PersistenceD
 int dmabuf_region(dappledv_region_attr* region, int fd) noexcept {
   if (region == nullptr) return refuse_null_region();
   if (!is_dmabuf(fd))
-    return refuse(EINVAL, "the descriptor %d is none of a dma-buf.\nPass that of the exporting driver.", fd);
+    return refuse(EINVAL, "the descriptor %d is not that of a dma-buf.\nPass that of the exporting driver.", fd);
   region->reason = DAPPLEDV_REASON_DMABUF;
   region->certainty = certainty_of(region->reason);
   region->sync_for_device_required = 1;

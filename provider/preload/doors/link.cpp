@@ -68,8 +68,9 @@ void fork_child() {
   restore_signals_after_fork();
 }
 
-// A fork takes the locks of later handlers first. Those of a caller of connection() that has handlers of its own have
-// been registered before, as a rule, and it may hold its lock now: so the handlers are not there from the start.
+// Registered late on purpose. A library may call connection() under a lock that its own handler takes, too. That
+// handler is older, as a rule, and a fork takes the locks of newer handlers first, so it waits for ours and not for the
+// library's.
 void handle_forks() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, [] { pthread_atfork(fork_prepare, fork_parent, fork_child); });

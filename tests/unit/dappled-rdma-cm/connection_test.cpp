@@ -66,15 +66,21 @@ void connect_response__as_the_kernels(void** state) {
   assert_int_equal(event.param.conn.initiator_depth, 3);
 }
 
+// The command by which the active end of a pair that listens and has resolved connects.
+rdma_ucm_connect connect_of(const Pair& pair, rdma_ucm_ece ece) {
+  rdma_ucm_connect connect = {};
+  connect.conn_param = parameters(0x10012);
+  connect.id = pair.connecting;
+  connect.ece = ece;
+  return connect;
+}
+
 // As the kernel, which passes 24 bits of the vendor on.
 void ece__of_both_ends__in_the_events(void** state) {
   Pair& pair = pair_of(state);
   pair.listen();
   pair.resolve();
-  rdma_ucm_connect connect = {};
-  connect.conn_param = parameters(0x10012);
-  connect.id = pair.connecting;
-  connect.ece = {.vendor_id = 0xFF0002C9, .attr_mod = 0x80000003};
+  const rdma_ucm_connect connect = connect_of(pair, {.vendor_id = 0xFF0002C9, .attr_mod = 0x80000003});
   assert_int_equal(pair.client.command(pair.active, RDMA_USER_CM_CMD_CONNECT, connect), 0);
   pair.carry();
   const auto request = pair.server.event(pair.passive, EventKind::kConnectRequest);
@@ -97,10 +103,7 @@ void ece__of_older_libraries__none(void** state) {
   Pair& pair = pair_of(state);
   pair.listen();
   pair.resolve();
-  rdma_ucm_connect connect = {};
-  connect.conn_param = parameters(0x10012);
-  connect.id = pair.connecting;
-  connect.ece = {.vendor_id = 1, .attr_mod = 2};
+  const rdma_ucm_connect connect = connect_of(pair, {.vendor_id = 1, .attr_mod = 2});
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&connect), offsetof(rdma_ucm_connect, ece));
   assert_int_equal(pair.client.exchange(pair.active, RDMA_USER_CM_CMD_CONNECT, bytes, {}), 0);
   pair.carry();

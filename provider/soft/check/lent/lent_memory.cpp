@@ -68,11 +68,8 @@ void LentMemory::assert_consistent([[maybe_unused]] const OfQueuePair& queue) co
 
 LentMemory::OfQueuePair* LentMemory::find(uint32_t qpn) {
   assert_held(mutex_);
-  if (last_ != nullptr && last_qpn_ == qpn) return last_;
   const auto found = queues_.find(qpn);
-  if (found == queues_.end()) return nullptr;
-  last_qpn_ = qpn;
-  return last_ = &found->second;
+  return found == queues_.end() ? nullptr : &found->second;
 }
 
 Loan* LentMemory::numbered(uint32_t qpn, uint64_t number) {
@@ -147,8 +144,7 @@ std::optional<Loan> LentMemory::first(Fits fits) {
 
 uint64_t LentMemory::add(Loan loan) {
   const std::lock_guard lock(mutex_);
-  OfQueuePair* const known = find(loan.owner.qpn);
-  OfQueuePair& queue = known != nullptr ? *known : queues_[loan.owner.qpn];
+  OfQueuePair& queue = queues_[loan.owner.qpn];
   const uint64_t number = next_number_++;
   // Nothing waits for what its completion tells.
   if (!is_lent(loan) && queue.lent == 0) return kNone;
@@ -192,17 +188,17 @@ void LentMemory::returned(uint32_t qpn, uint64_t number, uint64_t now) {
 // It is one of the last.
 void LentMemory::remove(uint32_t qpn, uint64_t number) {
   const std::lock_guard lock(mutex_);
-  Loan* const loan = numbered(qpn, number);
-  if (loan == nullptr) return;
-  OfQueuePair& queue = *find(qpn);
-  if (is_lent(*loan)) take_back(queue, *loan);
-  const auto place =
-      std::find_if(queue.loans.rbegin(), queue.loans.rend(), [&](const Loan& other) { return &other == loan; });
-  const auto index = static_cast<size_t>(queue.loans.rend() - place) - 1;
-  queue.loans.erase(queue.loans.begin() + static_cast<std::ptrdiff_t>(index));
-  if (index < queue.complete) queue.complete--;
+  OfQueuePair* const queue = find(qpn);
+  if (queue == nullptr) return;
+  size_t behind = queue->loans.size();
+  while (behind > 0 && queue->loans[behind - 1].number > number) behind--;
+  if (behind == 0 || queue->loans[behind - 1].number != number) return;
+  const auto loan = queue->loans.begin() + static_cast<std::ptrdiff_t>(behind - 1);
+  if (is_lent(*loan)) take_back(*queue, *loan);
+  queue->loans.erase(loan);
+  if (behind <= queue->complete) queue->complete--;
   count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  drop_ended(queue);
+  drop_ended(*queue);
 }
 
 void LentMemory::completed(uint32_t qpn, uint64_t id, uint64_t now) {
@@ -296,7 +292,6 @@ void LentMemory::forget(uint32_t qpn) {
   OfQueuePair* const queue = find(qpn);
   if (queue == nullptr) return;
   while (!queue->loans.empty()) drop_first(*queue);
-  last_ = nullptr;
   queues_.erase(qpn);
 }
 
@@ -305,7 +300,6 @@ void LentMemory::forget_all() {
   for (auto& [qpn, queue] : queues_) {
     while (!queue.loans.empty()) drop_first(queue);
   }
-  last_ = nullptr;
   queues_.clear();
   assert(count_.load(std::memory_order_relaxed) == 0 && !any());
 }

@@ -145,8 +145,6 @@ class LentMemory {
   uint64_t next_number_ = 0;
   std::atomic<size_t> count_{0};  // of all requests
   std::unordered_map<uint32_t, OfQueuePair> queues_;
-  uint32_t last_qpn_ = 0;  // that find() has found, because most calls are for the same queue pair
-  OfQueuePair* last_ = nullptr;
   PageCounts pages_;  // of the loans that have not ended
 };
 

@@ -94,9 +94,9 @@ bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
   return true;
 }
 
-bool MappedMemory::is_forbidden(const std::byte* memory, size_t size) {
+bool MappedMemory::is_usable(const std::byte* memory, size_t size, bool write) {
   Sanitizer* const sanitizer = Sanitizer::of_program();
-  return sanitizer != nullptr && sanitizer->forbidden(memory, size) != nullptr;
+  return has(memory, size, write) && (sanitizer == nullptr || sanitizer->forbidden(memory, size) == nullptr);
 }
 
 }  // namespace dapple::soft::check

@@ -16,13 +16,8 @@ class MappedMemory {
  public:
   // True if all pages are there and have the right. Any thread.
   bool has(const std::byte* memory, size_t size, bool write);
-  // The program's sanitizer forbids the use of some of these bytes, also to the check: AddressSanitizer would end the
-  // program.
-  static bool is_forbidden(const std::byte* memory, size_t size);
-  // The check itself may use them.
-  bool is_usable(const std::byte* memory, size_t size, bool write) {
-    return has(memory, size, write) && !is_forbidden(memory, size);
-  }
+  // The same, and no sanitizer of the program forbids the check to use them: AddressSanitizer would end the program.
+  bool is_usable(const std::byte* memory, size_t size, bool write);
 
   // From now on somebody calls forget() each time, and has() remembers.
   void remember() { remembers_.store(true, std::memory_order_relaxed); }
