@@ -350,7 +350,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   ibv_qp* qp = below().create_qp_ex(context, attr);
   if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
     ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
-    ours<Qp>(qp)->checked->wr_complete = extended.wr_complete;
+    ours<Qp>(qp)->layers.checked->wr_complete = extended.wr_complete;
     extended.wr_complete = watched<wr_complete>();
   }
   return note_queues(qp, "made by ibv_create_qp_ex", asked);
@@ -374,7 +374,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   if ((mask & IBV_QP_DEST_QPN) != 0) meet_peer(*qp.context, attr->dest_qp_num);
   const int error = below().modify_qp(ibv, attr, mask);
   if (error == 0 && (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0)
-    qp.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
+    qp.layers.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
   checker().lent.forget(qp.qpn);
   if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR) {
@@ -386,7 +386,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
     checker().told.remove(qp.qpn);
   }
   const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
-  if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.checked->sends.clear();
+  if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.layers.checked->sends.clear();
   return 0;
 }
 

@@ -84,7 +84,7 @@ struct Noted {
   uint64_t id = 0;
 
   void was_taken(Qp& qp) const {
-    if (send != PostedSends::kNone) qp.checked->sends.was_taken();
+    if (send != PostedSends::kNone) qp.layers.checked->sends.was_taken();
     if (loan != LentMemory::kNone) Checker::get()->lent.returned(qp.qpn, loan);
   }
   void was_refused(Qp& qp) const {
@@ -92,7 +92,7 @@ struct Noted {
     if (withheld != WithheldBytes::kNone) Checker::get()->withheld.remove(withheld);
     if (signaled != WithheldBytes::kNone) Checker::get()->withheld.remove_signaled(qp.qpn, signaled);
     if (context != PostedContexts::kNone) Checker::get()->contexts.remove(id, context);
-    if (send != PostedSends::kNone) qp.checked->sends.remove(send);
+    if (send != PostedSends::kNone) qp.layers.checked->sends.remove(send);
   }
 };
 
@@ -145,7 +145,7 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, 
   report_if_poisoned(*Checker::get(), sends ? "send request" : "Read or atomic", loan.owner, loan.pieces, send.stack);
   if (Checker::get()->counts.load(std::memory_order_relaxed)) {
     Checker::get()->withheld.yield(loan.pieces);
-    noted.send = qp.checked->sends.add(std::move(send));
+    noted.send = qp.layers.checked->sends.add(std::move(send));
     return noted;
   }
   report_if_shared(*Checker::get(), {.what = sends ? "send request" : "Read or atomic",
@@ -160,10 +160,10 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, 
         withhold({.receives = nullptr, .id = id, .owner = loan.owner, .pieces = loan.pieces, .posted = loan.posted});
   }
   noted.loan = Checker::get()->lent.add(std::move(loan));
-  noted.send = qp.checked->sends.add(std::move(send));
+  noted.send = qp.layers.checked->sends.add(std::move(send));
   if (!sends) return noted;
   const SharedCopy copy = copy_of(qp, segments);
-  qp.checked->sends.keep(noted.send, copy);
+  qp.layers.checked->sends.keep(noted.send, copy);
   if (noted.loan != LentMemory::kNone) Checker::get()->lent.keep(qp.qpn, noted.loan, copy);
   return noted;
 }
@@ -292,7 +292,7 @@ void report_sends_beyond(Qp& qp, uint64_t before, uint64_t count) {
 }
 
 void note_in_error(Qp& qp, uint64_t id) {
-  if (qp.checked->sends.add_in_error(qp.qpn, id)) report_post_in_error(*Checker::get(), qp);
+  if (qp.layers.checked->sends.add_in_error(qp.qpn, id)) report_post_in_error(*Checker::get(), qp);
 }
 
 }  // namespace
@@ -357,7 +357,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   for (uint32_t i = 0; i < count && is_in_error && post.error == 0; i++) note_in_error(qp, post.requests[i]->send.id);
   std::optional<Races::Posting> posting;
   if (Checker::get()->races != nullptr) posting.emplace(here());
-  const int error = qp.checked->wr_complete(ibv);
+  const int error = qp.layers.checked->wr_complete(ibv);
   posting.reset();
   if (error == 0) {
     for (const Noted& one : noted) one.was_taken(qp);

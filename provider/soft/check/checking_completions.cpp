@@ -19,7 +19,8 @@ bool CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
   if (completion.status == roce::CompletionStatus::kRnrRetryExceeded) report_not_ready();
-  if (qp_.checked->numbered != nullptr) report_own_races(checker_, qp_, qp_.checked->numbered->complete(completion));
+  if (qp_.layers.checked->numbered != nullptr)
+    report_own_races(checker_, qp_, qp_.layers.checked->numbered->complete(completion));
   // The receives of XRC complete into queues of their own.
   if (queue_.context == nullptr) return below_.complete(completion);
   const bool had_overrun = queue_.queue.has_overrun();

@@ -31,7 +31,7 @@ void CheckingEvents::refused(uint32_t access) {
        .text =
            format("A peer's request reaches queue pair 0x%x of %s, whose ", qp_.qpn, qp_.context->ibv->device->name) +
            (right != nullptr ? format("qp_access_flags lack %s.", right) : "max_dest_rd_atomic is 0."),
-       .remedy = remedy_for(right, qp_.checked->has_rdma_cms_rights.load(std::memory_order_relaxed)),
+       .remedy = remedy_for(right, qp_.layers.checked->has_rdma_cms_rights.load(std::memory_order_relaxed)),
        .places = places});
   below_.refused(access);
 }

@@ -140,7 +140,7 @@ Fault CheckingMemory::check_remote(Accessor who, const RemoteRange& range, uint3
 // The order of the accesses of several programs. An access is noted before it is made: the program may look at the
 // bytes at once, and post a request.
 void CheckingMemory::note_access(Accessor who, const RemoteRange& range, uint32_t right, NotedAccess::Kind kind) {
-  NumberedQueuePair* numbered = qp_.checked->numbered;
+  NumberedQueuePair* numbered = qp_.layers.checked->numbered;
   Address address;
   if (numbered == nullptr || range.length == 0) return;
   if (qp_.context->memory.lend_to_peer(who, range, right, address) != Fault::kNone) return;
@@ -148,7 +148,7 @@ void CheckingMemory::note_access(Accessor who, const RemoteRange& range, uint32_
 }
 
 void CheckingMemory::note_answer(Accessor who, const RemoteRange& range, uint32_t right, NotedAccess::Kind kind) {
-  NumberedQueuePair* numbered = qp_.checked->numbered;
+  NumberedQueuePair* numbered = qp_.layers.checked->numbered;
   Address address;
   if (numbered == nullptr || range.length == 0) return;
   if (qp_.context->memory.lend_to_peer(who, range, right, address) != Fault::kNone) return;
@@ -156,7 +156,7 @@ void CheckingMemory::note_answer(Accessor who, const RemoteRange& range, uint32_
 }
 
 void CheckingMemory::note_fill(std::span<const Segment> segments, const Probe& probe) {
-  NumberedQueuePair* numbered = qp_.checked->numbered;
+  NumberedQueuePair* numbered = qp_.layers.checked->numbered;
   if (numbered == nullptr) return;
   const std::optional<uint64_t> posted = checker_.receives.time_of(receive_queue_of(qp_), segments);
   if (!posted) return;

@@ -38,7 +38,7 @@ Failure ends_of(const Qp& qp) {
   failure.attributes = qp.engine->attributes();
   memcpy(failure.peer, qp.transport.path.destination, sizeof failure.peer);
   failure.same_host = qp.transport.ring != nullptr;
-  if (qp.peers_packets != nullptr) failure.packets = *qp.peers_packets;
+  if (qp.layers.peers_packets != nullptr) failure.packets = *qp.layers.peers_packets;
   return failure;
 }
 
@@ -267,10 +267,10 @@ void ExplainedQp::dropped(const roce::DroppedMessage& message) {
 void explain_qp(Qp& qp) {
   if (process_reporter() == nullptr) return;
   explain_strays(qp.qpn);
-  assert(qp.engine == nullptr && qp.explained == nullptr && qp.peers_packets == nullptr);
-  qp.explained = std::make_shared<ExplainedQp>(qp);
-  if (qp.init.qp_type == IBV_QPT_RC) qp.peers_packets = std::make_unique<PeersPackets>();
-  qp.events.explained_by(qp.explained.get());
+  assert(qp.engine == nullptr && qp.layers.explained == nullptr && qp.layers.peers_packets == nullptr);
+  qp.layers.explained = std::make_shared<ExplainedQp>(qp);
+  if (qp.init.qp_type == IBV_QPT_RC) qp.layers.peers_packets = std::make_unique<PeersPackets>();
+  qp.events.explained_by(qp.layers.explained.get());
 }
 
 }  // namespace dapple::soft::explain

@@ -341,6 +341,30 @@ struct QpScheduling {
   bool touched = false;                             // packets have changed it; guarded by the lock of receiving, too
 };
 
+// What stands between the engine and the program or its ports if a tool looks on; without one, all are null. The engine
+// needs them. They are set once, and what peers_packets has seen is guarded by the queue pair's lock.
+struct QpLayers {
+  std::unique_ptr<AnnouncedQueue> announced_receives;  // for ThreadSanitizer, if the program has it
+  std::unique_ptr<AnnouncedQueue> announced_sends;
+  std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check
+  // Under dapple-run --explain and --check. Shared, because its type is known to its folder alone.
+  std::shared_ptr<explain::ExplainedQp> explained;
+  std::unique_ptr<PeersPackets> peers_packets;  // under dapple-run --explain and --check, if it has a peer
+  // Under a trace or a plan. Completions of the send queue pass through the first of each, and those of the receive
+  // queue through the second.
+  std::unique_ptr<roce::CompletionSink> traced_completions[2];
+  std::unique_ptr<roce::CompletionSink> planned_completions[2];
+};
+
+// What ibv_modify_qp() was told and the engine does not keep. Guarded by the queue pair's lock, unless a line says
+// otherwise.
+struct QpAddress {
+  GidHold source;  // of `vector`; guarded by `modifying`
+  ibv_ah_attr vector = {};
+  uint16_t pkey_index = 0;
+  uint8_t port = 0;
+};
+
 struct Qp : KeptMemory {
   abi::Qp abi = {};
   Context* context = nullptr;
@@ -352,8 +376,6 @@ struct Qp : KeptMemory {
   Cq* recv_cq = nullptr;
   Srq* srq = nullptr;
   ReceiveQueue own_receives;
-  std::unique_ptr<AnnouncedQueue> announced_receives;  // for ThreadSanitizer, if the program has it
-  std::unique_ptr<AnnouncedQueue> announced_sends;
   QpEvents events;
   EventCount event_count;
   ibv_qp_init_attr init = {};
@@ -364,18 +386,12 @@ struct Qp : KeptMemory {
   ShownObject shown;
 
   Mutex modifying{LockRank::kModifying};  // calls of ibv_modify_qp() follow each other; taken before the lock
-  GidHold source;                         // of `address`; guarded by `modifying`
-
-  std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
-  // Under dapple-run --explain and --check; the engine needs it. Shared, because its type is known to its folder alone.
-  std::shared_ptr<explain::ExplainedQp> explained;
-
+  QpLayers layers;
   std::unique_ptr<SendAllocator> send_memory;  // of a parent domain with allocators; else null. The engine needs it
 
   // The rest is guarded by the lock, except for the atomics.
   BiasedMutex mutex{LockRank::kQueuePair};
   std::unique_ptr<roce::QueuePair> engine;
-  std::unique_ptr<PeersPackets> peers_packets;  // under dapple-run --explain and --check, if it has a peer; else null
   // The engine, if it is a reliable connection, and its ports are the memory table, the queues and nothing between
   // them. Null otherwise. Set once.
   roce::ReliableConnection* bare_connection = nullptr;
@@ -383,17 +399,11 @@ struct Qp : KeptMemory {
   QpTransport transport;
   QpScheduling scheduling;
   QpHeld held;
-  ibv_ah_attr address = {};
-  uint16_t pkey_index = 0;
-  uint8_t port = 0;
+  QpAddress address;
   roce::QpCounters counted;  // the engine's counters, as far as the slot's counters have them
   // The engine's state after its last call, for threads that post receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;
-  // Completions of the send queue pass through the first of each, and those of the receive queue through the second.
-  // Without a trace or a plan they are null.
-  std::unique_ptr<roce::CompletionSink> traced_completions[2];
-  std::unique_ptr<roce::CompletionSink> planned_completions[2];
   // Of a receiving queue pair of XRC; null for others. Its type is known to its folder alone.
   std::unique_ptr<XrcQp, void (*)(XrcQp*)> xrc{nullptr, nullptr};
   // The same of a raw packet queue pair.

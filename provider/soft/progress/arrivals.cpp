@@ -93,14 +93,14 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
   const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
   if (!is_datagram && !comes_from_peer(arrival, qp.transport.path)) {
     counters_.node.wrong_address.add();
-    if (qp.peers_packets != nullptr) qp.peers_packets->see_from(arrival.source);
+    if (qp.layers.peers_packets != nullptr) qp.layers.peers_packets->see_from(arrival.source);
     // Nobody else tells the sender of such a message.
     if (qp.init.qp_type == IBV_QPT_UC) qp.events.dropped(stray(qp, arrival));
     return;
   }
   count(qp, arrival);
-  if (qp.peers_packets != nullptr && qp.transport.ring == nullptr) [[unlikely]]
-    qp.peers_packets->see(packet_, *qp.engine);
+  if (qp.layers.peers_packets != nullptr && qp.transport.ring == nullptr) [[unlikely]]
+    qp.layers.peers_packets->see(packet_, *qp.engine);
   if (arrival.reference != nullptr) return take_reference(qp, arrival);
   if (!is_datagram) return qp.engine->receive(clock_, packet_);
   const FaultTolerantStores tolerant(engines_.held.worker() != Worker::kPoller);
@@ -114,7 +114,7 @@ inline void Arrivals::execute(Qp& qp, const Arrival& arrival) {
   const FetchAhead ahead = {count_,          arrival.next_reference, {qp.pd->number, qp.qpn},
                             qp.own_receives, context.memory,         ahead_};
   // A shared receive may go to another queue pair.
-  const bool looks_ahead = qp.srq == nullptr && qp.checked == nullptr && context.memory_is_bare();
+  const bool looks_ahead = qp.srq == nullptr && qp.layers.checked == nullptr && context.memory_is_bare();
   assert(packet_.loan == nullptr && arrival.reference != nullptr);
   const FetchedBytes bytes(qp.transport.ring != nullptr ? &qp.transport.ring->peer_memory() : nullptr, sender,
                            *arrival.reference, counters_.placement, looks_ahead ? &ahead : nullptr);

@@ -142,7 +142,7 @@ void Runtime::remove(Qp& qp) {
   engines().ready.forget(qp);
   qps_.remove(qp, progress_.stop_receiving());
   transports_.leave({qp.transport.ring, qp.transport.row});
-  qp.source = {};
+  qp.address.source = {};
   if (qp.raw != nullptr) with_frames([&](FrameWire& frames) { return frames.leave(qp); });
   if (qp.xrc != nullptr) qp.xrc->receives.leave();
 }

@@ -60,8 +60,8 @@ void watch_inline(const Qp& qp, const void* memory, size_t size);
 template <bool kSanitized>
 roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request) {
   assert_held(qp.mutex);
-  if (kSanitized && qp.announced_sends != nullptr && qp.engine->check_send(request, 0) == roce::PostError::kNone)
-    request.mark = qp.announced_sends->post(request);
+  if (kSanitized && qp.layers.announced_sends != nullptr && qp.engine->check_send(request, 0) == roce::PostError::kNone)
+    request.mark = qp.layers.announced_sends->post(request);
   return qp.engine->post_send(request);
 }
 

@@ -11,7 +11,7 @@ ResourceRow row_of(const Qp& qp) {
   const roce::QpAttributes now = qp.engine->attributes();
   ResourceRow row = qp.context->row_of(ResourceKind::kQp);
   row.type = static_cast<uint8_t>(qp.init.qp_type);
-  row.port = qp.port;
+  row.port = qp.address.port;
   row.number = qp.qpn;
   row.pd = qp.domain->shown.row_number();
   row.send_cq = qp.send_cq->shown.row_number();

@@ -142,7 +142,7 @@ void arrived__no_packet__is_counted(void**) {
 // QP 1 of the peer's host answers a question, whatever becomes of the peer.
 void arrived__datagram_for_a_connection__is_no_packet_of_its_peer(void**) {
   Qp& qp = rig->connect();
-  qp.peers_packets = std::make_unique<PeersPackets>();
+  qp.layers.peers_packets = std::make_unique<PeersPackets>();
   dapple::roce::Headers headers;
   headers.opcode = dapple::roce::opcode_of(dapple::roce::Transport::kUd, dapple::roce::Operation::kSendOnly);
   headers.destination_qpn = qp.qpn;
@@ -150,9 +150,9 @@ void arrived__datagram_for_a_connection__is_no_packet_of_its_peer(void**) {
   std::byte packet[dapple::roce::kMaxHeaderSize];
   rig->deliver(std::span(packet).first(dapple::roce::write_headers(headers, packet)), kPeer);
   assert_int_equal(ProgressRig::engine_of(qp).received, 1);
-  assert_false(qp.peers_packets->any);
+  assert_false(qp.layers.peers_packets->any);
   rig->send(qp.qpn);
-  assert_true(qp.peers_packets->any);
+  assert_true(qp.layers.peers_packets->any);
 }
 
 // Between hosts, about the packets that follow. This program does not know what they mean.

@@ -275,7 +275,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
     return ends_with(refuse_receives(qp));
   }
   constexpr bool kSanitized = kProgram == Program::kSanitized;
-  const int error = post_receives<kSanitized>(qp.own_receives, qp.announced_receives.get(), requests, bad);
+  const int error = post_receives<kSanitized>(qp.own_receives, qp.layers.announced_receives.get(), requests, bad);
   if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {
     const EngineTurn turn(qp.runtime->engines(), qp, EngineTurn::End::kTell);
     qp.engine->receives_posted();

@@ -37,10 +37,10 @@ static_assert(static_cast<int>(roce::QpType::kXrcReceive) == IBV_QPT_XRC_RECV);
 roce::CompletionSink* completion_sink(Qp& qp, Cq& cq, size_t number) {
   // The shared receive queues of XRC have traces of their own.
   roce::CompletionSink* next =
-      number == 1 && qp.xrc != nullptr ? &qp.xrc->receives : traced_way(cq, qp.traced_completions[number]);
+      number == 1 && qp.xrc != nullptr ? &qp.xrc->receives : traced_way(cq, qp.layers.traced_completions[number]);
   if (FaultPlan* plan = fault_plan(); next != nullptr && plan != nullptr && plan->plans_completions()) {
-    qp.planned_completions[number].reset(new (std::nothrow) PlannedCompletions(*plan, *next, qp.events));
-    next = qp.planned_completions[number].get();
+    qp.layers.planned_completions[number].reset(new (std::nothrow) PlannedCompletions(*plan, *next, qp.events));
+    next = qp.layers.planned_completions[number].get();
   }
   return next;
 }
@@ -125,21 +125,22 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
     qp.events.shows_in(qp.shown, roce::is_reliable(config.type) ? IBV_QPS_ERR : IBV_QPS_SQE);
     explain::explain_qp(qp);
     if (check::Checker* checker = check::Checker::get(); checker != nullptr) {
-      qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received, *events);
-      memory = &qp.checked->memory;
-      sent = &qp.checked->sent;
-      received = &qp.checked->received;
-      events = &qp.checked->events;
+      qp.layers.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received, *events);
+      memory = &qp.layers.checked->memory;
+      sent = &qp.layers.checked->sent;
+      received = &qp.layers.checked->received;
+      events = &qp.layers.checked->events;
     }
     qp.engine = create_engine(config, *memory, *sent, *received, receives, *events, qp.raw.get());
     const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
-    if (qp.engine != nullptr && qp.planned_completions[0] != nullptr)
+    if (qp.engine != nullptr && qp.layers.planned_completions[0] != nullptr)
       qp.engine.reset(new (std::nothrow) PlannedQueuePair(std::move(qp.engine), qp.events));
-    if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(qp.checked->number(std::move(qp.engine), qp));
+    if (qp.layers.checked != nullptr)
+      qp.engine = qp.layers.checked->checker.late(qp.layers.checked->number(std::move(qp.engine), qp));
   }
   // Nothing stands between a bare connection and its ports.
-  assert(qp.bare_connection == nullptr || (qp.checked == nullptr && qp.xrc == nullptr));
+  assert(qp.bare_connection == nullptr || (qp.layers.checked == nullptr && qp.xrc == nullptr));
   return qp.engine != nullptr;
 }
 

@@ -156,8 +156,8 @@ void start_again(Qp& qp) {
   qp.own_receives.clear();
   qp.send_cq->queue.forget(qp.qpn);
   qp.recv_cq->queue.forget(qp.qpn);
-  if (qp.announced_sends != nullptr) qp.announced_sends->end();
-  if (qp.announced_receives != nullptr) qp.announced_receives->end();
+  if (qp.layers.announced_sends != nullptr) qp.layers.announced_sends->end();
+  if (qp.layers.announced_receives != nullptr) qp.layers.announced_receives->end();
   if (qp.xrc != nullptr) qp.xrc->receives.reset();
 }
 
@@ -186,7 +186,7 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   const bool reset = qp.engine->state() == roce::QpState::kReset;
   if ((mask & roce::kAddress) != 0) {
     qp.transport.path = path;
-    qp.address = attr.ah_attr;
+    qp.address.vector = attr.ah_attr;
   }
   if (transport.row != 0 || reset) {
     std::swap(qp.transport.ring, transport.ring);
@@ -197,14 +197,14 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   assert(!reset || qp.transport.ring == nullptr);
   if ((mask & kRateLimit) != 0) qp.raw->pacer.set(attr.rate_limit);
   if (reset && qp.raw != nullptr) qp.raw->pacer.set(0);
-  if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr.pkey_index;
-  if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
+  if ((mask & roce::kPkeyIndex) != 0) qp.address.pkey_index = attr.pkey_index;
+  if ((mask & roce::kPort) != 0) qp.address.port = attr.port_num;
   qp.transport.path.source_qpn = qp.qpn;
   qp.transport.path.destination_qpn = qp.engine->attributes().destination_qpn;
   if (reset) start_again(qp);
-  if (qp.peers_packets != nullptr) {
-    if ((mask & roce::kDestinationQpn) != 0) qp.peers_packets->meet_peer();
-    if ((mask & roce::kSendPsn) != 0) qp.peers_packets->begin(qp.engine->attributes().send_psn);
+  if (qp.layers.peers_packets != nullptr) {
+    if ((mask & roce::kDestinationQpn) != 0) qp.layers.peers_packets->meet_peer();
+    if ((mask & roce::kSendPsn) != 0) qp.layers.peers_packets->begin(qp.engine->attributes().send_psn);
   }
   qp.shown.show(row_of(qp));
   return true;
@@ -254,7 +254,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   ChosenTransport transport = choose_transport(qp, *attr, mask, path);
   const bool done = change(qp, *attr, mask, path, transport);
   // As in the kernel, a reset queue pair keeps its source until it gets another one.
-  if (done && (mask & roce::kAddress) != 0) qp.source = std::move(source);
+  if (done && (mask & roce::kAddress) != 0) qp.address.source = std::move(source);
   publish_qp(qp, transports.publication());
   transports.leave(transport);
   return done ? 0 : refusal_error(EINVAL);
@@ -278,14 +278,14 @@ int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   attr->dest_qp_num = now.destination_qpn;
   attr->qp_access_flags = now.access;
   attr->cap = qp.init.cap;
-  attr->ah_attr = qp.address;
-  attr->pkey_index = qp.pkey_index;
+  attr->ah_attr = qp.address.vector;
+  attr->pkey_index = qp.address.pkey_index;
   attr->sq_draining = now.draining ? 1 : 0;
   attr->en_sqd_async_notify = now.notify_drained ? 1 : 0;
   attr->max_rd_atomic = now.max_rd_atomic;
   attr->max_dest_rd_atomic = now.max_dest_rd_atomic;
   attr->min_rnr_timer = now.min_rnr_timer;
-  attr->port_num = qp.port;
+  attr->port_num = qp.address.port;
   attr->timeout = now.timeout;
   attr->retry_cnt = now.retry_count;
   attr->rnr_retry = now.rnr_retry;

@@ -41,9 +41,9 @@ void announce(Qp& qp) {
   const roce::Accessor who = {qp.pd->number, qp.qpn};
   char name[64];
   snprintf(name, sizeof name, "QP 0x%x of %.32s", qp.qpn, qp.context->ibv->device->name);
-  qp.announced_sends = AnnouncedQueue::make(qp.context->memory, who, name);
+  qp.layers.announced_sends = AnnouncedQueue::make(qp.context->memory, who, name);
   snprintf(name, sizeof name, "receives of QP 0x%x of %.32s", qp.qpn, qp.context->ibv->device->name);
-  qp.announced_receives = AnnouncedQueue::make(qp.context->memory, who, name);
+  qp.layers.announced_receives = AnnouncedQueue::make(qp.context->memory, who, name);
 }
 
 // The receive queue, the number, the engine.
