@@ -15,32 +15,27 @@ Failures& Failures::get() {
 
 void Failures::keep(const Failure& failure, bool is_receive) {
   const std::lock_guard lock(mutex_);
-  if (failures_.size() >= kMax) failures_.erase(failures_.begin());
   assert(failure.status != roce::CompletionStatus::kSuccess);
-  failures_.insert_or_assign({failure.qpn, is_receive, failure.id}, failure);
-  assert(failures_.size() <= kMax);
+  failures_.keep({failure.qpn, is_receive, failure.id}, failure);
 }
 
 void Failures::keep_refusal(uint32_t qpn, uint32_t peer, const Reason& reason) {
   const std::lock_guard lock(mutex_);
-  if (refusals_.size() >= kMax) refusals_.erase(refusals_.begin());
-  refusals_.insert_or_assign({qpn, peer}, reason);
+  refusals_.keep({qpn, peer}, reason);
 }
 
 Reason Failures::take_refusal(uint32_t qpn, uint32_t peer) {
   const std::lock_guard lock(mutex_);
-  const auto node = refusals_.extract({qpn, peer});
-  return node.empty() ? Reason{} : node.mapped();
+  return refusals_.take({qpn, peer}).value_or(Reason{});
 }
 
 std::optional<Failure> Failures::take(uint32_t qpn, bool is_receive, uint64_t id, roce::CompletionStatus status) {
   const std::lock_guard lock(mutex_);
-  const auto found = failures_.find({qpn, is_receive, id});
-  if (found == failures_.end() || found->second.status != status) return std::nullopt;
-  const Failure failure = found->second;
-  assert(failure.qpn == qpn && failure.id == id);
-  failures_.erase(found);
-  return failure;
+  const Key key = {qpn, is_receive, id};
+  const Failure* const failure = failures_.find(key);
+  if (failure == nullptr || failure->status != status) return std::nullopt;
+  assert(failure->qpn == qpn && failure->id == id);
+  return failures_.take(key);
 }
 
 }  // namespace dapple::soft::explain

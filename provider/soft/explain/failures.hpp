@@ -8,13 +8,13 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "provider/common/mutex.hpp"
+#include "provider/soft/explain/kept_until_taken.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "roce/queue_pair.hpp"
 #include "roce/request.hpp"
@@ -70,8 +70,8 @@ class Failures {
   using Key = std::tuple<uint32_t, bool, uint64_t>;  // the queue pair, whether it is a receive, and its id
 
   Mutex mutex_{LockRank::kFailures};
-  std::map<Key, Failure> failures_;                           // the last one of each id
-  std::map<std::pair<uint32_t, uint32_t>, Reason> refusals_;  // the last one of each queue pair and its peer
+  KeptUntilTaken<Key, Failure> failures_{kMax};
+  KeptUntilTaken<std::pair<uint32_t, uint32_t>, Reason> refusals_{kMax};  // of each queue pair and its peer
 };
 
 }  // namespace dapple::soft::explain

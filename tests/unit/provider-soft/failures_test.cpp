@@ -30,6 +30,17 @@ void keep__has_each_request(void**) {
   assert_true(failures.take(kQueuePair, true, 1, CompletionStatus::kLocalLength).has_value());
 }
 
+// A program polls nothing of its receives. Their number is higher than that of the requests that it does poll.
+void keep__forgets_the_oldest(void**) {
+  Failures failures;
+  for (uint64_t id = 0; id < 5000; ++id) failures.keep(failure_of(id + 10, CompletionStatus::kFlushed), true);
+  failures.keep(failure_of(1, CompletionStatus::kRetryExceeded), false);
+  failures.keep(failure_of(6000, CompletionStatus::kFlushed), true);
+  assert_true(failures.take(kQueuePair, false, 1, CompletionStatus::kRetryExceeded).has_value());
+  assert_false(failures.take(kQueuePair, true, 10, CompletionStatus::kFlushed).has_value());
+  assert_true(failures.take(kQueuePair, true, 5009, CompletionStatus::kFlushed).has_value());
+}
+
 void take__forgets_the_failure(void**) {
   Failures failures;
   failures.keep(failure_of(1, CompletionStatus::kRetryExceeded), false);
@@ -52,6 +63,7 @@ void take_refusal__finds_that_of_this_peer_alone(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(keep__has_each_request),
+      cmocka_unit_test(keep__forgets_the_oldest),
       cmocka_unit_test(take__forgets_the_failure),
       cmocka_unit_test(take_refusal__finds_that_of_this_peer_alone),
   };
