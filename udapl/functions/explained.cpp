@@ -105,6 +105,30 @@ std::string about_argument(DAT_RETURN_SUBTYPE subtype, const Arguments& argument
          (has_value ? text_of(value) : "wrong");
 }
 
+// The number of the argument whose handle is refused: of most functions the first.
+unsigned handle_number(DAT_RETURN_SUBTYPE subtype, std::string_view names) {
+  std::string_view wanted;
+  if (subtype == DAT_INVALID_HANDLE_EP) wanted = "ep";
+  if (subtype == DAT_INVALID_HANDLE_LMR) wanted = "lmr";
+  if (subtype == DAT_INVALID_HANDLE_EVD_CR || subtype == DAT_INVALID_HANDLE_EVD_ASYNC) wanted = "evd";
+  for (unsigned number = 1;; ++number) {
+    const std::string name = argument_name(names, number);
+    if (name.empty()) return 1;
+    if (name == wanted) return number;
+  }
+}
+
+// The functions of freed objects do not know their arguments' names.
+std::string about_handle(DAT_RETURN_SUBTYPE subtype, const Arguments& arguments) {
+  const unsigned number = handle_number(subtype, arguments.names);
+  const std::string name = argument_name(arguments.names, number);
+  const ArgumentValue value = arguments.value(number);
+  const std::string subject = "the handle " + (name.empty() ? "" : name + " ");
+  if (is_null(value)) return subject + "is DAT_HANDLE_NULL";
+  return subject + (value.kind == ArgumentValue::Kind::kNone ? "" : text_of(value) + " ") +
+         "is of another kind, was never given out, or its object is freed";
+}
+
 const char* about_state(std::string_view subtype) {
   if (subtype.ends_with("_IN_USE")) return "other objects, or threads, still use the object";
   if (subtype.ends_with("EVD_WAITER")) return "a thread waits on the EVD";
@@ -120,7 +144,7 @@ const char* about_state(std::string_view subtype) {
 std::string meaning_of(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype, const Arguments& arguments) {
   switch (type) {
     case DAT_INVALID_HANDLE:
-      return "the handle is of another kind, was never given out, or its object is freed";
+      return about_handle(subtype, arguments);
     case DAT_INVALID_PARAMETER:
       return about_argument(subtype, arguments);
     case DAT_INVALID_STATE:

@@ -27,7 +27,9 @@ struct ArgumentValue {
     if constexpr (std::is_pointer_v<T>) {
       return {Kind::kPointer, static_cast<int64_t>(reinterpret_cast<uintptr_t>(argument))};
     } else if constexpr (std::is_enum_v<T>) {
-      return {Kind::kBits, static_cast<int64_t>(argument)};
+      // An enumeration whose type is signed has as many digits as its type, too.
+      using Bits = std::make_unsigned_t<std::underlying_type_t<T>>;
+      return {Kind::kBits, static_cast<int64_t>(static_cast<Bits>(argument))};
     } else if constexpr (std::is_integral_v<T>) {
       return {Kind::kNumber, static_cast<int64_t>(argument)};
     } else {

@@ -3,7 +3,7 @@
 // The functions that only dispatch: they check the handle and jump to the provider's function.
 #include "udapl/registry/export.hpp"
 #include "udapl/registry/ia_table.hpp"
-#include "udapl/registry/status.hpp"
+#include "udapl/registry/refused_handle.hpp"
 #include "udapl/registry/version.hpp"
 
 namespace dapple::registry {
@@ -14,15 +14,16 @@ namespace {
 /// the other version. The function is not noexcept, which would turn the jump into a call; providers are C and throw
 /// nothing.
 template <DAT_RETURN_SUBTYPE kSubtype, auto kSlot, class... Args>
-inline DAT_RETURN dispatch(DAT_HANDLE handle, Args... args) {
+inline DAT_RETURN dispatch(const char* function, DAT_HANDLE given, Args... args) {
   constexpr bool kIsIa = kSubtype == DAT_INVALID_HANDLE_IA;
   constexpr bool kIsAny = kSubtype == DAT_INVALID_HANDLE1;
+  DAT_HANDLE handle = given;
   if (kIsIa || (kIsAny && IaTable::is_index(handle))) handle = IaTable::lookup(handle);
   if (IaTable::is_index(handle)) [[unlikely]]
-    return error(DAT_INVALID_HANDLE, kSubtype);
+    return refuse_handle(function, given, kSubtype);
   const DAT_PROVIDER* const provider = DAT_HANDLE_TO_PROVIDER(handle);
   if (is_of_other_version(provider)) [[unlikely]]
-    return error(DAT_INVALID_HANDLE, kSubtype);
+    return refuse_handle(function, given, kSubtype);
   return (provider->*kSlot)(handle, args...);
 }
 
@@ -30,9 +31,9 @@ inline DAT_RETURN dispatch(DAT_HANDLE handle, Args... args) {
 }  // namespace dapple::registry
 
 #define SLOT(SUBTYPE, NAME)
-#define FUNCTION(SUBTYPE, NAME, PARAMETERS, ...)                                         \
-  DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMETERS {                                       \
-    return dapple::registry::dispatch<SUBTYPE, &DAT_PROVIDER::NAME##_func>(__VA_ARGS__); \
-  }                                                                                      \
+#define FUNCTION(SUBTYPE, NAME, PARAMETERS, ...)                                                       \
+  DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMETERS {                                                     \
+    return dapple::registry::dispatch<SUBTYPE, &DAT_PROVIDER::NAME##_func>("dat_" #NAME, __VA_ARGS__); \
+  }                                                                                                    \
   DAPPLE_EXPORT_VERSIONS(dat_##NAME)
 #include "udapl/api/functions.def"

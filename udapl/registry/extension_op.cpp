@@ -9,6 +9,7 @@
 #include "udapl/registry/export.hpp"
 #include "udapl/registry/guarded.hpp"
 #include "udapl/registry/ia_table.hpp"
+#include "udapl/registry/refused_handle.hpp"
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/status.hpp"
 #include "udapl/registry/version.hpp"
@@ -51,10 +52,10 @@ DAT_RETURN close_by_table(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
 }
 
 /// Everything but the operations that open.
-DAT_RETURN extend(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
-  if (IaTable::is_index(handle)) handle = IaTable::lookup(handle);
-  if (!handle) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-  if (is_of_other_version(DAT_HANDLE_TO_PROVIDER(handle))) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+DAT_RETURN extend(DAT_HANDLE given, DAT_EXTENDED_OP op, va_list args) {
+  const DAT_HANDLE handle = IaTable::is_index(given) ? IaTable::lookup(given) : given;
+  if (!handle || is_of_other_version(DAT_HANDLE_TO_PROVIDER(handle)))
+    return refuse_handle("dat_extension_op", given, DAT_INVALID_HANDLE1);
   if (!extensions_allowed.load(std::memory_order_relaxed)) return error(DAT_NOT_IMPLEMENTED);
   if (op & DAT_CLOSE_EXTENSION_BASE) return close_by_table(handle, op, args);
   return DAT_HANDLE_EXTENDEDOP(handle, op, args);

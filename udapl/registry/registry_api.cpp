@@ -10,6 +10,7 @@
 #include "udapl/registry/guarded.hpp"
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/log.hpp"
+#include "udapl/registry/refused_handle.hpp"
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/status.hpp"
 #include "udapl/registry/version.hpp"
@@ -49,7 +50,7 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE* asyn
 DAT_RETURN close_ia(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags) {
   if (registry().is_given_up()) return error(DAT_INVALID_STATE);
   const auto use = ia_table().begin_close(ia_handle);
-  if (!use) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!use) return refuse_handle("dat_ia_close", ia_handle, DAT_INVALID_HANDLE_IA);
   const DAT_IA_HANDLE provider_ia = IaTable::lookup(ia_handle);
   const DAT_RETURN status = DAT_HANDLE_TO_PROVIDER(provider_ia)->ia_close_func(provider_ia, flags);
   if (status != DAT_SUCCESS) {

@@ -11,4 +11,7 @@ constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DA
   return DAT_CLASS_ERROR | static_cast<DAT_RETURN>(type) | static_cast<DAT_RETURN>(subtype);
 }
 
+/// The names of the constants of an error; each pointer may be null. False if one of them has no name.
+bool spell(DAT_RETURN value, const char** type, const char** subtype);
+
 }  // namespace dapple::registry

@@ -180,12 +180,18 @@ bool spell(const Table& table, DAT_RETURN value, const char** message) {
 }
 
 }  // namespace
+
+bool spell(DAT_RETURN value, const char** type, const char** subtype) {
+  const bool type_known = spell(kTypes, DAT_GET_TYPE(value), type);
+  const bool subtype_known = spell(kSubtypes, DAT_GET_SUBTYPE(value), subtype);
+  return type_known && subtype_known;
+}
+
 }  // namespace dapple::registry
 
 DAPPLE_EXPORT DAT_RETURN dat_strerror(DAT_RETURN value, const char** major_message, const char** minor_message) {
   using namespace dapple::registry;
-  const bool type_known = spell(kTypes, DAT_GET_TYPE(value), major_message);
-  const bool subtype_known = spell(kSubtypes, DAT_GET_SUBTYPE(value), minor_message);
-  return type_known && subtype_known ? DAT_RETURN{DAT_SUCCESS} : error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+  return spell(value, major_message, minor_message) ? DAT_RETURN{DAT_SUCCESS}
+                                                    : error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
 }
 DAPPLE_EXPORT_VERSIONS(dat_strerror)

@@ -97,6 +97,16 @@ static void use_udapl(void) {
     MUST(dat_pz_create(ia, &freed) == DAT_SUCCESS && dat_pz_free(freed) == DAT_SUCCESS);
     MUST(DAT_GET_TYPE(dat_pz_free(freed)) == DAT_INVALID_HANDLE);
   }
+  if (IS("null-handle")) {
+    MUST(DAT_GET_TYPE(dat_ep_post_send(DAT_HANDLE_NULL, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG)) ==
+         DAT_INVALID_HANDLE);
+  }
+  if (IS("closed-ia")) {
+    close_ia();
+    MUST(DAT_GET_TYPE(dat_pz_create(ia, &freed)) == DAT_INVALID_HANDLE);
+    return;
+  }
+  if (IS("other-kind")) MUST(DAT_GET_TYPE(dat_ep_free((DAT_EP_HANDLE)pz)) == DAT_INVALID_HANDLE);
   if (IS("verb")) {
     MUST(dappledv_refusal(NULL) == NULL);
     MUST(register_unmapped() != DAT_SUCCESS);
