@@ -22,6 +22,7 @@
 namespace dapple::soft::hang {
 namespace {
 
+using check::CallStack;
 using check::here;
 
 constinit const Operations* inner = nullptr;
@@ -149,11 +150,11 @@ void end_post(Qp& qp, size_t count, size_t refused) {
 
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
-  const KnownStack stack = here();
+  const CallStack call;
   notes().note_progress();
   size_t count = 0, refused = 0;
   for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next, count++)
-    note_send(qp, stack, (wr->send_flags & IBV_SEND_SIGNALED) != 0);
+    note_send(qp, call.get(), (wr->send_flags & IBV_SEND_SIGNALED) != 0);
   const int error = inner->post_send(ibv, requests, bad);
   for (const ibv_send_wr* wr = error == 0 ? nullptr : *bad; wr != nullptr; wr = wr->next) refused++;
   end_post(qp, count, refused);
@@ -162,12 +163,12 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
 
 int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = *ours<Qp>(ibv);
-  const KnownStack stack = here();
+  const CallStack call;
   notes().note_progress();
   // Between wr_start() and wr_complete() only this thread uses the requests.
   const ExtendedPost& post = *qp.extended;
   const uint32_t count = post.error == 0 ? post.count : 0;
-  for (uint32_t i = 0; i < count; i++) note_send(qp, stack, (post.requests[i]->send.flags & roce::kSignaled) != 0);
+  for (uint32_t i = 0; i < count; i++) note_send(qp, call.get(), (post.requests[i]->send.flags & roce::kSignaled) != 0);
   const int error = post.complete_below_hang(ibv);
   end_post(qp, count, error == 0 ? 0 : count);
   return error;
@@ -185,12 +186,12 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
 
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
-  const KnownStack stack = here();
+  const CallStack call;
   notes().note_progress();
   const int error = inner->post_recv(ibv, requests, bad);
   notes().change([&](Notes::Tables& tables) {
     for (const ibv_recv_wr* wr = requests; wr != nullptr && !(error != 0 && wr == *bad); wr = wr->next)
-      add(tables.qps[&qp].receives, stack, qp.own_receives.depth());
+      add(tables.qps[&qp].receives, call.get(), qp.own_receives.depth());
   });
   return error;
 }

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "provider/common/clock.hpp"
+
 namespace dapple::soft::check {
 namespace {
 
@@ -14,6 +16,16 @@ namespace {
 constexpr uint64_t kShortestAnswer = 10'000;  // nanoseconds
 // A program that asks for a completion is going to poll it. One that no longer wants it waits longer than this.
 constexpr uint64_t kSoon = 100'000'000;  // nanoseconds
+
+// The clock takes 20 ns, which is a tenth of a message.
+uint64_t exact(uint64_t time) {
+  return time == LentMemory::kNow ? now_ns() : time;
+}
+
+// Some milliseconds old, as the clock's ticks are.
+uint64_t about(uint64_t time) {
+  return time == LentMemory::kNow ? now_ns(CLOCK_MONOTONIC_COARSE) : time;
+}
 
 // Another thread may have taken `now` before the post returned.
 bool is_certain(const Loan& loan, uint64_t now) {
@@ -182,7 +194,8 @@ void LentMemory::keep(uint32_t qpn, uint64_t number, SharedCopy copy) {
 
 void LentMemory::returned(uint32_t qpn, uint64_t number, uint64_t now) {
   const std::lock_guard lock(mutex_);
-  if (Loan* loan = numbered(qpn, number)) loan->returned = now;
+  // kSoon is much longer than the clock's ticks, and kShortestAnswer much shorter.
+  if (Loan* loan = numbered(qpn, number)) loan->returned = loan->is_signaled ? about(now) : exact(now);
 }
 
 // It is one of the last.
@@ -207,6 +220,7 @@ void LentMemory::completed(uint32_t qpn, uint64_t id, uint64_t now) {
   OfQueuePair* const found = find(qpn);
   if (found == nullptr) return;
   OfQueuePair& queue = *found;
+  now = about(now);
   for (size_t i = queue.complete; i < queue.loans.size(); i++) {
     if (!queue.loans[i].is_signaled || queue.loans[i].id != id) continue;
     for (; queue.complete <= i; queue.complete++) queue.loans[queue.complete].complete = now;
@@ -230,7 +244,7 @@ std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id, uint64_t 
   for (uint64_t last = polled->number; !queue.loans.empty() && queue.loans.front().number <= last; drop_first(queue)) {
     const Loan& loan = queue.loans.front();
     if (const std::optional<uint64_t> at = change_in(loan))
-      changed.push_back({loan, *at, loan.is_signaled || is_certain(loan, now)});
+      changed.push_back({loan, *at, loan.is_signaled || is_certain(loan, exact(now))});
   }
   drop_ended(queue);
   return changed;
@@ -239,6 +253,7 @@ std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id, uint64_t 
 std::vector<ChangedLoan> LentMemory::peer_told(uint64_t now) {
   std::vector<ChangedLoan> changed;
   if (!any()) return changed;
+  now = about(now);
   const std::lock_guard lock(mutex_);
   for_each_lent([&](OfQueuePair& queue, Loan& loan) {
     if (loan.is_signaled && is_certain(loan, now)) {
@@ -309,6 +324,7 @@ std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::op
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const std::lock_guard lock(mutex_);
   if (!pages_.may_use(begin, begin + size)) return std::nullopt;
+  now = exact(now);
   return first([&](const Loan& loan) {
     return is_certain(loan, now) && std::any_of(loan.pieces.begin(), loan.pieces.end(), [&](const Piece& piece) {
              return piece.overlaps(begin, begin + size) && (!lkey || piece.lkey == *lkey);
@@ -319,6 +335,7 @@ std::optional<Loan> LentMemory::user_of(const void* memory, size_t size, std::op
 std::optional<Loan> LentMemory::user_of_handle(const void* address_handle, uint64_t now) {
   if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
+  now = exact(now);
   return first([&](const Loan& loan) { return loan.address_handle == address_handle && is_certain(loan, now); });
 }
 

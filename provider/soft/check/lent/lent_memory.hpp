@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "provider/common/clock.hpp"
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/lent/buffer_copy.hpp"
 #include "provider/soft/check/lent/mapped_memory.hpp"
@@ -61,12 +60,14 @@ struct ChangedLoan {
 // that is posted while nothing is lent has no place: if its id comes again, its completion is taken for that of the
 // later request. Each such error only ends a loan early.
 //
-// Internally locked; the lock is a leaf. free() may take it. The times are those of now_ns().
+// Internally locked; the lock is a leaf. free() may take it. The times are those of now_ns(); kNow is the present one,
+// which is read only where it matters, and some milliseconds old where that does not matter.
 class LentMemory {
  public:
   explicit LentMemory(MappedMemory& mapped) : mapped_(mapped) {}
 
   static constexpr uint64_t kNone = UINT64_MAX;  // no number
+  static constexpr uint64_t kNow = 0;
 
   // The program posts the request. Returns its number; kNone if it has no loan and nothing waits for its completion, or
   // if there is no room.
@@ -76,17 +77,17 @@ class LentMemory {
   // The copy is made after add(), so that the device cannot store there unnoticed meanwhile.
   void keep(uint32_t qpn, uint64_t number, SharedCopy copy);
   // The post has returned.
-  void returned(uint32_t qpn, uint64_t number, uint64_t now = now_ns());
+  void returned(uint32_t qpn, uint64_t number, uint64_t now = kNow);
   // The device has refused it.
   void remove(uint32_t qpn, uint64_t number);
   // The device has completed the oldest signaled request with this id, and so all earlier ones.
-  void completed(uint32_t qpn, uint64_t id, uint64_t now = now_ns());
+  void completed(uint32_t qpn, uint64_t id, uint64_t now = kNow);
   // The program has polled that completion. The loans of this request and of the earlier ones of the queue pair end.
   // Returns the requests whose bytes differ from their copies.
-  std::vector<ChangedLoan> polled(uint32_t qpn, uint64_t id, uint64_t now = now_ns());
+  std::vector<ChangedLoan> polled(uint32_t qpn, uint64_t id, uint64_t now = kNow);
   // The program is about to get bytes of a peer, which may tell it the fate of any request: a request behind a fence
   // tells of the Reads before it. All loans end. Returns the signaled requests whose bytes differ from their copies.
-  std::vector<ChangedLoan> peer_told(uint64_t now = now_ns());
+  std::vector<ChangedLoan> peer_told(uint64_t now = kNow);
   // The same by an RDMA Write of the queue pair with this number, but the program may look later. The Writes of a queue
   // pair of this process tell nothing about the fate of its own requests.
   void written_by(uint32_t qpn);
@@ -103,9 +104,9 @@ class LentMemory {
   // A request that uses some of these bytes, and that certainly is not complete for the program. `lkey`: by this key
   // alone.
   std::optional<Loan> user_of(const void* memory, size_t size, std::optional<uint32_t> lkey = std::nullopt,
-                              uint64_t now = now_ns());
+                              uint64_t now = kNow);
   // The same for a datagram with this address handle.
-  std::optional<Loan> user_of_handle(const void* address_handle, uint64_t now = now_ns());
+  std::optional<Loan> user_of_handle(const void* address_handle, uint64_t now = kNow);
   // Any request with some of these bytes.
   std::optional<Loan> any_in(const Pieces& pieces);
   // A request of the queue pair whose result comes into some of these bytes.

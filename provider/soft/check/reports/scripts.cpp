@@ -128,6 +128,7 @@ std::string bytes_of(const Stack& stack) {
 }
 
 KnownStack here() {
+  if (CallStack::present_ != nullptr) return *CallStack::present_;
   const KnownStack without_script = cached_stack();
   const uint32_t script = Scripts::get().here();
   if (script == 0) return without_script;

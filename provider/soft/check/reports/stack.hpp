@@ -31,4 +31,24 @@ class KnownStack {
 // The stack of a verb's caller, with the lines of its script. The caller holds no lock.
 KnownStack here();
 
+// While it lives, here() answers with its stack, so that the layers below the first one need not look. A verb's
+// function has it on its stack.
+class CallStack {
+ public:
+  CallStack() : stack_(here()), outer_(present_) { present_ = &stack_; }
+  ~CallStack() { present_ = outer_; }
+  CallStack(const CallStack&) = delete;
+  CallStack& operator=(const CallStack&) = delete;
+
+  KnownStack get() const { return stack_; }
+
+ private:
+  friend KnownStack here();
+
+  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit const KnownStack* present_ = nullptr;
+
+  const KnownStack stack_;
+  const KnownStack* const outer_;
+};
+
 }  // namespace dapple::soft::check
