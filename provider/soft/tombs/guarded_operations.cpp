@@ -30,7 +30,7 @@ constinit const Operations* inner = nullptr;
 // Whether the object, or the device that it belongs to, has ended.
 template <typename Object>
 bool has_ended(Object* object, const char* verb) {
-  if (object == nullptr) return false;
+  if (object == nullptr || !Tombs::any()) return false;
   if (Tombs::get().report_if_ended(object, verb)) return true;
   if constexpr (requires { object->context->device; }) return Tombs::get().report_if_ended(object->context, verb);
   return false;

@@ -29,7 +29,7 @@ Tombs& Tombs::get() {
 void Tombs::assert_consistent() const {
   assert_held(mutex_);
   assert(memory_.size() <= kMax);
-  assert(tombs_.empty() || any_.load(std::memory_order_relaxed));
+  assert(tombs_.empty() || any());
 }
 
 void Tombs::keep(void* memory) {
@@ -58,7 +58,7 @@ void Tombs::remove(const void* object) {
 }
 
 std::optional<Tomb> Tombs::find(const void* object) {
-  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+  if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const auto found = tombs_.find(object);
   return found == tombs_.end() ? std::nullopt : std::optional(found->second);

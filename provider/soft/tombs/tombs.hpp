@@ -29,6 +29,8 @@ class Tombs {
   // Lives as long as the process. The first call makes the objects keep their memory.
   static Tombs& get();
 
+  // False: no object has ended yet, so that posts and polls need no search.
+  static bool any() { return any_.load(std::memory_order_acquire); }
   // The object has ended, and its memory is kept.
   void add(const void* object, Tomb tomb);
   // Its memory is given back. keep() does this for objects of verbs.
@@ -49,8 +51,9 @@ class Tombs {
   static void before_fork() { get().mutex_.lock(); }
   static void after_fork() { get().mutex_.unlock(); }
 
+  static inline constinit std::atomic<bool> any_{false};
+
   Mutex mutex_{LockRank::kTombs};
-  std::atomic<bool> any_{false};
   std::deque<void*> memory_;  // the oldest first
   std::map<const void*, Tomb> tombs_;
 };
