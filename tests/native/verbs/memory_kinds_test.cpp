@@ -272,6 +272,29 @@ void on_demand__the_whole_address_space(void**) {
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+// As the kernel, whatever the device.
+void iova__keeps_the_place_in_the_page(void**) {
+  const size_t page = page_size();
+  assert_true(begin({}));
+  char* memory = map_pages(2);
+  assert_ptr_not_equal(memory, MAP_FAILED);
+  for (const int rights : {int{kPeerRights}, int{kPeerRights | IBV_ACCESS_ON_DEMAND}}) {
+    for (const uint64_t wrong : {uint64_t{0}, uint64_t{63}, uint64_t{page}, uint64_t{page + 65}}) {
+      errno = 0;
+      assert_null(ibv_reg_mr_iova(pair->pd, memory + 64, page, wrong, rights));
+      assert_int_equal(errno, EINVAL);
+    }
+    ibv_mr* mr = ibv_reg_mr_iova(pair->pd, memory + 64, page, 5 * page + 64, rights);
+    assert_non_null(mr);
+    memset(memory, 0, 2 * page);
+    memset(pair->a.buffer, 'v', 8);
+    assert_int_equal(run(IBV_WR_RDMA_WRITE, own(), 8, {5 * page + 64, mr->rkey}), IBV_WC_SUCCESS);
+    assert_true(all(memory, 0, 64) && all(memory + 64, 'v', 8) && all(memory + 72, 0, 64));
+    assert_int_equal(ibv_dereg_mr(mr), 0);
+  }
+  munmap(memory, 2 * page);
+}
+
 void advise__prefetches_what_is_on_demand(void**) {
   const size_t page = page_size();
   assert_true(begin({}));
@@ -415,6 +438,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test_teardown(device_memory__bad_input_is_refused, finish),
       cmocka_unit_test_teardown(on_demand__follows_the_programs_memory, finish),
       cmocka_unit_test_teardown(on_demand__the_whole_address_space, finish),
+      cmocka_unit_test_teardown(iova__keeps_the_place_in_the_page, finish),
       cmocka_unit_test_teardown(advise__prefetches_what_is_on_demand, finish),
       cmocka_unit_test_teardown(dmabuf__other_files_are_refused, finish),
       cmocka_unit_test_teardown(dmabuf__a_udmabuf_is_mapped, finish),

@@ -3,7 +3,6 @@
 //
 // Memory regions.
 #include <errno.h>
-#include <unistd.h>
 
 #include <cassert>
 #include <memory>
@@ -216,7 +215,9 @@ ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int acc
   if (!usable(ibv->context)) return failed(refuse_child());
   const auto rights = static_cast<uint32_t>(access);
   std::unique_ptr<GpuMemory> gpu;
-  const int error = check_region(context_of(ibv->context)->attributes(), address, length, rights, gpu);
+  int error = check_place_in_page("address", reinterpret_cast<uintptr_t>(address), iova);
+  if (error != 0) return failed(error);
+  error = check_region(context_of(ibv->context)->attributes(), address, length, rights, gpu);
   if (error != 0) return failed(error);
   if (is_implicit(address, length, rights) && iova != 0) {
     return failed(refuse(EINVAL,
@@ -307,14 +308,8 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* ibv, uint64_t offset, size_t length, uint64_t iova
   }
   int error = check_rights(limits, length, rights);
   if (error != 0) return failed(error);
-  // As the kernel: pages are mapped as a whole.
-  const uint64_t in_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
-  if (((offset ^ iova) & in_page) != 0) {
-    return failed(refuse(EINVAL,
-                         "the offset 0x%llx and the IOVA 0x%llx are at different places of a page.\n"
-                         "Choose an IOVA that differs from the offset by whole pages.",
-                         static_cast<unsigned long long>(offset), static_cast<unsigned long long>(iova)));
-  }
+  error = check_place_in_page("offset", offset, iova);
+  if (error != 0) return failed(error);
   MappedDmabuf dmabuf;
   std::unique_ptr<GpuMemory> gpu;
   error = dmabuf.map(fd, offset, length, (rights & roce::kLocalWrite) != 0);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -45,6 +46,15 @@ int check_remote_changes(uint32_t access) {
   if ((access & kRemoteChanges) == 0 || (access & roce::kLocalWrite) != 0) return 0;
   return refuse_access(access & kRemoteChanges, "lacks IBV_ACCESS_LOCAL_WRITE, which these rights need",
                        "Add IBV_ACCESS_LOCAL_WRITE: a peer may only change what the device may write.", EINVAL);
+}
+
+int check_place_in_page(const char* name, uint64_t begin, uint64_t iova) {
+  const uint64_t in_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) - 1;
+  if (((begin ^ iova) & in_page) == 0) return 0;
+  return refuse(EINVAL,
+                "the %s 0x%llx and the IOVA 0x%llx are at different places of a page.\n"
+                "Choose an IOVA that differs from the %s by whole pages.",
+                name, static_cast<unsigned long long>(begin), static_cast<unsigned long long>(iova), name);
 }
 
 int check_rights(const DeviceAttributes& limits, size_t length, uint32_t access) {

@@ -21,6 +21,9 @@ bool is_implicit(const void* address, size_t length, uint32_t access);
 
 // A right to change memory needs the device's own.
 int check_remote_changes(uint32_t access);
+// As the kernel: pages are mapped as a whole, so the region's first byte is at the same place of a page in both.
+// `name`: of `begin`, that byte's address or offset.
+int check_place_in_page(const char* name, uint64_t begin, uint64_t iova);
 // The rights of a region with that many bytes.
 int check_rights(const DeviceAttributes& limits, size_t length, uint32_t access);
 // The rights, and the memory. `gpu`: set if the memory is a GPU's.
