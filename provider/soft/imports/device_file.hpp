@@ -19,6 +19,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/memory/memory_table.hpp"
+#include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/objects.hpp"
 
 namespace dapple::soft {
@@ -51,6 +52,8 @@ class DeviceFile {
   DeviceFile& operator=(const DeviceFile&) = delete;
 
   MemoryTable memory;
+  // Of completion channels: completion queues of all contexts may use one channel.
+  EventPipes channels;
 
   const FileIdentity& identity() const { return identity_; }
   pid_t maker() const { return maker_; }

@@ -23,7 +23,8 @@ struct EventCount {
   std::atomic<uint32_t> written{0};  // without those that were taken out; changed under the lock of EventPipes
 };
 
-// The pipes of one context. Internally locked; the lock is a leaf.
+// The pipes of asynchronous events of one context, or those of the completion channels of one open file, which its
+// contexts share. All events on a pipe go by the same object. Internally locked; the lock is a leaf.
 class EventPipes {
  public:
   EventPipes();

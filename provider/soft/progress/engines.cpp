@@ -91,7 +91,7 @@ void Engines::count(Qp& qp) {
 void tell_of_event(Cq& cq) {
   if (cq.abi.cq.channel == nullptr) return;
   const CompletionMessage message = reinterpret_cast<uintptr_t>(&cq.abi);
-  cq.context->pipes.write(channel_writer(cq.abi.cq.channel), &message, sizeof(message), cq.completion_events);
+  cq.context->file.channels.write(channel_writer(cq.abi.cq.channel), &message, sizeof(message), cq.completion_events);
 }
 
 void Engines::tell_of_completions(Cq& cq) {

@@ -89,7 +89,8 @@ Context* make_context(const ContextInit& init) {
     return failed(ENOMEM);
   }
   DeviceInfo info;
-  const int error = context->pipes.ready() ? context->refresh(info) : ENOMEM;
+  const bool has_room = context->pipes.ready() && file->channels.ready();
+  const int error = has_room ? context->refresh(info) : ENOMEM;
   if (program_trace() != nullptr) trace_open(init.device_name, error);
   if (error == 0) {
     context->opened(info);

@@ -138,7 +138,7 @@ class Context {
   roce::Memory& seen_memory() { return disordered_writes_ ? *disordered_writes_ : checked_memory(); }
   // Tells whether nothing watches or disturbs the accesses of queue pairs.
   bool memory_is_bare() { return &seen_memory() == &memory; }
-  EventPipes pipes;
+  EventPipes pipes;  // of asynchronous events; the file has those of completion channels
   // Counts for all devices of the process, because peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
   std::atomic<uint32_t> next_counter{1};  // a completion counter's handle

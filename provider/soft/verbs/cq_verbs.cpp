@@ -34,6 +34,11 @@ int refuse_depth(int64_t cqe, uint32_t most) {
                 static_cast<long long>(cqe), most);
 }
 
+// As in the kernel, the contexts of one open file share their channels.
+bool is_of_same_file(const ibv_comp_channel& channel, const ibv_context* ibv) {
+  return channel_writer(&channel) >= 0 && &context_of(channel.context)->file == &context_of(ibv)->file;
+}
+
 Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int vector, Pd* pd) {
   if (!usable(ibv)) return failed(refuse_child());
   const uint32_t most = context_of(ibv)->attributes().max_cqe;
@@ -44,10 +49,11 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
                          "Pass a number from 0 to %d.",
                          vector, ibv->num_comp_vectors, ibv->num_comp_vectors - 1));
   }
-  if (channel != nullptr && channel_writer(channel) < 0) {
-    return failed(refuse(EINVAL,
+  if (channel != nullptr && !is_of_same_file(*channel, ibv)) {
+    return failed(refuse(EBADF,
                          "the completion channel is not one that ibv_create_comp_channel() has made for this "
-                         "device.\nMake the channel with the same ibv_context."));
+                         "device.\nMake the channel with the same ibv_context, or with one that imports the same "
+                         "device."));
   }
   CountedObject counted_object = context_of(ibv)->objects.take(ObjectKind::kCq);
   Cq* cq = counted_object ? new (std::nothrow) Cq : nullptr;
@@ -152,8 +158,8 @@ int destroy_cq(ibv_cq* ibv) {
   Context& context = *cq->context;
   context.runtime.engines().held_events.remove(*cq);
   if (ibv->channel != nullptr) {
-    context.pipes.remove(ibv->channel->fd, channel_writer(ibv->channel), sizeof(CompletionMessage),
-                         reinterpret_cast<uintptr_t>(&cq->abi), cq->completion_events);
+    context.file.channels.remove(ibv->channel->fd, channel_writer(ibv->channel), sizeof(CompletionMessage),
+                                 reinterpret_cast<uintptr_t>(&cq->abi), cq->completion_events);
   }
   context.withdraw(&cq->abi, cq->asynchronous_events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->comp_events_completed, cq->completion_events);

@@ -230,6 +230,11 @@ static void objects(void) {
     MUST(ibv_create_cq(device, 0, NULL, NULL, 0) == NULL && errno == EINVAL);
   } else if (IS("cq-vector")) {
     MUST(ibv_create_cq(device, 1, NULL, NULL, 99999) == NULL && errno == EINVAL);
+  } else if (IS("cq-channel")) {
+    /* Of another open file of the device. */
+    struct ibv_context* other = ibv_open_device(device->device);
+    struct ibv_comp_channel* channel = other == NULL ? NULL : ibv_create_comp_channel(other);
+    MUST(channel != NULL && ibv_create_cq(device, 1, NULL, channel, 0) == NULL && errno == EBADF);
   } else if (IS("qp-without-cq")) {
     MUST(ibv_create_qp(pd, &attr) == NULL && errno == EINVAL);
   } else if (IS("qp-depth")) {

@@ -4,10 +4,12 @@
 // Contexts, protection domains, regions and device memory that other contexts import. Runs under dapple-run.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <initializer_list>
@@ -142,6 +144,70 @@ void import__has_asynchronous_events_of_its_own(void**) {
   assert_ptr_equal(event.element.qp, importer.qp[1]);
   ibv_ack_async_event(&event);
   assert_false(readable(pair->context->async_fd, 0));
+  end_import();
+}
+
+// A completion queue with one event that nobody reads.
+bool leave_event(ibv_context* context, ibv_pd* pd, ibv_comp_channel* channel) {
+  ibv_cq* cq = ibv_create_cq(context, 1, nullptr, channel, 0);
+  if (cq == nullptr) return false;
+  ibv_qp_init_attr init = {};
+  init.send_cq = init.recv_cq = cq;
+  init.cap = {1, 1, 1, 1, 0};
+  init.qp_type = IBV_QPT_RC;
+  ibv_qp* qp = ibv_create_qp(pd, &init);
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  bool good = qp != nullptr &&
+              ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0;
+  ibv_recv_wr receive = {}, *bad = nullptr;
+  good = good && ibv_post_recv(qp, &receive, &bad) == 0 && ibv_req_notify_cq(cq, 0) == 0;
+  attr.qp_state = IBV_QPS_ERR;
+  good = good && ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
+  ibv_wc completion = {};
+  good = good && wait_for(cq, completion) && completion.status == IBV_WC_WR_FLUSH_ERR;
+  return good && ibv_destroy_qp(qp) == 0 && ibv_destroy_cq(cq) == 0;
+}
+
+struct Leaver {
+  ibv_context* context;
+  ibv_pd* pd;
+  ibv_comp_channel* channel;
+  bool good = true;
+};
+
+void* leave_events(void* argument) {
+  auto& leaver = *static_cast<Leaver*>(argument);
+  for (int i = 0; i < 2000 && leaver.good; i++) leaver.good = leave_event(leaver.context, leaver.pd, leaver.channel);
+  return nullptr;
+}
+
+// The unread events of a completion queue leave the channel with it, also while another context's thread does the same.
+// An event that is lost, or left, lets ibv_destroy_cq() wait for ever.
+void import__shares_completion_channels(void**) {
+  assert_true(begin_import());
+  ibv_comp_channel* channel = ibv_create_comp_channel(pair->context);
+  assert_non_null(channel);
+  Leaver leavers[] = {{pair->context, pair->pd, channel}, {importer.context, importer.pd, channel}};
+  pthread_t threads[2];
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], nullptr, leave_events, &leavers[i]), 0);
+  timespec end = {};
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 60;
+  for (const pthread_t thread : threads) assert_int_equal(pthread_timedjoin_np(thread, nullptr, &end), 0);
+  assert_true(leavers[0].good && leavers[1].good);
+  assert_false(readable(channel->fd, 0));
+  assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+  // Another open file of the same device has no part in it.
+  channel = ibv_create_comp_channel(importer.context);
+  ibv_context* other = open_loopback();
+  assert_true(channel != nullptr && other != nullptr);
+  errno = 0;
+  assert_null(ibv_create_cq(other, 1, nullptr, channel, 0));
+  assert_int_equal(errno, EBADF);
+  assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+  assert_int_equal(ibv_close_device(other), 0);
   end_import();
 }
 
@@ -381,6 +447,7 @@ int main(int argc, char**) {
   const CMUnitTest tests[] = {
       cmocka_unit_test_teardown(import__shares_domains_and_keys, finish),
       cmocka_unit_test_teardown(import__has_asynchronous_events_of_its_own, finish),
+      cmocka_unit_test_teardown(import__shares_completion_channels, finish),
       cmocka_unit_test_teardown(import__of_device_memory, finish),
       cmocka_unit_test_teardown(import__ends_with_the_object, finish),
       cmocka_unit_test_teardown(import__bad_input_is_refused, finish),
