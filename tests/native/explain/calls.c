@@ -5,12 +5,14 @@
  * expected. "right right" and "right extended" make no mistake. */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -203,9 +205,23 @@ static int poll_status(struct end* of, int milliseconds) {
   return -1;
 }
 
+static void give_up_net_raw(void) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+  MUST(syscall(SYS_capget, &header, data) == 0);
+  data[0].effective &= ~(1U << CAP_NET_RAW);
+  MUST(syscall(SYS_capset, &header, data) == 0);
+}
+
 /* ibv_modify_qp() */
 static void modify(void) {
   make_end(&a);
+  if (IS("privileged")) {
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x80010000};
+    give_up_net_raw();
+    MUST(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == EPERM);
+    return;
+  }
   if (IS("skipped")) {
     MUST(to_rtr(&a, a.qp->qp_num) == EINVAL);
     return;

@@ -8,7 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/privilege.hpp"
 #include "tests/native/verbs/rig.hpp"
 
 using namespace dapple::tests;
@@ -178,6 +181,31 @@ void calls__that_fail__set_errno(void**) {
   assert_int_not_equal(errno, 0);
 }
 
+int set_qkey(uint32_t qkey) {
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  attr.qkey = qkey;
+  return ibv_modify_qp(datagrams, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+}
+
+// As the kernel: the highest bit of a Q_Key needs CAP_NET_RAW.
+void qkey__privileged__needs_the_capability(void**) {
+  assert_true(set_privilege(false));
+  for (const uint32_t qkey : {0x8000'0000u, 0x8001'0000u, UINT32_MAX}) {
+    errno = 0;
+    assert_int_equal(set_qkey(qkey), EPERM);
+    assert_int_equal(errno, EPERM);
+  }
+  assert_int_equal(set_qkey(0x7FFF'FFFF), 0);
+  assert_true(set_privilege(true));
+  assert_int_equal(set_qkey(0x8001'0000), 0);
+  ibv_qp_attr attr = {};
+  ibv_qp_init_attr init = {};
+  assert_int_equal(ibv_query_qp(datagrams, &attr, IBV_QP_QKEY, &init), 0);
+  assert_int_equal(attr.qkey, 0x8001'0000);
+}
+
 // In a child of fork() every verb on the parent's objects fails.
 void calls__in_a_child__set_errno(void**) {
   const pid_t child = fork();
@@ -207,6 +235,7 @@ int main() {
   need_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test(calls__that_fail__set_errno),
+      cmocka_unit_test(qkey__privileged__needs_the_capability),
       cmocka_unit_test(calls__in_a_child__set_errno),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -3,11 +3,10 @@
 //
 // What raw packet queue pairs and flows refuse. Runs under dapple-run.
 #include <errno.h>
-#include <linux/capability.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/native/namespaces.hpp"
+#include "tests/native/verbs/privilege.hpp"
 #include "tests/native/verbs/raw_pair.hpp"
 #include "tests/native/verbs/rig.hpp"
 
@@ -88,16 +87,6 @@ void rates__beyond_the_limits_are_refused(void**) {
   ibv_qp* datagrams = ibv_create_qp(a->pd, &init);
   assert_int_equal(ibv_modify_qp(datagrams, &attr, IBV_QP_RATE_LIMIT), EINVAL);
   assert_int_equal(ibv_destroy_qp(datagrams), 0);
-}
-
-// Sets or clears CAP_NET_RAW among this thread's effective capabilities.
-bool set_privilege(bool has) {
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2] = {};
-  if (syscall(SYS_capget, &header, data) != 0) return false;
-  constexpr uint32_t kBit = 1u << CAP_NET_RAW;
-  data[0].effective = has ? data[0].effective | kBit : data[0].effective & ~kBit;
-  return syscall(SYS_capset, &header, data) == 0;
 }
 
 void without_the_capability__frames_are_forbidden(void**) {

@@ -13,6 +13,7 @@
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
+#include "provider/soft/raw/frame_port.hpp"
 #include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -23,6 +24,7 @@
 #include "provider/soft/verbs/queue_pairs/raw_parts.hpp"
 #include "provider/soft/verbs/queue_pairs/xrc_handles.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
+#include "provider/system/owned_fd.hpp"
 #include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {
@@ -37,6 +39,19 @@ static_assert(static_cast<int>(roce::QpState::kRts) == IBV_QPS_RTS);
 constexpr uint32_t kKnown = (roce::kDestinationQpn << 1) - 1;
 // Of raw packets alone. The engine does not know it.
 constexpr uint32_t kRateLimit = IBV_QP_RATE_LIMIT;
+
+// IBTA 10.2.5: such a Q_Key needs a privilege. The kernel asks for CAP_NET_RAW, since Linux 6.17 in the user namespace
+// of the device's network namespace; a socket for frames needs the same.
+constexpr uint32_t kPrivilegedQkey = 0x8000'0000;
+
+int check_qkey(uint32_t qkey) {
+  OwnedFd socket;
+  if ((qkey & kPrivilegedQkey) == 0 || open_frames(socket) != EPERM) return 0;
+  return refuse(EPERM,
+                "qkey is 0x%x, whose highest bit needs the capability CAP_NET_RAW, and the process lacks it.\n"
+                "Choose a Q_Key below 0x80000000, or run the program as root.",
+                qkey);
+}
 
 // The engine leaves these to the host: port, P_Key, address, MTU. `path` and `source` change for kAddress only.
 int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& source) {
@@ -59,6 +74,9 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path, GidHold& s
   }
   if ((mask & roce::kPort) != 0 && attr.port_num != 1) {
     return refuse(EINVAL, "port_num is %u, and the device has one port, number 1.\nSet port_num to 1.", attr.port_num);
+  }
+  if ((mask & roce::kQkey) != 0) {
+    if (const int error = check_qkey(attr.qkey); error != 0) return error;
   }
   if ((mask & kRateLimit) != 0) {
     const bool enters = (mask & roce::kState) != 0;
