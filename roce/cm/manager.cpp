@@ -114,7 +114,7 @@ void Manager::give_up(Time now, Record& record) {
   ++count_.timed_out;
   switch (record.state) {
     case State::kDreqSent:
-      emit(record, {.type = EventType::kDisconnected});
+      emit(record, {.type = EventType::kDisconnected, .timed_out = true});
       return enter_timewait(now, record);
     case State::kSidrReqSent:
       emit(record, {.type = EventType::kUnreachable, .last = true});

@@ -59,6 +59,7 @@ struct Event {
   // The header that a request to an IP service has.
   const IpHeader* ip = nullptr;
   RejectReason reason{};
+  bool timed_out = false;  // kDisconnected: the peer has answered no DREQ
   std::span<const std::byte> info = {};
   // All that the message has room for, behind an IP header if there is one: REQ 92 or 56 bytes, REP 196, REJ 148, RTU
   // 224, DREQ 220, DREP 224, SIDR REQ 216 or 180, SIDR REP 136. Empty if no message caused the event.

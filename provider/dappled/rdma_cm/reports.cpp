@@ -77,7 +77,7 @@ void Service::event(const cm::Event& event) {
     case cm::EventType::kDisconnected:
       enter(*id, Exchange::kOver);
       enter(*id, State::kDisconnect);
-      add_event(*id, EventKind::kDisconnected);
+      add_event(*id, EventKind::kDisconnected, event.timed_out ? -ETIMEDOUT : 0);
       return;
     default:
       return;

@@ -33,6 +33,30 @@ void connect__whole_life__leaves_nothing(void** state) {
 void connect_request__as_the_kernels(void** state) {
   Pair& pair = pair_of(state);
   pair.listen();
+// The status tells a peer that has agreed from one that is gone.
+void disconnect__without_an_answer__has_the_status_of_a_timeout(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  while (pair.active.events.size() == 0) {
+    pair.client.out.clear();
+    assert_true(pair.wait());
+  }
+  assert_int_equal(static_cast<int>(pair.client.event(pair.active, EventKind::kDisconnected).status), -ETIMEDOUT);
+  pair.client.out.clear();
+}
+
+void disconnect__that_is_lost_once__has_no_error(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.client.out.clear();
+  assert_true(pair.wait());
+  pair.carry();
+  assert_int_equal(pair.client.event(pair.active, EventKind::kDisconnected).status, 0);
+  assert_int_equal(pair.server.event(pair.passive, EventKind::kDisconnected).status, 0);
+}
+
   pair.resolve();
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(0xFF010012, 1, 56)), 0);
   pair.carry();
@@ -528,6 +552,8 @@ int main() {
       RDMA_CM_TEST(listen__backlog_full_of_one_sender__gives_way_to_another),
       RDMA_CM_TEST(accept__listener_or_disconnected_id__refused),
       RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
+      RDMA_CM_TEST(disconnect__without_an_answer__has_the_status_of_a_timeout),
+      RDMA_CM_TEST(disconnect__that_is_lost_once__has_no_error),
       RDMA_CM_TEST(device_removal__of_a_connection__leaves_destroying),
       RDMA_CM_TEST(query_route__of_the_new_id__has_both_addresses),
   };
