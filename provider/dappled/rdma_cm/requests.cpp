@@ -42,6 +42,11 @@ bool is_plausible(const cm::IpHeader& ip, const cm::Path& path) {
          (!is_loopback(ip.destination) || is_loopback(path.local));
 }
 
+// As in the kernel: a listener gets the requests of its type of queue pair. Those of XRC go as reliable ones.
+bool is_for_type(const CmId& listener, const cm::Event& event) {
+  return event.req == nullptr || (event.req->service == cm::Service::kUnreliable) == (listener.qp_type == IBV_QPT_UC);
+}
+
 template <class Parameters>
 void fill(Parameters& parameters, std::span<const std::byte> data) {
   parameters.private_data_len = static_cast<uint8_t>(std::min<size_t>(data.size(), RDMA_MAX_PRIVATE_DATA - 1));
@@ -120,8 +125,10 @@ void Service::discard(CmId& id) {
   delete &id;
 }
 
-// False if no device has the address to which the request came, or if the request names impossible addresses.
+// False if no device has the address to which the request came, or if the request names impossible addresses or another
+// type of queue pair than the listener's.
 bool Service::place_request(CmId& id, const CmId& listener, const cm::Event& event) {
+  if (!is_for_type(listener, event)) return false;
   if (event.ip != nullptr && !is_plausible(*event.ip, *event.path)) return false;
   const Gid& local = event.ip != nullptr ? event.ip->destination : event.path->local;
   const Gid& remote = event.ip != nullptr ? event.ip->source : event.path->remote;

@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <endian.h>
 
+#include <initializer_list>
+#include <utility>
+
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
 using namespace dapple::dappled::rdma_cm;
@@ -30,9 +33,6 @@ void connect__whole_life__leaves_nothing(void** state) {
   pair.finish();
 }
 
-void connect_request__as_the_kernels(void** state) {
-  Pair& pair = pair_of(state);
-  pair.listen();
 // The status tells a peer that has agreed from one that is gone.
 void disconnect__without_an_answer__has_the_status_of_a_timeout(void** state) {
   Pair& pair = pair_of(state);
@@ -57,6 +57,9 @@ void disconnect__that_is_lost_once__has_no_error(void** state) {
   assert_int_equal(pair.server.event(pair.passive, EventKind::kDisconnected).status, 0);
 }
 
+void connect_request__as_the_kernels(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
   pair.resolve();
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(0xFF010012, 1, 56)), 0);
   pair.carry();
@@ -172,29 +175,48 @@ void init_qp_attr__of_both_ends__match(void** state) {
   assert_int_equal(server_rts.timeout, 17);
 }
 
-uint32_t create_unreliable(Host& host, Channel& channel) {
+uint32_t create_of_type(Host& host, Channel& channel, ibv_qp_type type) {
   rdma_ucm_create_id command = {};
   command.uid = 1;
   command.ps = RDMA_PS_IB;
-  command.qp_type = IBV_QPT_UC;
+  command.qp_type = static_cast<uint8_t>(type);
   rdma_ucm_create_id_resp response = {};
   assert_int_equal(host.ask(channel, RDMA_USER_CM_CMD_CREATE_ID, command, response), 0);
   return response.id;
 }
 
-// A queue pair of this kind takes no parameters of retries and reads.
-void init_qp_attr__unreliable_connection__less_than_of_a_reliable_one(void** state) {
-  Pair& pair = pair_of(state);
-  pair.listener = create_unreliable(pair.server, pair.passive);
+// A client asks a listener for a connection.
+void connect_types(Pair& pair, ibv_qp_type listening, ibv_qp_type connecting) {
+  pair.listener = create_of_type(pair.server, pair.passive, listening);
   assert_int_equal(pair.server.bind(pair.passive, pair.listener, any_ipv4(7174)), 0);
   assert_int_equal(pair.server.listen(pair.passive, pair.listener), 0);
-  pair.connecting = create_unreliable(pair.client, pair.active);
+  pair.connecting = create_of_type(pair.client, pair.active, connecting);
   assert_int_equal(pair.client.resolve(pair.active, pair.connecting, ipv4(2, 7174)), 0);
   pair.client.event(pair.active, EventKind::kAddrResolved);
   assert_int_equal(pair.client.resolve_route(pair.active, pair.connecting), 0);
   pair.client.event(pair.active, EventKind::kRouteResolved);
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(0x10012)), 0);
   pair.carry();
+}
+
+// As in the kernel.
+void connect__to_a_listener_of_another_type__is_rejected(void** state) {
+  Pair& pair = pair_of(state);
+  for (const auto& [listening, connecting] : {std::pair(IBV_QPT_RC, IBV_QPT_UC), std::pair(IBV_QPT_UC, IBV_QPT_RC)}) {
+    connect_types(pair, listening, connecting);
+    pair.server.assert_no_event(pair.passive);
+    const auto event = pair.client.event(pair.active, EventKind::kRejected);
+    assert_int_equal(event.status, static_cast<int>(cm::RejectReason::kConsumer));
+    assert_int_equal(pair.client.destroy(pair.active, pair.connecting), 0);
+    assert_int_equal(pair.server.destroy(pair.passive, pair.listener), 0);
+  }
+  pair.finish();
+}
+
+// A queue pair of this kind takes no parameters of retries and reads.
+void init_qp_attr__unreliable_connection__less_than_of_a_reliable_one(void** state) {
+  Pair& pair = pair_of(state);
+  connect_types(pair, IBV_QPT_UC, IBV_QPT_UC);
   pair.accepted = pair.server.event(pair.passive, EventKind::kConnectRequest).id;
   ib_uverbs_qp_attr attributes;
   assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_RTR, attributes), 0);
@@ -530,11 +552,14 @@ void query_route__of_the_new_id__has_both_addresses(void** state) {
 int main() {
   const CMUnitTest tests[] = {
       RDMA_CM_TEST(connect__whole_life__leaves_nothing),
+      RDMA_CM_TEST(disconnect__without_an_answer__has_the_status_of_a_timeout),
+      RDMA_CM_TEST(disconnect__that_is_lost_once__has_no_error),
       RDMA_CM_TEST(connect_request__as_the_kernels),
       RDMA_CM_TEST(connect_response__as_the_kernels),
       RDMA_CM_TEST(ece__of_both_ends__in_the_events),
       RDMA_CM_TEST(ece__of_older_libraries__none),
       RDMA_CM_TEST(init_qp_attr__of_both_ends__match),
+      RDMA_CM_TEST(connect__to_a_listener_of_another_type__is_rejected),
       RDMA_CM_TEST(init_qp_attr__unreliable_connection__less_than_of_a_reliable_one),
       RDMA_CM_TEST(init_qp_attr__before_a_connection__has_no_way),
       RDMA_CM_TEST(connect__nobody_listens__is_rejected),
@@ -552,8 +577,6 @@ int main() {
       RDMA_CM_TEST(listen__backlog_full_of_one_sender__gives_way_to_another),
       RDMA_CM_TEST(accept__listener_or_disconnected_id__refused),
       RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
-      RDMA_CM_TEST(disconnect__without_an_answer__has_the_status_of_a_timeout),
-      RDMA_CM_TEST(disconnect__that_is_lost_once__has_no_error),
       RDMA_CM_TEST(device_removal__of_a_connection__leaves_destroying),
       RDMA_CM_TEST(query_route__of_the_new_id__has_both_addresses),
   };
