@@ -51,7 +51,7 @@ int Service::bind(CmId& id, const Address& address) {
                   text_of(address).c_str());
   }
   id.source = address;
-  if (!id.one_family_set) id.one_family = address.family == AF_INET;
+  if (!id.one_family_set) id.one_family = address.family == AF_INET || world_.separates_families();
   if (const int error = ports_.bind(id, world_.random()); error != 0) {
     const int refused = refuse_port(error, id);
     id.source = {};

@@ -466,6 +466,10 @@ int ChannelServer::check_own(const Address& address) {
   return check_own_address(address);
 }
 
+bool ChannelServer::separates_families() {
+  return ipv6_binds_alone();
+}
+
 uint32_t ChannelServer::gid_index(const CmId& id) {
   const soft::DeviceInfo* device = devices_.find(id.device);
   const Program& program = static_cast<const OpenChannel&>(*id.channel).program;

@@ -132,6 +132,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   int route(const Channel& channel, const Address& destination, Address& source) override;
   int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   int check_own(const Address& address) override;
+  bool separates_families() override;
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t index, std::span<const std::byte> entry) override;
 

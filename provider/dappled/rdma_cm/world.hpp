@@ -28,6 +28,8 @@ class World {
   virtual int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) = 0;
   // 0 if the address is one of this host's, with RDMA or without; or an errno.
   virtual int check_own(const Address& address) = 0;
+  // Tells whether addresses of IPv6 are for IPv6 alone unless the program says otherwise (net.ipv6.bindv6only).
+  virtual bool separates_families() = 0;
   // An event was appended to channel.events.
   virtual void wake(Channel& channel) = 0;
   // Writes an entry of kJournalEntrySize bytes. The entries' indexes follow one another.

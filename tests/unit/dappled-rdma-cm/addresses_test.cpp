@@ -184,6 +184,20 @@ void bind__port_in_use__is_refused_as_in_the_kernel(void** state) {
 
 void reuseaddr__on_both__shares_until_one_listens(void** state) {
   One& one = one_of(state);
+void bind__ipv6_alone_by_the_systems_setting__leaves_ipv4_the_port(void** state) {
+  One& one = one_of(state);
+  assert_int_equal(one.bind(one.create(), any_ipv4(7174)), 0);
+  const uint32_t both = one.create();
+  assert_int_equal(one.bind(both, any_ipv6(7174)), EADDRNOTAVAIL);
+  one.host.ipv6_alone = true;
+  assert_int_equal(one.bind(both, any_ipv6(7174)), 0);
+  // The program's own choice counts more.
+  const uint32_t other = one.create();
+  assert_int_equal(one.host.option(one.channel, other, RDMA_OPTION_ID_AFONLY, 0), 0);
+  assert_int_equal(one.bind(one.create(), any_ipv4(7175)), 0);
+  assert_int_equal(one.bind(other, any_ipv6(7175)), EADDRNOTAVAIL);
+}
+
   uint32_t ids[3];
   for (uint32_t& id : ids) {
     id = one.create();
@@ -385,6 +399,7 @@ int main() {
       ONE_TEST(bind__port_in_use__is_refused_as_in_the_kernel),
       ONE_TEST(reuseaddr__on_both__shares_until_one_listens),
       ONE_TEST(listen__unbound__binds_to_any),
+      ONE_TEST(bind__ipv6_alone_by_the_systems_setting__leaves_ipv4_the_port),
       ONE_TEST(resolve__without_source__binds_by_the_route),
       ONE_TEST(resolve__failures__as_in_the_kernel),
       ONE_TEST(resolve__address_of_no_device__is_an_error_event),

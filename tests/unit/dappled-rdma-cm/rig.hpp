@@ -39,6 +39,7 @@ class Host final : public World {
   int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   uint32_t gid_index(const CmId& id) override { return id.gid_index; }
   int check_own(const Address&) override { return own_error; }
+  bool separates_families() override { return ipv6_alone; }
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
 
@@ -103,6 +104,7 @@ class Host final : public World {
   int neighbour_error = 0;        // ENODATA: neighbours do not answer
   uint32_t looks = 0;             // the number of look-ups of neighbours
   int own_error = EADDRNOTAVAIL;  // for addresses that no device has
+  bool ipv6_alone = false;        // net.ipv6.bindv6only
   std::unique_ptr<Service> service;
 
  private:

@@ -3,8 +3,10 @@
 #include "provider/dappled/rdma_cm/packets/routes.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "provider/protocol/messages.hpp"
 #include "provider/system/owned_fd.hpp"
@@ -65,6 +67,12 @@ void ephemeral_ports(uint16_t& first, uint16_t& last) {
   if (!good) return;
   first = static_cast<uint16_t>(low);
   last = static_cast<uint16_t>(high);
+}
+
+bool ipv6_binds_alone() {
+  const soft::OwnedFd file(open("/proc/sys/net/ipv6/bindv6only", O_RDONLY | O_CLOEXEC));
+  char digit = '0';
+  return file && read(file.get(), &digit, sizeof digit) == sizeof digit && digit != '0';
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -15,4 +15,7 @@ int check_own_address(const Address& address);
 // The range of ephemeral ports of this network namespace; the kernel's default if it cannot be read.
 void ephemeral_ports(uint16_t& first, uint16_t& last);
 
+// net.ipv6.bindv6only of this network namespace; false if it cannot be read.
+bool ipv6_binds_alone();
+
 }  // namespace dapple::dappled::rdma_cm
