@@ -81,8 +81,8 @@ Column column_of(QpType type) {
 }  // namespace
 
 TransitionMasks transition_masks(QpType type, QpState from, QpState to) {
-  // From anywhere; the other attributes mean nothing there.
-  if (to == QpState::kReset || to == QpState::kError) return {.exists = true, .optional = kCurrentState};
+  // From anywhere. As in the kernel, these changes take no attributes.
+  if (to == QpState::kReset || to == QpState::kError) return {.exists = true};
   const Column column = column_of(type);
   for (const Transition& transition : kTransitions) {
     if (transition.from != from || transition.to != to) continue;

@@ -101,6 +101,21 @@ void transition_masks__each_transition__agrees_with_what_is_allowed(void**) {
   }
 }
 
+// As in the kernel, not even the present state.
+void transition_masks__to_reset_and_error__take_no_attributes(void**) {
+  for (const roce::QpType type : {roce::QpType::kRc, roce::QpType::kUc, roce::QpType::kUd, roce::QpType::kXrcSend,
+                                  roce::QpType::kXrcReceive, roce::QpType::kRawPacket}) {
+    for (int from = 0; from <= IBV_QPS_ERR; from++) {
+      for (const roce::QpState to : {roce::QpState::kReset, roce::QpState::kError}) {
+        const auto before = static_cast<roce::QpState>(from);
+        assert_true(roce::transition_allowed(type, before, to, roce::kState));
+        for (uint32_t bit = roce::kCurrentState; bit <= roce::kDestinationQpn; bit <<= 1)
+          assert_false(roce::transition_allowed(type, before, to, roce::kState | bit));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -113,6 +128,7 @@ int main() {
       cmocka_unit_test(names__values_beyond_the_constants__are_no_names),
       cmocka_unit_test(address_text__both_families__are_addresses),
       cmocka_unit_test(transition_masks__each_transition__agrees_with_what_is_allowed),
+      cmocka_unit_test(transition_masks__to_reset_and_error__take_no_attributes),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
