@@ -12,7 +12,7 @@ namespace dapple::soft {
 
 int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments, const QueueAllocator* allocator) {
   if (depth > kMaxRequests || max_segments > roce::kMaxSegments) return EINVAL;
-  depth_ = depth;
+  depth_.store(depth, std::memory_order_relaxed);
   max_segments_ = max_segments;
   if (depth == 0) return 0;
   const uint32_t room = std::bit_ceil(depth);
@@ -87,7 +87,7 @@ int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
   }
   std::swap(slots, slots_);
   std::swap(segments, segments_);
-  depth_ = depth;
+  depth_.store(depth, std::memory_order_relaxed);
   mask_ = room - 1;
   head_ = 0;
   limit_ = wanted_limit;
@@ -97,7 +97,7 @@ int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
 
 int ReceiveQueue::set_limit(uint32_t limit) {
   const BiasedLock lock(mutex_);
-  if (limit > depth_) return EINVAL;
+  if (limit > depth()) return EINVAL;
   limit_ = limit;
   assert_consistent();
   return 0;

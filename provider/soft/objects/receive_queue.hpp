@@ -29,7 +29,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   // 0; EINVAL beyond kMaxRequests or roce::kMaxSegments; ENOMEM. A depth of 0 makes a queue that takes nothing.
   // `allocator` lives longer than the queue, or is null.
   int initialize(uint32_t depth, uint32_t max_segments, const QueueAllocator* allocator = nullptr);
-  uint32_t depth() const { return depth_; }
+  uint32_t depth() const { return depth_.load(std::memory_order_relaxed); }
   uint32_t max_segments() const { return max_segments_; }
 
   // 0; ENOMEM if the queue is full; EINVAL if there are too many segments. Otherwise, under the lock, the mark of the
@@ -38,7 +38,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   int post(uint64_t id, std::span<const roce::Segment> segments, MakeMark make_mark) {
     const BiasedLock lock(mutex_);
     if (segments.size() > max_segments_) return EINVAL;
-    if (count_ == depth_) return ENOMEM;
+    if (count_ == depth()) return ENOMEM;
     assert_consistent();
     const uint32_t at = (head_ + count_) & mask_;
     slots_[at] = {id, static_cast<uint32_t>(segments.size()), make_mark()};
@@ -74,8 +74,8 @@ class ReceiveQueue final : public roce::ReceiveSource {
   // Asserts the conditions that hold between two calls.
   void assert_consistent() const {
     assert_held(mutex_);
-    assert(count_ <= depth_ && (depth_ == 0 || depth_ <= mask_ + 1) && head_ <= mask_);
-    assert(limit_ <= depth_);
+    assert(count_ <= depth() && (depth() == 0 || depth() <= mask_ + 1) && head_ <= mask_);
+    assert(limit_ <= depth());
   }
   void copy_first(roce::ReceiveRequest& request) const;
 
@@ -86,8 +86,8 @@ class ReceiveQueue final : public roce::ReceiveSource {
   };
 
   BiasedMutex mutex_{LockRank::kReceiveQueue};
-  uint32_t depth_ = 0;
-  uint32_t mask_ = 0;  // for the place of a request: there is room for a power of two
+  std::atomic<uint32_t> depth_{0};  // changes under the lock
+  uint32_t mask_ = 0;               // for the place of a request: there is room for a power of two
   uint32_t max_segments_ = 0;
   uint32_t head_ = 0;
   uint32_t count_ = 0;
