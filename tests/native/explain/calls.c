@@ -268,6 +268,8 @@ static void objects(void) {
     MUST(ibv_reg_mr(pd, buffer, kBytes, IBV_ACCESS_REMOTE_WRITE) == NULL && errno == EINVAL);
   } else if (IS("iova")) {
     MUST(ibv_reg_mr_iova(pd, buffer + 64, kBytes - 64, 0, 0) == NULL && errno == EINVAL);
+  } else if (IS("no-bytes")) {
+    MUST(ibv_reg_mr(pd, buffer, 0, 0) == NULL && errno == EINVAL);
   } else if (IS("unmapped")) {
     munmap(buffer + 4096, 4096);
     MUST(ibv_reg_mr(pd, buffer, kBytes, 0) == NULL && errno == EFAULT);

@@ -295,6 +295,26 @@ void iova__keeps_the_place_in_the_page(void**) {
   munmap(memory, 2 * page);
 }
 
+// As in the kernel: a region has at least one page.
+void region__without_bytes__needs_a_page(void**) {
+  const size_t page = page_size();
+  assert_true(begin({}));
+  char* memory = map_pages(1);
+  assert_ptr_not_equal(memory, MAP_FAILED);
+  for (void* empty : {static_cast<void*>(memory), static_cast<void*>(nullptr)}) {
+    errno = 0;
+    assert_null(ibv_reg_mr(pair->pd, empty, 0, kPeerRights));
+    assert_int_equal(errno, EINVAL);
+  }
+  ibv_mr* mr = ibv_reg_mr(pair->pd, memory + 1, 0, kPeerRights);
+  assert_non_null(mr);
+  assert_int_equal(ibv_dereg_mr(mr), 0);
+  munmap(memory, page);
+  errno = 0;
+  assert_null(ibv_reg_mr(pair->pd, memory + 1, 0, kPeerRights));
+  assert_int_equal(errno, EFAULT);
+}
+
 void advise__prefetches_what_is_on_demand(void**) {
   const size_t page = page_size();
   assert_true(begin({}));
@@ -439,6 +459,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test_teardown(on_demand__follows_the_programs_memory, finish),
       cmocka_unit_test_teardown(on_demand__the_whole_address_space, finish),
       cmocka_unit_test_teardown(iova__keeps_the_place_in_the_page, finish),
+      cmocka_unit_test_teardown(region__without_bytes__needs_a_page, finish),
       cmocka_unit_test_teardown(advise__prefetches_what_is_on_demand, finish),
       cmocka_unit_test_teardown(dmabuf__other_files_are_refused, finish),
       cmocka_unit_test_teardown(dmabuf__a_udmabuf_is_mapped, finish),

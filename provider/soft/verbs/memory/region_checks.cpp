@@ -32,6 +32,13 @@ static_assert(uint32_t{roce::kRemoteAtomic} == IBV_ACCESS_REMOTE_ATOMIC);
 static_assert(uint32_t{roce::kWindowBind} == IBV_ACCESS_MW_BIND);
 static_assert(uint32_t{roce::kZeroBased} == IBV_ACCESS_ZERO_BASED);
 
+int refuse_empty(const void* address) {
+  return refuse(EINVAL,
+                "length is 0, and the address %p is the beginning of a page, so the region would have no page.\n"
+                "Register at least one byte, or leave a buffer without bytes out.",
+                address);
+}
+
 }  // namespace
 
 uint32_t kept_access(uint32_t access) {
@@ -103,6 +110,13 @@ int check_region(const DeviceAttributes& limits, const void* address, size_t len
     }
     gpu = std::move(found.memory);
     return 0;
+  }
+  // As in the kernel: a region has at least one page, that of its address if it has no bytes.
+  if (length == 0) {
+    if (const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+        reinterpret_cast<uintptr_t>(address) % page == 0)
+      return refuse_empty(address);
+    length = 1;
   }
   const bool write = (access & roce::kLocalWrite) != 0;
   const int error = probe_mapped_range(address, length, write);
