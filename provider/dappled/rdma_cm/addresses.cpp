@@ -33,10 +33,6 @@ int Service::bind(CmId& id, const Address& address) {
                   "a link-local address belongs to a network device, and sin6_scope_id, which names it, is 0.\n"
                   "Set sin6_scope_id by if_nametoindex(), or write the address as fe80::1%%eth0 for getaddrinfo().");
   }
-  if (address.port != 0 && address.port < kUnprivilegedPort && !settings_.privileged) {
-    return refuse(EACCES, "port %u is below %u, and dappled has no CAP_NET_BIND_SERVICE.\nTake a higher port.",
-                  address.port, kUnprivilegedPort);
-  }
   if (!address.is_any() && !attach(id, address)) {
     if (const int error = world_.check_own(address); error != 0) {
       return refuse(
@@ -49,6 +45,14 @@ int Service::bind(CmId& id, const Address& address) {
                   "the address %s belongs to a network device without an RDMA device that this program sees.\n"
                   "Take an address that `ibv_devinfo -v` shows among the GIDs.",
                   text_of(address).c_str());
+  }
+  // DEVIATION of the kernel, which asks for the program's capability.
+  if (address.port != 0 && address.port < kUnprivilegedPort && !settings_.privileged) {
+    id.device = 0;
+    return refuse(EACCES,
+                  "port %u is below %u, and dappled, which gives such ports only as root, runs as another user.\n"
+                  "Take a higher port, or start dappled as root.",
+                  address.port, kUnprivilegedPort);
   }
   id.source = address;
   if (!id.one_family_set) id.one_family = address.family == AF_INET || world_.separates_families();
