@@ -160,7 +160,7 @@ Line namespaces() {
     return {Verdict::kWorks, "namespaces",
             "allowed: --alone works, and statically linked programs see the devices' files"};
   return {Verdict::kPartly, "namespaces",
-          std::string("not allowed (") + strerror(error) + ")" + allowing_setting() +
+          std::string("not allowed (") + strerror(error) + ")" + namespace_remedy() +
               "; only --alone and statically linked programs, which see the devices' files there, need them"};
 }
 

@@ -56,7 +56,7 @@ bool mount_device_files(std::string& reason) {
     return false;
   }
   if (!enter_mount_namespace()) {
-    reason = std::string("a mount namespace of its own is not allowed here: ") + strerror(errno) + allowing_setting();
+    reason = std::string("a mount namespace of its own is not allowed here: ") + strerror(errno) + namespace_remedy();
     return false;
   }
   if (!cover("/sys", std::string(path) + "/sys")) {

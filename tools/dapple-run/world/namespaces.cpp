@@ -52,18 +52,18 @@ bool enter_mount_namespace() {
 
 bool live_alone(std::string& reason) {
   if (!enter_namespaces(CLONE_NEWNET)) {
-    reason = std::string("a network namespace of its own is not allowed here: ") + strerror(errno) + allowing_setting();
+    reason = std::string("a network namespace of its own is not allowed here: ") + strerror(errno) + namespace_remedy();
     return false;
   }
   if (!start_lo()) {
     reason = std::string("the network interface lo of the new network namespace does not start: ") + strerror(errno) +
-             allowing_setting();
+             namespace_remedy();
     return false;
   }
   return true;
 }
 
-std::string allowing_setting() {
+std::string namespace_remedy() {
   struct Setting {
     const char* file;
     const char* forbidding;
@@ -75,14 +75,20 @@ std::string allowing_setting() {
       {"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces=1000"},
   };
   const int error = errno;
-  std::string text;
-  for (const Setting& setting : kSettings) {
+  std::string setting;
+  for (const Setting& each : kSettings) {
     std::string word;
-    std::ifstream(setting.file) >> word;
-    if (text.empty() && word == setting.forbidding) text = std::string("; sysctl ") + setting.allowing + " allows it";
+    std::ifstream(each.file) >> word;
+    if (setting.empty() && word == each.forbidding) setting = std::string("sysctl ") + each.allowing;
   }
+  // Only a filter of system calls refuses this one, which changes nothing.
+  const bool filtered = unshare(0) != 0;
   errno = error;
-  return text;
+  if (filtered) {
+    return "; the container's seccomp profile refuses unshare: change the profile" +
+           (setting.empty() ? setting : ", and set " + setting + " on the host");
+  }
+  return setting.empty() ? setting : "; " + setting + " allows it";
 }
 
 }  // namespace dapple::run

@@ -19,8 +19,8 @@ bool enter_mount_namespace();
 // then `reason` has one line.
 bool live_alone(std::string& reason);
 
-// "; sysctl NAME=VALUE allows it", with the setting that forbids namespaces here; empty if none is known.
-// errno stays.
-std::string allowing_setting();
+// What allows namespaces here: "; sysctl NAME=VALUE allows it", or the container's profile of system calls, which
+// forbids them whatever the settings are. Empty if nothing is known. errno stays.
+std::string namespace_remedy();
 
 }  // namespace dapple::run
