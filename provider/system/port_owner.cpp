@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/system/port_owner.hpp"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 namespace dapple::soft {
 namespace {
 
-// The sockets on `port` in a table of /proc/net. False if it cannot be read.
+// The sockets on `port` in a table of /proc/net. False if it cannot be read, with errno.
 bool find(const char* table, uint16_t port, PortOwner& owner, unsigned long& inode) {
   FILE* file = fopen(table, "re");
   if (file == nullptr) return false;
@@ -38,7 +39,8 @@ PortOwner port_owner(uint16_t port) {
   PortOwner owner;
   unsigned long inode = 0;
   const bool read4 = find("/proc/net/udp", port, owner, inode);
-  const bool read6 = find("/proc/net/udp6", port, owner, inode);
+  // A kernel whose IPv6 is off has no such table, and no such sockets.
+  const bool read6 = find("/proc/net/udp6", port, owner, inode) || errno == ENOENT;
   if (owner.kind == PortOwner::Kind::kUnknown && read4 && read6) owner.kind = PortOwner::Kind::kNobody;
   if (owner.kind == PortOwner::Kind::kProcess) {
     const SocketProcess holder = find_socket_process(inode);
