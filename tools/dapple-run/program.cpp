@@ -60,13 +60,16 @@ std::string path_of(const char* const* command) {
   }
 }
 
-// These programs, which are usually setuid, start another one, with an environment that lacks LD_PRELOAD. root's own
+// These programs, most of which are setuid, start another one, with an environment that lacks LD_PRELOAD. root's own
 // environment is cleaned, too.
 void check_starter(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
-  if (name != "sudo" && name != "doas" && name != "pkexec") return;
-  fail(kCannotRun, "%s does not pass LD_PRELOAD to its program; put %s first: %s dapple-run PROGRAM", name.c_str(),
-       name.c_str(), name.c_str());
+  if (name != "sudo" && name != "doas" && name != "pkexec" && name != "run0") return;
+  // The PATH of the other user may not have dapple-run.
+  std::error_code error;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  fail(kCannotRun, "%s does not pass LD_PRELOAD to its program; put %s first: %s %s PROGRAM", name.c_str(),
+       name.c_str(), name.c_str(), error ? "dapple-run" : own.c_str());
 }
 
 // The loader ignores LD_PRELOAD in a program with more rights than its caller.
