@@ -69,7 +69,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     words = shlex.split(options.dapple_run)
     if options.dapple_check:
         words.append("--check")
-    dapple.execute("dapple-run", [*words, "--", *pytest_scene.this_pytest(), *early_config.invocation_params.args])
+    arguments = [str(word) for word in early_config.invocation_params.args]
+    dapple.execute("dapple-run", [*words, "--", *pytest_scene.this_pytest_with(arguments)])
 
 
 def reports_of(path: str, start: int) -> tuple[list[str], int]:

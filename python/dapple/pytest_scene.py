@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
@@ -23,13 +24,37 @@ import dapple
 REPORTS = "DAPPLE_PYTEST_REPORTS"
 
 
+def options_of_python() -> list[str]:
+    """The options -X and -W of this process. The others are seldom used, and Python does not keep their words."""
+    words = []
+    for name, value in sys._xoptions.items():
+        words += ["-X", name if value is True else f"{name}={value}"]
+    for each in sys.warnoptions:
+        words += ["-W", each]
+    return words
+
+
 def this_pytest() -> list[str]:
-    """The words that have started this pytest. "python -m pytest" finds modules in the working folder, "pytest" does not."""
+    """The words that start a pytest like this one: it finds the same modules."""
     script = sys.argv[0]
-    # Debian's is pytest-3.
-    if os.path.basename(script).startswith(("pytest", "py.test")) and os.path.isfile(script):
-        return [sys.executable, script]
-    return [sys.executable, "-m", "pytest"]
+    python = [sys.executable, *options_of_python()]
+    # "pytest" does not find modules in the working folder. Debian's is pytest-3.
+    if re.fullmatch(r"(pytest|py\.test)(-?[0-9.]+)?", os.path.basename(script)) and os.path.isfile(script):
+        return [*python, script]
+    # "python -m pytest" does.
+    if script.endswith("/pytest/__main__.py"):
+        return [*python, "-m", "pytest"]
+    # A program that calls pytest.main() has a path of its own.
+    return [*python, "-c", f"import sys; sys.path[:] = {sys.path!r}; import pytest; sys.exit(pytest.main(sys.argv[1:]))"]
+
+
+def this_pytest_with(arguments: Sequence[str]) -> list[str]:
+    """The words that start this pytest with these arguments, its own. Another program may stand before it: coverage run -m pytest."""
+    words: list[str] = getattr(sys, "orig_argv", [])  # from Python 3.10 on
+    # A script on standard input has been read, and cannot be read again.
+    if words and sys.argv[0] not in ("", "-") and list(arguments) == sys.argv[1:]:
+        return [sys.executable, *words[1:]]
+    return [*this_pytest(), *arguments]
 
 
 def words_of(item: pytest.Item) -> list[str]:
