@@ -13,6 +13,10 @@ prefix=${PREFIX:-/usr/local} profile=${PROFILE:-/etc/profile.d}
 [ -n "${RELEASE-}" ] || { echo "dapple: the option release names no folder" >&2 && exit 1; }
 DAPPLE_RELEASE=$RELEASE DAPPLE_VERSION=${VERSION-} "$(dirname "$(realpath "$0")")/fetch" "$prefix/lib/dapple" || exit 1
 mkdir -p "$prefix/bin" && for program in "$prefix/lib/dapple/bin"/*; do ln -sf "$program" "$prefix/bin/${program##*/}" || exit 1; done
+# Programs of an earlier version that this one lacks.
+for program in "$prefix/bin"/*; do
+  [[ $(readlink "$program") != "$prefix/lib/dapple/bin/"* || -e $program ]] || rm "$program" || exit 1
+done
 rm -f "$profile/dapple.sh"
 [ "${ENVIRONMENT-true}" = true ] || exit 0
 # shellcheck disable=SC2016  # for that shell
