@@ -138,6 +138,8 @@ Libraries find_libraries() {
     if (overlay.find_first_of(": ") != overlay.npos) {
       fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks and colons", overlay.c_str());
     }
+    if (overlay.find(';') != overlay.npos)
+      fail(kCannotRun, "RDMAV_DRIVERS cannot name %s: move it to a path without semicolons", overlay.c_str());
     const std::string folder = overlay.substr(0, overlay.rfind('/') + 1);
     struct statvfs mount;
     if (statvfs(overlay.c_str(), &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0)
