@@ -76,7 +76,7 @@ and needs no PROGRAM.
       --version   print the version
 
 The exit code is PROGRAM's, or
-  1    with --enumerate: a run crashed or hung; with --doctor: programs have no device
+  1    with --enumerate: a run crashed or hung; with --doctor: a line says FAILS
   2    wrong options
   66   with --check: an error was reported, or nothing was checked; with --hang: PROGRAM hung
   66   with --emulate: a sync is missing, or nothing was checked because no RDMA device was opened or a process ended without
