@@ -97,7 +97,7 @@ using namespace dapple::preload;
   X(listen, "RDMACM_1.0", (rdma_cm_id * id, int backlog), (id, backlog), kNoReason)                                  \
   X(get_request, "RDMACM_1.0", (rdma_cm_id * listener, rdma_cm_id * *id), (listener, id), reason_of_request(errno))  \
   X(accept, "RDMACM_1.0", (rdma_cm_id * id, rdma_conn_param * parameters), (id, parameters),                         \
-    reason_of_parameters(id, parameters))                                                                            \
+    reason_of_answer(id, parameters))                                                                                \
   X(reject, "RDMACM_1.0", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason)            \
   X(reject_ece, "RDMACM_1.3", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason)        \
   X(notify, "RDMACM_1.0", (rdma_cm_id * id, ibv_event_type event), (id, event), kNoReason)                           \

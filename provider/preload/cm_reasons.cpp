@@ -2,10 +2,14 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/preload/cm_reasons.hpp"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/ib.h>
 #include <netdb.h>
 #include <sys/socket.h>
+
+#include "provider/common/cm_refusals.hpp"
+#include "provider/preload/real_dlsym.hpp"
 
 namespace dapple::preload {
 
@@ -77,6 +81,19 @@ const char* reason_of_parameters(const rdma_cm_id* id, const rdma_conn_param* pa
   return "responder_resources or initiator_depth is above the limit of the device.\n"
          "Give at most max_qp_rd_atom and max_qp_init_rd_atom of ibv_query_device(), or RDMA_MAX_RESP_RES and "
          "RDMA_MAX_INIT_DEPTH.";
+}
+
+const char* reason_of_answer(const rdma_cm_id* id, const rdma_conn_param* parameters) {
+  const auto query = reinterpret_cast<decltype(&ibv_query_device)>(real_dlsym()(RTLD_DEFAULT, "ibv_query_device"));
+  ibv_device_attr device;
+  const bool is_known =
+      parameters != nullptr && id->verbs != nullptr && query != nullptr && query(id->verbs, &device) == 0;
+  const auto is_within = [](int asked, int most, int largest) { return asked == largest || asked <= most; };
+  // Then librdmacm has asked for the attributes of the connection in vain.
+  if (is_known && is_within(parameters->responder_resources, device.max_qp_rd_atom, RDMA_MAX_RESP_RES) &&
+      is_within(parameters->initiator_depth, device.max_qp_init_rd_atom, RDMA_MAX_INIT_DEPTH))
+    return DAPPLE_CONNECTION_MAY_BE_OVER "\nRead the events of the id, and answer a request once.";
+  return reason_of_parameters(id, parameters);
 }
 
 const char* reason_of_request(int error) {

@@ -26,6 +26,8 @@ const char* reason_of_qp(const rdma_cm_id* id, const ibv_qp_init_attr_ex* attr);
 const char* reason_of_qp(const rdma_cm_id* id, const ibv_pd* pd, const ibv_qp_init_attr* attr);
 const char* reason_of_srq(const rdma_cm_id* id, const ibv_pd* pd);
 const char* reason_of_parameters(const rdma_cm_id* id, const rdma_conn_param* parameters);
+// The same for rdma_accept().
+const char* reason_of_answer(const rdma_cm_id* id, const rdma_conn_param* parameters);
 const char* reason_of_request(int error);
 const char* reason_of_group(const sockaddr* address, int error);
 const char* reason_of_ece(const rdma_cm_id* id, const ibv_ece* ece);

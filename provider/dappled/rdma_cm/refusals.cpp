@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "provider/common/cm_refusals.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/ids/words.hpp"
 
@@ -111,9 +112,7 @@ int Service::refuse_by(cm::Status status) {
     case cm::Status::kWrongState:
       break;
   }
-  return refuse(EINVAL,
-                "the connection is not in the state for this call: the peer may have ended it, or this id has answered "
-                "already.\nRead the events of the id, and answer a request once.");
+  return refuse(EINVAL, DAPPLE_CONNECTION_MAY_BE_OVER "\nRead the events of the id, and answer a request once.");
 }
 
 }  // namespace dapple::dappled::rdma_cm

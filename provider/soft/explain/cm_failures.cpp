@@ -3,10 +3,13 @@
 #include "provider/soft/explain/cm_failures.hpp"
 
 #include <dlfcn.h>
+#include <errno.h>
 
 #include <string>
+#include <string_view>
 
 #include "provider/common/cm_calls.hpp"
+#include "provider/common/cm_refusals.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/member/cm_voice.hpp"
@@ -30,10 +33,35 @@ std::string status_words(int status) {
   return status < 0 ? "-" + error_words(-status) : std::to_string(status);
 }
 
+// A right program may get these from its network, from other programs, or from a peer that ends the connection first.
+Level level_of(std::string_view function, int error, std::string_view reason) {
+  switch (error) {
+    case EISCONN:
+      return Level::kNote;
+    case EACCES:
+    case EADDRINUSE:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ENODEV:
+    case ENOMEM:
+      return Level::kWarning;
+    case EADDRNOTAVAIL:
+      // The id has not joined the group that it leaves.
+      return function == "rdma_leave_multicast" ? Level::kError : Level::kWarning;
+    case EINVAL: {
+      const bool may_be_over = function == "rdma_disconnect" || reason.starts_with(provider::kConnectionMayBeOver);
+      return may_be_over ? Level::kWarning : Level::kError;
+    }
+    default:
+      // A name that is not resolved is the user's mistake rather than the program's.
+      return error < 0 ? Level::kWarning : Level::kError;
+  }
+}
+
 void report_refused(const char* function, int error, const char* reason, bool is_planned) {
   const ErrnoGuard keep;
   if (process_reporter() == nullptr) return;
-  report_failed_call(is_planned ? Level::kNote : Level::kError, std::string(function) + "()", error,
+  report_failed_call(is_planned ? Level::kNote : level_of(function, error, reason), std::string(function) + "()", error,
                      explanation_of(reason, "See rdma_cm(7)."), {{"called", check::Stack::here()}});
 }
 
@@ -43,11 +71,10 @@ unsigned reported() {
   return count;
 }
 
-// A name that is not resolved is the user's mistake rather than the program's.
 void report_failed_function(const char* function, int error, const char* reason) {
   const ErrnoGuard keep;
   if (process_reporter() == nullptr) return;
-  report_failed_call(error < 0 ? Level::kWarning : Level::kError, std::string(function) + "()", error,
+  report_failed_call(level_of(function, error, reason), std::string(function) + "()", error,
                      explanation_of(reason, "See rdma_cm(7)."), {{"called", check::Stack::here()}});
 }
 

@@ -143,6 +143,10 @@ static void call_in_vain(void) {
     parameters.private_data_len = sizeof bytes;
     fails(rdma_connect(other, &parameters), EINVAL);
   }
+  if (IS("disconnected-early")) {
+    other = with_queue_pair();
+    fails(rdma_disconnect(other), EINVAL);
+  }
   if (IS("option-size")) fails(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, bytes, 4), EINVAL);
   if (IS("option-unknown")) fails(rdma_set_option(id, RDMA_OPTION_ID, 99, bytes, 4), ENOSYS);
   if (IS("planned")) fails(rdma_listen(id, 1), ENODEV);
@@ -235,6 +239,37 @@ static void send_datagrams_in_vain(void) {
   end(id);
 }
 
+/* A message may come before the server's last message of the handshake, or after it. */
+static void notify_late(void) {
+  struct rdma_conn_param parameters = {0};
+  struct rdma_cm_id *server = listener(), *id = with_queue_pair(), *request = NULL;
+  struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+                                  .qp_type = IBV_QPT_RC};
+  MUST(rdma_connect(id, &parameters) == 0 && await(RDMA_CM_EVENT_CONNECT_REQUEST, &request) == 0);
+  MUST(rdma_create_qp(request, NULL, &attr) == 0 && rdma_accept(request, &parameters) == 0);
+  MUST(await(RDMA_CM_EVENT_ESTABLISHED, NULL) == 0 && await(RDMA_CM_EVENT_ESTABLISHED, NULL) == 0);
+  fails(rdma_notify(request, IBV_EVENT_COMM_EST), EISCONN);
+  end(id);
+  end(request);
+  end(server);
+}
+
+/* The request is over when the server answers. It may have ended it itself, as here, or the client may have. */
+static void answer_late(void) {
+  struct rdma_conn_param parameters = {0};
+  struct rdma_cm_id *server = listener(), *id = with_queue_pair(), *request = NULL;
+  struct ibv_qp_init_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+                                  .qp_type = IBV_QPT_RC};
+  MUST(rdma_connect(id, &parameters) == 0 && await(RDMA_CM_EVENT_CONNECT_REQUEST, &request) == 0);
+  MUST(rdma_create_qp(request, NULL, &attr) == 0);
+  MUST(rdma_reject(request, NULL, 0) == 0 && await(RDMA_CM_EVENT_REJECTED, NULL) == 28);
+  if (IS("accepted-late")) fails(rdma_accept(request, &parameters), EINVAL);
+  if (IS("rejected-late")) fails(rdma_reject(request, NULL, 0), EINVAL);
+  end(id);
+  end(request);
+  end(server);
+}
+
 static void lose_device(void) {
   struct rdma_cm_id* id = make_id();
   MUST(bind_to(id, "10.99.0.1", 0) == 0 && system("ip link delete va") == 0);
@@ -271,6 +306,10 @@ int main(int argc, char** argv) {
     connect_in_vain();
   } else if (is_one_of(kRefusedByLibrary)) {
     call_library_in_vain();
+  } else if (IS("notified-late")) {
+    notify_late();
+  } else if (IS("accepted-late") || IS("rejected-late")) {
+    answer_late();
   } else if (IS("datagrams")) {
     send_datagrams_in_vain();
   } else if (IS("removal")) {
