@@ -4,6 +4,7 @@
 
 #include <cassert>
 
+#include "provider/common/request_circle.hpp"
 #include "provider/common/segment_at.hpp"
 #include "provider/emulator/finding.hpp"
 
@@ -40,7 +41,7 @@ void Transfers::check(Sent& sent, uint32_t qp_num, TransferFinding::When when) {
 }
 
 int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
-  if (shadow_.in_child()) return means.post_send(qp, requests, bad);
+  if (shadow_.in_child() || provider::find_circle<ibv_send_wr>(requests)) return means.post_send(qp, requests, bad);
   const Stack posted = stack_here();
   // The lock is held during the post, so that requests of several threads are recorded in the order in which the device
   // gets them, and before any thread polls their completions.

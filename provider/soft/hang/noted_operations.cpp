@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/soft/explain/request_circles.hpp"
 #include "provider/soft/hang/causes.hpp"
 #include "provider/soft/hang/hang_reporter.hpp"
 #include "provider/soft/hang/last_look.hpp"
@@ -149,6 +150,7 @@ void end_post(Qp& qp, size_t count, size_t refused) {
 }
 
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
+  if (explain::is_circle(hang_reporter(), "ibv_post_send", ibv, requests, bad)) return EINVAL;
   Qp& qp = *ours<Qp>(ibv);
   const CallStack call;
   notes().note_progress();
@@ -185,6 +187,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
 }
 
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  if (explain::is_circle(hang_reporter(), "ibv_post_recv", ibv, requests, bad)) return EINVAL;
   Qp& qp = *ours<Qp>(ibv);
   const CallStack call;
   notes().note_progress();
@@ -197,6 +200,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 }
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  if (explain::is_circle(hang_reporter(), "ibv_post_srq_recv", srq, requests, bad)) return EINVAL;
   notes().note_progress();
   return inner->post_srq_recv(srq, requests, bad);
 }

@@ -14,6 +14,7 @@
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/object_names.hpp"
+#include "provider/soft/explain/request_circles.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -116,6 +117,16 @@ bool any_ended(const char* verb, ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr*
   return false;
 }
 
+// Whether a post has a list of requests without an end, which the layers below would walk for ever.
+template <typename... Arguments>
+bool has_no_end(const char*, Arguments...) {
+  return false;
+}
+template <typename Object, typename Request>
+bool has_no_end(const char* verb, Object* object, Request* requests, Request** bad) {
+  return explain::is_circle(check::Checker::get()->reporter, verb, object, requests, bad);
+}
+
 // The device has taken none of the requests.
 template <typename... Arguments>
 void tell_bad(Arguments...) {}
@@ -202,7 +213,7 @@ template <auto kMember, typename Result, typename Object, typename... Arguments>
 struct Guarded<kMember, Result (*)(Object*, Arguments...)> {
   template <const char* kVerb>
   static Result call(Object* object, Arguments... arguments) {
-    if (any_ended(kVerb, object, arguments...)) [[unlikely]] {
+    if (has_no_end(kVerb, object, arguments...) || any_ended(kVerb, object, arguments...)) [[unlikely]] {
       tell_bad(object, arguments...);
       return refused<Result>(kReturnsNumber<kMember>);
     }

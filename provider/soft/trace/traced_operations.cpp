@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "provider/common/request_circle.hpp"
 #include "provider/common/segment_at.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -136,7 +137,8 @@ void set_remote_memory(roce::SendRequest& request, const ibv_send_wr& wr) {
 
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
   constexpr const char* kCall = "ibv_post_send";
-  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
+  const bool ends = !provider::find_circle<ibv_send_wr>(requests);
+  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = ends ? wr->next : nullptr) {
     roce::SendRequest request;
     request.id = wr->wr_id;
     request.opcode = static_cast<roce::SendOpcode>(wr->opcode);
@@ -153,7 +155,8 @@ int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   constexpr const char* kCall = "ibv_post_recv";
-  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
+  const bool ends = !provider::find_circle<ibv_recv_wr>(requests);
+  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = ends ? wr->next : nullptr) {
     TraceLine line;
     line.text("call", kCall)
         .hex("qp", qp->qp_num)
@@ -172,7 +175,8 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
     line.text("call", "ibv_post_srq_recv").hex("srq", reinterpret_cast<uintptr_t>(srq)).number("wr_id", wr.wr_id);
     return line;
   };
-  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
+  const bool ends = !provider::find_circle<ibv_recv_wr>(requests);
+  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = ends ? wr->next : nullptr) {
     TraceLine line = line_of(*wr);
     append_call(line.number("bytes", bytes_of(wr->sg_list, wr->num_sge)));
   }

@@ -197,6 +197,40 @@ bool send_without_receive(Pair& pair, bool late) {
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR);
 }
 
+// A list of requests that leads back to its second one, in which the device takes none.
+template <typename Request, typename Post>
+bool post_circle(Post post) {
+  Request requests[4] = {}, *bad = nullptr;
+  for (int i = 0; i < 4; i++) {
+    requests[i].wr_id = 10 + i;
+    requests[i].next = &requests[i == 3 ? 1 : i + 1];
+  }
+  if (post(&requests[0], &bad) != EINVAL || bad != &requests[0]) return false;
+  requests[3].next = &requests[3];
+  return post(&requests[3], &bad) == EINVAL && bad == &requests[3];
+}
+
+bool post_shared_circle(Pair& pair) {
+  ibv_srq_init_attr init = {};
+  init.attr.max_wr = init.attr.max_sge = 1;
+  ibv_srq* srq = ibv_create_srq(pair.pd, &init);
+  return srq != nullptr &&
+         post_circle<ibv_recv_wr>([&](auto* list, auto** bad) { return ibv_post_srq_recv(srq, list, bad); }) &&
+         ibv_destroy_srq(srq) == 0;
+}
+
+bool post_circle_to_work_queue(Pair& pair) {
+  ibv_wq_init_attr init = {};
+  init.wq_type = IBV_WQT_RQ;
+  init.max_wr = init.max_sge = 1;
+  init.pd = pair.pd;
+  init.cq = pair.a.cq;
+  ibv_wq* wq = ibv_create_wq(pair.context, &init);
+  return wq != nullptr &&
+         post_circle<ibv_recv_wr>([&](auto* list, auto** bad) { return ibv_post_wq_recv(wq, list, bad); }) &&
+         ibv_destroy_wq(wq) == 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -224,6 +258,12 @@ int main(int count, char** words) {
   if (strcmp(name, "signaled") == 0) good = poll_in_vain(*pair, IBV_SEND_SIGNALED);
   if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
   if (strcmp(name, "late-receive") == 0) good = send_without_receive(*pair, true);
+  if (strcmp(name, "circle-send") == 0)
+    good = post_circle<ibv_send_wr>([&](auto* list, auto** bad) { return ibv_post_send(pair->a.qp, list, bad); });
+  if (strcmp(name, "circle-receive") == 0)
+    good = post_circle<ibv_recv_wr>([&](auto* list, auto** bad) { return ibv_post_recv(pair->a.qp, list, bad); });
+  if (strcmp(name, "circle-shared") == 0) good = post_shared_circle(*pair);
+  if (strcmp(name, "circle-work-queue") == 0) good = post_circle_to_work_queue(*pair);
   if (strcmp(name, "leaks") == 0) {
     good = leak(*pair);
     // The regions still use the domain.

@@ -467,6 +467,17 @@ static void race(void) {
   pthread_join(poster, NULL);
 }
 
+/* A list that leads back to its only request. */
+static void circle(void) {
+  make_pair();
+  struct ibv_recv_wr receive = {.next = mended ? NULL : &receive}, *bad_receive;
+  CHECK(ibv_post_recv(receiver.qp, &receive, &bad_receive) == (mended ? 0 : EINVAL));
+  struct ibv_send_wr send = {.next = mended ? NULL : &send, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+  struct ibv_send_wr* bad_send;
+  CHECK(ibv_post_send(sender.qp, &send, &bad_send) == (mended ? 0 : EINVAL));
+  if (mended) poll_until_there(sender.cq);
+}
+
 /* Computes for longer than the limit of the test. */
 static void busy(void) {
   make_pair();
@@ -502,6 +513,7 @@ static const struct {
     {"silent-peer", silent_peer},
     {"polls-both", polls_both},
     {"race", race},
+    {"circle", circle},
     {"busy", busy},
 };
 

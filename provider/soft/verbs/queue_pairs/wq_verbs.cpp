@@ -14,6 +14,8 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/explain/request_circles.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/use_count.hpp"
@@ -87,6 +89,9 @@ int equip(Qp& qp) {
 
 // As ibv_post_recv(). The queue pair is unknown to the layers that look at the program's objects.
 int post_recv(ibv_wq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  check::Checker* const checker = check::Checker::get();
+  if (checker != nullptr && explain::is_circle(checker->reporter, "ibv_post_wq_recv", ibv, requests, bad))
+    return EINVAL;
   static const Operations& table =
       check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
   return table.post_recv(&ours<Wq>(ibv)->qp.abi.qp, requests, bad);
