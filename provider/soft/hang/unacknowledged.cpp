@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "provider/common/cm_event_notes.hpp"
 
@@ -15,6 +16,9 @@ using check::format;
 using check::Level;
 using check::Report;
 
+constexpr char kAckCqEvents[] = "ibv_ack_cq_events()";
+constexpr char kAckAsyncEvent[] = "ibv_ack_async_event()";
+
 // Null without the preloaded library.
 const provider::CmEventNotes* cm_notes() {
   static const auto* const notes =
@@ -22,15 +26,26 @@ const provider::CmEventNotes* cm_notes() {
   return notes;
 }
 
-void report_object(const char* what, const std::string& device, const GotEvents& got, uint64_t count,
+// `count`: how many of the events that the program has got it has not acknowledged.
+void report_object(const char* what, const std::string& device, const GotEvents& got, int32_t count,
                    const char* acknowledge, Report report, const std::string& begin, std::vector<Report>& found) {
   if (count == 0) return;
   report.level = Level::kError;
   report.kind = "unacknowledged-event";
-  report.text = begin + format("to destroy %s of %s, but the program has not acknowledged %llu of its events.", what,
-                               device.c_str(), static_cast<unsigned long long>(count));
-  report.remedy = format("Call %s for each event that the program gets, before it destroys the object.", acknowledge);
-  const size_t shown = std::min<uint64_t>(count, got.last.size());
+  const std::string object = begin + format("to destroy %s of %s, but the program has ", what, device.c_str());
+  if (count < 0) {
+    const uint64_t acknowledged = got.count + static_cast<uint64_t>(-int64_t{count});
+    report.text = object + format("acknowledged %llu of its events, and has got %llu.", check::number(acknowledged),
+                                  check::number(got.count));
+    report.remedy =
+        format("Call %s once for each event that the program gets, with the object of that event.", acknowledge);
+    if (std::string_view(acknowledge) == kAckCqEvents)
+      report.remedy += " The second argument is the number of events, not of completions.";
+  } else {
+    report.text = object + format("not acknowledged %d of its events.", count);
+    report.remedy = format("Call %s for each event that the program gets, before it destroys the object.", acknowledge);
+  }
+  const size_t shown = std::min<uint64_t>(count < 0 ? got.last.size() : count, got.last.size());
   for (size_t i = got.last.size() - shown; i < got.last.size(); i++) {
     // Events that one line has got have one place.
     const bool is_known = std::any_of(report.places.begin(), report.places.end(), [&](const ReportedStack& place) {
@@ -74,20 +89,20 @@ std::vector<Report> unacknowledged(const ThreadStack& thread, const Wait& wait, 
   if (!found.empty()) return found;
   for (const CqView& cq : view.cqs) {
     if (!cq.note.ends) continue;
-    const GotEvents& got = cq.note.got.count != 0 ? cq.note.got : cq.note.got_errors;
-    const char* acknowledge = cq.note.got.count != 0 ? "ibv_ack_cq_events()" : "ibv_ack_async_event()";
-    report_object("a completion queue", cq.device, got, cq.not_acknowledged, acknowledge, report, begin, found);
+    const char* const what = "a completion queue";
+    report_object(what, cq.device, cq.note.got, cq.not_acknowledged, kAckCqEvents, report, begin, found);
+    report_object(what, cq.device, cq.note.got_errors, cq.errors_not_acknowledged, kAckAsyncEvent, report, begin,
+                  found);
   }
   for (const QpView& qp : view.qps) {
     if (!qp.note.ends) continue;
     const std::string name = format("queue pair 0x%x", qp.qpn);
-    report_object(name.c_str(), qp.device, qp.note.got, qp.not_acknowledged, "ibv_ack_async_event()", report, begin,
-                  found);
+    report_object(name.c_str(), qp.device, qp.note.got, qp.not_acknowledged, kAckAsyncEvent, report, begin, found);
   }
   for (const SrqView& srq : view.srqs) {
     if (!srq.note.ends) continue;
-    report_object("a shared receive queue", srq.device, srq.note.got, srq.not_acknowledged, "ibv_ack_async_event()",
-                  report, begin, found);
+    report_object("a shared receive queue", srq.device, srq.note.got, srq.not_acknowledged, kAckAsyncEvent, report,
+                  begin, found);
   }
   return found;
 }

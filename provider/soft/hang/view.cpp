@@ -17,8 +17,9 @@ bool is_own(const Context* context) {
 }
 
 // Events that an object's destroy waits for. The destroy has taken back those that the program has not read.
-uint64_t missing(uint32_t written, uint32_t acknowledged) {
-  return written - acknowledged;
+// Negative: the program has acknowledged more than it has got.
+int32_t missing(uint32_t written, uint32_t acknowledged) {
+  return static_cast<int32_t>(written - acknowledged);
 }
 
 CqView view_of(Cq& cq, const CqNote& note) {
@@ -34,8 +35,8 @@ CqView view_of(Cq& cq, const CqNote& note) {
   });
   assert(view.received <= view.there);
   view.armed = cq.queue.armed();
-  view.not_acknowledged = missing(cq.completion_events.written, ibv.comp_events_completed) +
-                          missing(cq.asynchronous_events.written, ibv.async_events_completed);
+  view.not_acknowledged = missing(cq.completion_events.written, ibv.comp_events_completed);
+  view.errors_not_acknowledged = missing(cq.asynchronous_events.written, ibv.async_events_completed);
   return view;
 }
 

@@ -21,7 +21,9 @@ struct CqView {
   uint32_t there = 0;     // completions
   uint32_t received = 0;  // of these, those of receives
   CompletionQueue::Armed armed = CompletionQueue::Armed::kNo;
-  uint64_t not_acknowledged = 0;  // events that the program has got
+  // Events that the program has got; negative: it has acknowledged more than that.
+  int32_t not_acknowledged = 0;
+  int32_t errors_not_acknowledged = 0;  // IBV_EVENT_CQ_ERR
 };
 
 struct QpView {
@@ -35,7 +37,7 @@ struct QpView {
   uint64_t outstanding = 0;  // send requests
   uint64_t receives = 0;     // that wait, those of a shared receive queue included
   uint64_t naks = 0;         // RNR NAKs that it has sent
-  uint64_t not_acknowledged = 0;
+  int32_t not_acknowledged = 0;
 };
 
 struct SrqView {
@@ -44,7 +46,7 @@ struct SrqView {
   int events = -1;  // the descriptor of asynchronous events
   uint32_t limit = 0;
   uint32_t receives = 0;
-  uint64_t not_acknowledged = 0;
+  int32_t not_acknowledged = 0;
 };
 
 struct View {

@@ -370,6 +370,20 @@ static void unacknowledged(void) {
   CHECK(ibv_destroy_cq(sender.cq) == 0);
 }
 
+/* Two completions and one event of them. */
+static void acknowledged_twice(void) {
+  make_pair();
+  arm(sender.cq, 0);
+  post_write(IBV_SEND_SIGNALED);
+  post_write(IBV_SEND_SIGNALED);
+  struct ibv_cq* cq = get_event(); /* acknowledged-twice */
+  poll_until_there(cq);
+  poll_until_there(cq);
+  ibv_ack_cq_events(cq, mended ? 1 : 2);
+  CHECK(ibv_destroy_qp(sender.qp) == 0);
+  CHECK(ibv_destroy_cq(sender.cq) == 0);
+}
+
 static void unacknowledged_id(void) {
   struct rdma_event_channel* events = rdma_create_event_channel();
   struct rdma_cm_id* id;
@@ -505,6 +519,7 @@ static const struct {
     {"not-ready", not_ready},
     {"limit", limit},
     {"unacknowledged", unacknowledged},
+    {"acknowledged-twice", acknowledged_twice},
     {"unacknowledged-id", unacknowledged_id},
     {"idle", idle},
     {"listening", listening},
