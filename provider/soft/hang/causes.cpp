@@ -19,6 +19,8 @@ using check::number;
 using check::Report;
 using Armed = CompletionQueue::Armed;
 
+constexpr size_t kMaxQueues = 4;  // that a report shows
+
 std::string completions(uint32_t count) {
   return count == 1 ? "1 completion" : format("%u completions", count);
 }
@@ -177,6 +179,28 @@ void of_channel(const std::vector<const CqView*>& cqs, const Report& report, con
   found.push_back(one);
 }
 
+// The thread waits for an event of a channel that no completion queue has. Another thread may yet make one.
+Report of_no_queue(Report report, const std::string& begin, const View& view) {
+  if (view.threads == 1) {
+    report.level = Level::kError;
+    report.kind = "unarmed-cq";
+  }
+  report.text = begin + "for an event of a completion channel that no completion queue has, so no event can come.";
+  report.remedy =
+      "Give the channel to ibv_create_cq(), and wait for events of the channel that the completion queue has.";
+  size_t shown = 0;
+  for (const CqView& cq : view.cqs) {
+    if (cq.note.ends) continue;
+    if (shown++ == kMaxQueues) break;
+    const bool has_channel = cq.channel >= 0;
+    report.places.push_back({has_channel ? "a completion queue with another channel was made by ibv_create_cq"
+                                         : "a completion queue without a channel was made by ibv_create_cq",
+                             cq.note.made});
+    if (!has_channel) add_place(report, "it was armed by ibv_req_notify_cq, in vain", stack_of(cq.note.arm));
+  }
+  return report;
+}
+
 // The limits of shared receive queues that the program has not armed again.
 void of_limits(const Wait& wait, const Report& report, const std::string& begin, const View& view,
                std::vector<Report>& found) {
@@ -217,7 +241,9 @@ std::vector<Report> explain(const ThreadStack& thread, const Wait& wait, const V
     if (cq.channel >= 0 && is_watched) cqs.push_back(&cq);
   }
   of_limits(wait, report, begin, view, found);
-  if (!cqs.empty()) {
+  if (cqs.empty() && wait.function == "ibv_get_cq_event" && !view.cqs.empty()) {
+    found.push_back(of_no_queue(report, begin, view));
+  } else if (!cqs.empty()) {
     of_channel(cqs, report, begin, view, found);
   } else if (wait.function.empty()) {
     std::vector<const CqView*> polled;

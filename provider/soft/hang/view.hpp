@@ -54,6 +54,7 @@ struct View {
   std::vector<QpView> qps;
   std::vector<SrqView> srqs;
   std::map<int, Poller> pollers;
+  size_t threads = 0;  // of the program, if they are known
 
   const CqView* find(const ibv_cq* cq) const {
     for (const CqView& each : cqs) {

@@ -170,7 +170,9 @@ void* Watcher::write_report_of(void* watcher) {
     for (const check::Report& report : not_ready(before, view)) reporter.show(report, nullptr);
   }
   for (const check::Report& report : lost_receives(view)) reporter.show(report, nullptr);
-  for (const ThreadStack& thread : stacks_of_threads()) {
+  const std::vector<ThreadStack> threads = stacks_of_threads();
+  view.threads = threads.size();
+  for (const ThreadStack& thread : threads) {
     const auto found = own.since_.find(thread.thread);
     const auto poller = view.pollers.find(thread.thread);
     uint64_t since = found == own.since_.end() ? now : found->second.time_ns;

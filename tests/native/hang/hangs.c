@@ -170,6 +170,36 @@ static void unarmed(void) {
   wait_for_event(); /* unarmed */
 }
 
+static void without_channel(void) {
+  make_pair();
+  struct ibv_comp_channel* const own = channel;
+  if (!mended) channel = NULL;
+  sender = make_side(NULL); /* without-channel */
+  receiver = make_side(NULL);
+  connect_both();
+  channel = mended ? own : ibv_create_comp_channel(context);
+  arm(sender.cq, 0);
+  post_write(IBV_SEND_SIGNALED);
+  wait_for_event();
+}
+
+static void* wait_for_own_event(void* other) {
+  struct ibv_cq* cq;
+  void* user;
+  ibv_get_cq_event(other, &cq, &user); /* idle-channel */
+  return NULL;
+}
+
+/* A thread of a server waits for clients, whose completion queues another one will watch: nothing is wrong. */
+static void idle_channel(void) {
+  make_pair();
+  if (mended) return;
+  struct ibv_comp_channel* const other = ibv_create_comp_channel(context);
+  pthread_t worker;
+  CHECK(other && pthread_create(&worker, NULL, wait_for_own_event, other) == 0);
+  pthread_join(worker, NULL);
+}
+
 /* constructor.c calls it, so this thread has the lock of the dynamic linker. */
 __attribute__((visibility("default"))) void wait_in_constructor(void);
 void wait_in_constructor(void) {
@@ -503,6 +533,8 @@ static const struct {
   void (*run)(void);
 } cases[] = {
     {"unarmed", unarmed},
+    {"without-channel", without_channel},
+    {"idle-channel", idle_channel},
     {"constructor", constructor},
     {"lost", lost},
     {"lost-to-poll", lost_to_poll},
