@@ -66,6 +66,8 @@ struct IdWatcher {
   void (*touched)(const void* event, uintptr_t place);
   // The program has got the id with a request for a connection.
   void (*requested)(const void* id);
+  // ibv_destroy_comp_channel() fails with EBUSY.
+  void (*channel_is_busy)(const void* channel);
 };
 
 struct Heap {

@@ -28,6 +28,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   if (has_ended(channel, "ibv_destroy_comp_channel")) return EINVAL;
   int result = 0;
   end(channel, *watcher, "ibv_destroy_comp_channel", [&] { result = next_destroy_comp_channel.get()(channel); });
+  if (result == EBUSY) watcher->channel_is_busy(channel);
   return result;
 }
 

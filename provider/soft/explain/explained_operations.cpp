@@ -106,9 +106,17 @@ int next_poll(ibv_cq_ex* cq) {
 }
 
 template <const char* kVerb>
+ibv_cq* create_cq(ibv_context* context, int size, ibv_comp_channel* channel, int vector) {
+  ibv_cq* cq = Explained<&Operations::create_cq>::call<kVerb>(context, size, channel, vector);
+  if (cq != nullptr) note_made(cq, "made by ibv_create_cq", channel);
+  return cq;
+}
+
+template <const char* kVerb>
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   ibv_cq_ex* cq = Explained<&Operations::create_cq_ex>::call<kVerb>(context, attr);
   if (cq != nullptr) {
+    note_made(ibv_cq_ex_to_cq(cq), "made by ibv_create_cq_ex", attr->channel);
     ours<Cq>(cq)->below_explain = {cq->start_poll, cq->next_poll};
     cq->start_poll = start_poll;
     cq->next_poll = next_poll;
@@ -282,6 +290,7 @@ const Operations& explained_operations(const Operations& operations, bool data_p
     made.unimport_dm = unimport<&Operations::unimport_dm>;
     made.unimport_mr = unimport<&Operations::unimport_mr>;
     made.unimport_pd = unimport<&Operations::unimport_pd>;
+    made.create_cq = create_cq<k_create_cq>;
     made.create_cq_ex = create_cq_ex<k_create_cq_ex>;
     made.create_qp_ex = create_qp_ex<k_create_qp_ex>;
     made.poll_cq = poll_cq<k_poll_cq>;

@@ -28,10 +28,12 @@ void note_made(ibv_pd* pd) {
   Holders::get().add(pd, name_of(pd), "made by ibv_alloc_parent_domain", {&made.below->ibv, td});
 }
 
-void note_made(ibv_cq_ex* cq) {
-  const Pd* pd = ours<Cq>(ibv_cq_ex_to_cq(cq))->pd;
-  if (pd == nullptr) return;
-  Holders::get().add(cq, name_of(ibv_cq_ex_to_cq(cq)), "made by ibv_create_cq_ex", {&pd->ibv});
+void note_made(ibv_cq_ex*) {}
+
+void note_made(ibv_cq* cq, const char* verb, const ibv_comp_channel* channel) {
+  const Pd* pd = ours<Cq>(cq)->pd;
+  if (pd == nullptr && channel == nullptr) return;
+  Holders::get().add(cq, name_of(cq), verb, {channel, pd == nullptr ? nullptr : &pd->ibv});
 }
 
 void note_made(ibv_mr* mr) {

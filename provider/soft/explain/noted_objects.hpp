@@ -21,6 +21,8 @@ void note_made(ibv_mr* mr);
 void note_made(ibv_mw* mw);
 void note_made(ibv_cq* cq);
 void note_made(ibv_cq_ex* cq);
+// libibverbs notes the channel in the completion queue only later. `verb`: a literal, as for Holders.
+void note_made(ibv_cq* cq, const char* verb, const ibv_comp_channel* channel);
 void note_made(ibv_srq* srq);
 void note_made(ibv_xrcd* xrcd);
 void note_made(ibv_qp* qp);

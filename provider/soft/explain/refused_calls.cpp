@@ -28,6 +28,18 @@ Level level_of(std::string_view verb, int error, bool is_planned) {
   return Level::kError;
 }
 
+// Those that use the object.
+void add_holders(const void* object, Explanation& explanation, std::vector<check::ReportedStack>& places) {
+  size_t all = 0;
+  const std::vector<Holders::Holder> holders = Holders::get().of(object, all);
+  for (size_t i = 0; i < holders.size(); i++) {
+    explanation.reason += (i == 0 ? " It is used by " : ", ") + holders[i].name;
+    places.push_back(holders[i].made);
+  }
+  if (all > holders.size()) explanation.reason += ", and " + std::to_string(all - holders.size()) + " others";
+  if (all != 0) explanation.reason += ".";
+}
+
 }  // namespace
 
 Explanation explanation_of(std::string_view text, const char* remedy) {
@@ -46,6 +58,14 @@ void report_failed_call(Level level, const std::string& call, int error, const E
   remember_refusal(text);
   process_reporter()->show(
       {.level = level, .kind = "refused-call", .text = text, .remedy = explanation.remedy, .places = places});
+}
+
+void report_busy(const char* call, const void* object, Explanation explanation) {
+  const ErrnoGuard keep;
+  if (process_reporter() == nullptr) return;
+  std::vector<check::ReportedStack> places = {{"called", check::here()}};
+  add_holders(object, explanation, places);
+  report_failed_call(Level::kError, call, EBUSY, explanation, places);
 }
 
 bool report_failure(const char* text, const char* remedy) {
@@ -77,16 +97,7 @@ void report_refused_call(const char* verb, const std::string& name, int error, c
   constexpr const char* kNoReason = "the device has kept no reason.\nReport this as a defect of dapple.";
   Explanation explanation = explanation_of(kept.error == error ? kept.text : kNoReason, "");
   std::vector<check::ReportedStack> places = {{"called", check::Stack::here()}};
-  if (error == EBUSY) {
-    size_t all = 0;
-    const std::vector<Holders::Holder> holders = Holders::get().of(object, all);
-    for (size_t i = 0; i < holders.size(); i++) {
-      explanation.reason += (i == 0 ? " It is used by " : ", ") + holders[i].name;
-      places.push_back(holders[i].made);
-    }
-    if (all > holders.size()) explanation.reason += ", and " + std::to_string(all - holders.size()) + " others";
-    if (all != 0) explanation.reason += ".";
-  }
+  if (error == EBUSY) add_holders(object, explanation, places);
   report_failed_call(level_of(verb, error, kept.is_planned), std::string(verb) + "() for " + name, error, explanation,
                      places);
 }

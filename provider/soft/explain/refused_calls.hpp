@@ -19,6 +19,8 @@ struct Explanation {
 Explanation explanation_of(std::string_view text, const char* remedy);
 // "EINVAL", or "the error 1234".
 std::string error_words(int error);
+// Reports that `call` fails with EBUSY, and who uses the object.
+void report_busy(const char* call, const void* object, Explanation explanation);
 // Reports that `call`, with its object, fails with `error`, and remembers the line for dappledv_refusal().
 void report_failed_call(check::Level level, const std::string& call, int error, const Explanation& explanation,
                         const std::vector<check::ReportedStack>& places);

@@ -12,6 +12,7 @@
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/check/reports/report.hpp"
+#include "provider/soft/explain/refused_calls.hpp"
 #include "provider/soft/tombs/tombs.hpp"
 
 namespace dapple::soft::tombs {
@@ -75,6 +76,11 @@ void requested(const void* id) {
   check::Checker::get()->objects.add(id, "got by rdma_get_cm_event for a connection request");
 }
 
+void report_busy_channel(const void* channel) {
+  explain::report_busy("ibv_destroy_comp_channel() for the completion channel", channel,
+                       {"completion queues have it.", "Destroy the completion queues first."});
+}
+
 void report_left_ids() {
   check::Checker& checker = *check::Checker::get();
   const void* ids[kMaxShown];
@@ -108,7 +114,7 @@ void given_back(const void* id) {
 void watch_ids() {
   const Heap* heap = check::loaded_heap();
   if (heap == nullptr) return;
-  static constexpr IdWatcher kWatcher = {ended, given_back, has_ended, touched, requested};
+  static constexpr IdWatcher kWatcher = {ended, given_back, has_ended, touched, requested, report_busy_channel};
   heap->watch_ids(kWatcher);
   atexit(report_left_ids);
 }
