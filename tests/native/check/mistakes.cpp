@@ -136,6 +136,18 @@ bool post_in_error(Pair& pair, int posts) {
   return true;
 }
 
+// The same after a pipeline: two requests are posted before the program knows of the error.
+bool drain_pipeline(Pair& pair) {
+  if (!to_error(pair.a.qp)) return false;
+  for (int i = 0; i < 2; i++) {
+    if (post_send(pair.a, i, IBV_WR_SEND, 0, 64) != 0) return false;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (!ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR)) return false;
+  }
+  return post_send(pair.a, 2, IBV_WR_SEND, 0, 64) == 0 && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR);
+}
+
 // A datagram whose address handle ends before its completion is polled, or after that.
 bool send_datagram(bool too_early) {
   PairOptions options;
@@ -251,6 +263,7 @@ int main(int count, char** words) {
   if (strcmp(name, "fence") == 0) good = send_result(*pair);
   if (strcmp(name, "post-in-error") == 0) good = post_in_error(*pair, 3);
   if (strcmp(name, "drain") == 0) good = post_in_error(*pair, 1);
+  if (strcmp(name, "drain-pipeline") == 0) good = drain_pipeline(*pair);
   if (strcmp(name, "early-ah") == 0) good = send_datagram(true);
   if (strcmp(name, "ah") == 0) good = send_datagram(false);
   if (strcmp(name, "write-datagram") == 0) good = write_datagram();

@@ -200,6 +200,16 @@ void add_in_error__flushes_of_older_requests__do_not_count(void**) {
   assert_false(sends.add_in_error(kQpn, 8));
 }
 
+// A pipeline of two requests, of which one poll brings the flushes, and then the drain.
+void add_in_error__requests_before_the_first_flush__count_once(void**) {
+  PostedSends sends(8);
+  for (uint64_t id = 1; id <= 4; id++) assert_false(sends.add_in_error(kQpn, id));
+  for (uint64_t id = 1; id <= 4; id++) sends.polled_flush(kQpn, id);
+  assert_false(sends.add_in_error(kQpn, 5));
+  sends.polled_flush(kQpn, 5);
+  assert_true(sends.add_in_error(kQpn, 6));
+}
+
 void* poll_flushes(void* sends) {
   for (unsigned i = 0; i < PostedSends::kFlushesToNotice; i++) static_cast<PostedSends*>(sends)->polled_flush(kQpn, i);
   return nullptr;
@@ -230,6 +240,7 @@ int main() {
       cmocka_unit_test(add_in_error__after_polled_flushes__is_noticed),
       cmocka_unit_test(add_in_error__after_one_flush__is_a_program_that_drains),
       cmocka_unit_test(add_in_error__flushes_of_older_requests__do_not_count),
+      cmocka_unit_test(add_in_error__requests_before_the_first_flush__count_once),
       cmocka_unit_test(add_in_error__flushes_polled_by_another_thread__do_not_count),
       cmocka_unit_test(was_taken__more_than_the_depth__forgets_the_oldest),
       cmocka_unit_test(remove__queue_is_full__keeps_the_oldest),

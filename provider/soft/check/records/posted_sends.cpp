@@ -26,7 +26,7 @@ void PostedSends::assert_consistent() const {
   assert_held(mutex_);
   assert(sends_.empty() || (sends_.front().number <= sends_.back().number && sends_.back().number < next_number_));
   assert(done_ <= sends_.size() && (done_ == 0 || is_done(sends_[done_ - 1])));
-  assert(ids_in_error_.size() <= most_);
+  assert(in_error_.size() <= most_);
 }
 
 void PostedSends::forget(const PostedSend& send) {
@@ -86,7 +86,7 @@ void PostedSends::clear() {
   for (const PostedSend& send : sends_) forget(send);
   sends_.clear();
   done_ = 0;
-  ids_in_error_.clear();
+  in_error_.clear();
   polled_flushes_ = 0;
   assert_consistent();
 }
@@ -94,8 +94,8 @@ void PostedSends::clear() {
 bool PostedSends::add_in_error(uint32_t qpn, uint64_t id) {
   const std::lock_guard lock(mutex_);
   qpn_in_error_ = qpn;
-  ids_in_error_.push_back(id);
-  if (ids_in_error_.size() > most_) ids_in_error_.pop_front();
+  in_error_.push_back({id, polled_flushes_});
+  if (in_error_.size() > most_) in_error_.pop_front();
   assert_consistent();
   return polled_flushes_ >= kFlushesToNotice && pthread_equal(flushes_polled_by_, pthread_self()) != 0;
 }
@@ -103,13 +103,15 @@ bool PostedSends::add_in_error(uint32_t qpn, uint64_t id) {
 void PostedSends::polled_flush(uint32_t qpn, uint64_t id) {
   const std::lock_guard lock(mutex_);
   if (qpn != qpn_in_error_) return;
-  const auto found = std::find(ids_in_error_.begin(), ids_in_error_.end(), id);
-  if (found == ids_in_error_.end()) return;
-  ids_in_error_.erase(found);
+  const auto found =
+      std::find_if(in_error_.begin(), in_error_.end(), [id](const InError& each) { return each.id == id; });
+  if (found == in_error_.end()) return;
+  const unsigned before = found->flushes_before;
+  in_error_.erase(found);
   // Another thread may not know yet what this one has polled.
   if (pthread_equal(flushes_polled_by_, pthread_self()) == 0) polled_flushes_ = 0;
   flushes_polled_by_ = pthread_self();
-  polled_flushes_++;
+  if (before >= polled_flushes_) polled_flushes_++;
   assert_consistent();
 }
 

@@ -73,7 +73,8 @@ class PostedSends {
   void overwritten(const std::byte* memory, size_t size);
 
   // The program posts a request with this id to its queue pair, which is in error and only flushes it. True if the
-  // thread should know that: it has polled the flushes of kFlushesToNotice requests which were posted in this way.
+  // thread should know that: it has polled the flushes of kFlushesToNotice requests which were posted in this way, each
+  // after the poll of the one before. The others may have been posted before the program knew of the error.
   bool add_in_error(uint32_t qpn, uint64_t id);
   // The thread polls a request of this queue pair, which is flushed.
   void polled_flush(uint32_t qpn, uint64_t id);
@@ -98,7 +99,11 @@ class PostedSends {
   size_t in_post_ = 0;  // requests of which the device has not yet said whether it takes them
   size_t done_ = 0;     // the first so many have sent all their bytes, or have none to send
   uint32_t qpn_in_error_ = 0;
-  std::deque<uint64_t> ids_in_error_;  // of the last requests that were posted in error and are not polled
+  struct InError {
+    uint64_t id;
+    unsigned flushes_before;  // polled_flushes_ at the post
+  };
+  std::deque<InError> in_error_;  // the last requests that were posted in error and are not polled
   pthread_t flushes_polled_by_ = {};
   unsigned polled_flushes_ = 0;  // by this thread, the last one that has polled any
 };
