@@ -126,9 +126,12 @@ uint64_t withhold(WithheldBytes::Request request) {
 Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const Segments& segments,
                   const ibv_ah* address_handle) {
   PostedSend send;
-  if ((flags & roce::kInline) != 0 && sends_bytes(opcode)) report_if_gpu_inline(*Checker::get(), qp, segments);
+  const bool is_inline = (flags & roce::kInline) != 0 && sends_bytes(opcode);
+  if (is_inline) report_if_gpu_inline(*Checker::get(), qp, segments);
   const bool is_known = has_result(opcode) || sends_bytes(opcode);
-  if (!is_known || (flags & roce::kInline) != 0 || segments.empty()) return {};
+  if (!is_known || is_inline || segments.empty()) return {};
+  if ((flags & roce::kInline) != 0) [[unlikely]]
+    report_inline_result(*Checker::get(), qp, opcode);
   send.stack = here();
   send.has_result = has_result(opcode);
   send.segments = segments;

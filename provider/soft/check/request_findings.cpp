@@ -134,6 +134,18 @@ void report_if_beyond(Checker& checker, const Context& device, const void* queue
        .places = places});
 }
 
+void report_inline_result(Checker& checker, const Qp& qp, roce::SendOpcode opcode) {
+  checker.reporter.show(
+      {.level = Level::kWarning,
+       .kind = "unsupported-request",
+       .text = format(
+           "The program posts an IBV_WR_%s to queue pair 0x%x of %s with IBV_SEND_INLINE, which is for sends and "
+           "RDMA Writes only. This device ignores the flag; others need not.",
+           std::string(opcode_name(opcode)).c_str(), qp.qpn, device_of(qp)),
+       .remedy = "Clear IBV_SEND_INLINE in send_flags of a request whose result comes into its segments.",
+       .places = {{"posted", here()}}});
+}
+
 void report_post_in_error(Checker& checker, const Qp& qp) {
   const Owner owner(qp.qpn, qp.context->ibv->device->name);
   checker.reporter.show(

@@ -29,6 +29,9 @@ bool is_unfit(const Qp& qp, roce::SendOpcode opcode, bool is_foreign_address);
 // Behind the post of such a request. The one who posts it has noted before the post that its failure is told.
 void report_unfit(Checker& checker, const Qp& qp, roce::SendOpcode opcode);
 
+// The program posts a Read or an atomic with IBV_SEND_INLINE.
+void report_inline_result(Checker& checker, const Qp& qp, roce::SendOpcode opcode);
+
 // The program posts a request to a queue pair in error, and should know that.
 void report_post_in_error(Checker& checker, const Qp& qp);
 

@@ -95,6 +95,15 @@ bool give_back(Pair& pair, const char* name) {
   return good && ends_either_way(pair.a.cq) && ibv_dereg_mr(memory.mr) == 0;
 }
 
+// The bytes of a Read are not inline, whatever its flags are.
+bool free_inline_read(Pair& pair) {
+  Memory memory;
+  if (!add(pair, memory, malloc(64 * 1024))) return false;
+  if (!post(pair, memory, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED | IBV_SEND_INLINE)) return false;
+  free(memory.bytes);
+  return ends_either_way(pair.a.cq) && ibv_dereg_mr(memory.mr) == 0;
+}
+
 // `is_full`: the device refuses a further receive meanwhile.
 bool free_receive(Pair& pair, bool is_full) {
   Memory memory;
@@ -307,6 +316,8 @@ int main(int count, char** words) {
     good = free_twice();
   } else if (strcmp(name, "freed-receive") == 0) {
     good = free_receive(*pair, false);
+  } else if (strcmp(name, "inline-read") == 0) {
+    good = free_inline_read(*pair);
   } else if (strcmp(name, "deregistered-receive") == 0) {
     good = deregister_receive(*pair);
   } else if (strcmp(name, "full-receives") == 0) {

@@ -209,6 +209,12 @@ bool send_without_receive(Pair& pair, bool late) {
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR);
 }
 
+// A Read has no bytes to send.
+bool read_inline(Pair& pair) {
+  return post_send(pair.a, 1, IBV_WR_RDMA_READ, 0, 64, &pair.b, 0, IBV_SEND_SIGNALED | IBV_SEND_INLINE) == 0 &&
+         ends(pair.a.cq, IBV_WC_SUCCESS);
+}
+
 // A list of requests that leads back to its second one, in which the device takes none.
 template <typename Request, typename Post>
 bool post_circle(Post post) {
@@ -258,6 +264,7 @@ int main(int count, char** words) {
   bool good = false;
   if (strcmp(name, "deallocated") == 0) good = use_window(*pair, false);
   if (strcmp(name, "invalidated") == 0) good = use_window(*pair, true);
+  if (strcmp(name, "inline-read") == 0) good = read_inline(*pair);
   if (strcmp(name, "beyond") == 0) good = send_beyond(*pair);
   if (strcmp(name, "gives-up") == 0) good = give_up(*pair);
   if (strcmp(name, "fence") == 0) good = send_result(*pair);
