@@ -62,6 +62,12 @@ bool report_key(Checker& checker, MemoryTable& memory, const Access& access) {
       return report("ended-window", std::string(", the key of a memory window ") + window->how + ".",
                     "Use the key that the last bind of the window has made, until the window is unbound.");
     }
+    if (access.from_peer && memory.is_unbound_window(access.key)) {
+      return report(
+          "ended-window", ", the key of a memory window that is not bound.",
+          "Use the key that a bind has made, after the completion of the bind. ibv_bind_mw() is for windows of "
+          "type 1, and returns EINVAL for type 2: post IBV_WR_BIND_MW for these.");
+    }
     return report("unknown-key", ", which belongs to no memory.",
                   access.from_peer ? "Give the peer the rkey of registered memory, in a byte order that both know."
                                    : "Use the lkey of the registration that holds these bytes.");

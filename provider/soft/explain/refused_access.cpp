@@ -56,6 +56,12 @@ Reason refused_segment(const Qp& qp, uint32_t domain, std::span<const roce::Segm
 
 Reason refused_range(const Qp& qp, const roce::RemoteRange& range, uint32_t rights) {
   KeyHolder holder;
+  if (!qp.context->memory.find_holder(range.rkey, holder) && qp.context->memory.is_unbound_window(range.rkey)) {
+    return {
+        "the memory window of the key is not bound there",
+        "Use the key that a bind has made, after the completion of the bind. ibv_bind_mw() is for windows of type 1, "
+        "and returns EINVAL for type 2: post IBV_WR_BIND_MW for these."};
+  }
   if (!qp.context->memory.find_holder(range.rkey, holder)) {
     return {"the key belongs to no memory there",
             "Send the rkey of registered memory in a byte order that both ends know, and keep the memory registered "

@@ -215,6 +215,12 @@ bool MemoryTable::find_holder(uint32_t key, KeyHolder& holder) {
   return true;
 }
 
+bool MemoryTable::is_unbound_window(uint32_t key) {
+  const std::lock_guard lock(mutex_);
+  const Entry* window = find_window(key);
+  return window != nullptr && key != 0 && window->region == nullptr;
+}
+
 int MemoryTable::remove_region(uint32_t key) {
   const std::lock_guard lock(mutex_);
   Entry* entry = find(key, Kind::kRegion);

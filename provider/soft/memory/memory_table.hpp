@@ -122,6 +122,8 @@ class MemoryTable final : public roce::Memory {
   void note_prefetch(uint32_t key, uint64_t address, uint64_t length);
   // False if the key is not valid: it belongs to nothing, or to a window that is not bound.
   bool find_holder(uint32_t key, KeyHolder& holder);
+  // Whether the key is that of a window that is not bound now.
+  bool is_unbound_window(uint32_t key);
   // EBUSY while windows are bound to it. No access is in progress afterwards.
   int remove_region(uint32_t key);
 

@@ -215,6 +215,13 @@ bool read_inline(Pair& pair) {
          ends(pair.a.cq, IBV_WC_SUCCESS);
 }
 
+// A peer writes by the key of a window before its bind.
+bool use_unbound_window(Pair& pair) {
+  ibv_mw* window = ibv_alloc_mw(pair.pd, IBV_MW_TYPE_2);
+  return window != nullptr && post(pair.a, IBV_WR_RDMA_WRITE, 8, pair.b, window->rkey) == 0 &&
+         ends(pair.a.cq, IBV_WC_REM_ACCESS_ERR) && ibv_dealloc_mw(window) == 0;
+}
+
 // A list of requests that leads back to its second one, in which the device takes none.
 template <typename Request, typename Post>
 bool post_circle(Post post) {
@@ -264,6 +271,7 @@ int main(int count, char** words) {
   bool good = false;
   if (strcmp(name, "deallocated") == 0) good = use_window(*pair, false);
   if (strcmp(name, "invalidated") == 0) good = use_window(*pair, true);
+  if (strcmp(name, "unbound") == 0) good = use_unbound_window(*pair);
   if (strcmp(name, "inline-read") == 0) good = read_inline(*pair);
   if (strcmp(name, "beyond") == 0) good = send_beyond(*pair);
   if (strcmp(name, "gives-up") == 0) good = give_up(*pair);
