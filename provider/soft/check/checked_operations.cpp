@@ -181,6 +181,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
     checker().objects.remove(mr);
     // libibverbs does this after the call.
     if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+      report_if_lent(checker(), *mr, "reregistered");
       checker().lent.forget_key(mr->lkey);
       mr->addr = address;
       mr->length = length;
@@ -195,7 +196,7 @@ int dereg_mr(ibv_mr* mr) {
   const uint32_t key = mr->lkey;
   FreedMarks* freed = checker().freed;
   const uint64_t number = freed == nullptr ? 0 : freed->number_of(device, key);
-  report_if_lent(checker(), *mr);
+  report_if_lent(checker(), *mr, "deregistered");
   forget_accesses(*mr);
   checker().withheld.yield_key(key);
   checker().keys.remove(device, key);

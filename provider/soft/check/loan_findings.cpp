@@ -78,10 +78,10 @@ void report_if_moved(Checker& checker, const void* memory, size_t size, const st
   forget_memory(checker, memory, size);
 }
 
-void report_if_lent(Checker& checker, const ibv_mr& mr) {
+void report_if_lent(Checker& checker, const ibv_mr& mr, const char* end_name) {
   if (!checker.is_its_process()) return;
   if (const std::optional<Loan> loan = checker.lent.user_of(mr.addr, mr.length, mr.lkey))
-    return report(checker, "deregistered", name_of(*loan), {"deregistered", here()}, loan->posted);
+    return report(checker, end_name, name_of(*loan), {end_name, here()}, loan->posted);
   // A message may never come.
   if (!checker.reporter.options().strict) return;
   const std::optional<PostedReceive> receive = checker.receives.waiting_in(mr.addr, mr.length, mr.lkey);
@@ -89,11 +89,11 @@ void report_if_lent(Checker& checker, const ibv_mr& mr) {
   checker.reporter.show(
       {.level = Level::kWarning,
        .kind = "memory-in-use",
-       .text = "The program has deregistered memory of a receive of " + receive->owner.name() +
+       .text = std::string("The program has ") + end_name + " memory of a receive of " + receive->owner.name() +
                ", and a message may come for it.",
        .remedy = "Deregister the memory of a receive after its completion has been polled, or after its queue pair has "
                  "been destroyed or is in IBV_QPS_ERR.",
-       .places = {{"deregistered", here()}, {"posted", receive->stack}}});
+       .places = {{end_name, here()}, {"posted", receive->stack}}});
 }
 
 void report_if_addressed(Checker& checker, const ibv_ah* address_handle) {

@@ -32,8 +32,8 @@ std::optional<MemoryUser> user_of(Checker& checker, const void* memory, size_t s
 void report_if_moved(Checker& checker, const void* memory, size_t size, const std::optional<MemoryUser>& user);
 // The program frees or unmaps this memory. The caller is within free() or munmap().
 void report_if_lent(Checker& checker, const void* memory, size_t size, FreedMarks::How how, const Stack& stack);
-// The program deregisters this memory.
-void report_if_lent(Checker& checker, const ibv_mr& mr);
+// The program deregisters this memory, or gives its region other memory. `end_name`: "deregistered", for example.
+void report_if_lent(Checker& checker, const ibv_mr& mr, const char* end_name);
 // The program destroys this address handle.
 void report_if_addressed(Checker& checker, const ibv_ah* address_handle);
 // The program posts a request with memory that it has freed or poisoned itself, as AddressSanitizer knows. `what`:

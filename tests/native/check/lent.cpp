@@ -104,6 +104,19 @@ bool free_inline_read(Pair& pair) {
   return ends_either_way(pair.a.cq) && ibv_dereg_mr(memory.mr) == 0;
 }
 
+// The region gets other memory between the post and the poll.
+bool reregister(Pair& pair) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_RDMA_WRITE)) return false;
+  char* const other = static_cast<char*>(malloc(kSize));
+  const bool good = other != nullptr &&
+                    ibv_rereg_mr(memory.mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, other, kSize, 0) == 0 &&
+                    ends_either_way(pair.a.cq) && ibv_dereg_mr(memory.mr) == 0;
+  free(memory.bytes);
+  free(other);
+  return good;
+}
+
 // `is_full`: the device refuses a further receive meanwhile.
 bool free_receive(Pair& pair, bool is_full) {
   Memory memory;
@@ -318,6 +331,8 @@ int main(int count, char** words) {
     good = free_receive(*pair, false);
   } else if (strcmp(name, "inline-read") == 0) {
     good = free_inline_read(*pair);
+  } else if (strcmp(name, "reregistered") == 0) {
+    good = reregister(*pair);
   } else if (strcmp(name, "deregistered-receive") == 0) {
     good = deregister_receive(*pair);
   } else if (strcmp(name, "full-receives") == 0) {
