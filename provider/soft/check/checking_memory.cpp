@@ -70,7 +70,10 @@ ToldFailures::What CheckingMemory::filled(std::span<const Segment> segments) {
 
 bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t access, const char* what) {
   if (range.length == 0) return true;
-  if ((access & roce::kRemoteRead) == 0) checker_.lent.written_by(qp_.engine->attributes().destination_qpn);
+  if ((access & roce::kRemoteRead) == 0) {
+    checker_.lent.written_by(qp_.engine->attributes().destination_qpn);
+    was_written_.store(true, std::memory_order_relaxed);
+  }
   Probe probe(checker_, (access & roce::kRemoteRead) == 0 ? Probe::Use::kWrites : Probe::Use::kReads);
   const Fault fault = qp_.context->memory.lend_to_peer(who, range, access, probe);
   if (fault == Fault::kNone) warn_of_freed(range, what);

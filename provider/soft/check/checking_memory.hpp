@@ -6,6 +6,8 @@
 // receives, Reads and atomics until the poll.
 #pragma once
 
+#include <atomic>
+
 #include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/races/access_history.hpp"
@@ -38,6 +40,9 @@ class CheckingMemory final : public MemoryLayer {
   roce::Fault bind_window(roce::Accessor who, const roce::WindowBind& bind) override;
   roce::Fault invalidate_local(roce::Accessor who, uint32_t rkey) override;
   roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
+
+  // Whether a Write or an atomic of the peer has come.
+  bool was_written() const { return was_written_.load(std::memory_order_relaxed); }
 
  private:
   Access peers_access(const roce::RemoteRange& range, const char* what, uint32_t rights = 0) const;
@@ -75,6 +80,7 @@ class CheckingMemory final : public MemoryLayer {
   Checker& checker_;
   const Qp& qp_;
   PostedSends& sends_;
+  std::atomic<bool> was_written_{false};
 };
 
 }  // namespace dapple::soft::check

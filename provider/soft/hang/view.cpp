@@ -5,6 +5,7 @@
 #include <cassert>
 #include <mutex>
 
+#include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/objects/fork_generation.hpp"
 #include "provider/soft/transport/context.hpp"
 
@@ -49,6 +50,7 @@ QpView view_of(Qp& qp, const QpNote& note) {
   view.recv_cq = &qp.recv_cq->abi.cq;
   view.receives = qp.srq == nullptr ? qp.own_receives.count() : qp.srq->queue.count();
   view.not_acknowledged = missing(qp.event_count.written, qp.abi.qp.events_completed);
+  view.was_written = qp.layers.checked != nullptr && qp.layers.checked->memory.was_written();
   const std::lock_guard lock(qp.mutex);
   view.state = qp.engine->state();
   view.peer = qp.engine->attributes().destination_qpn;

@@ -37,6 +37,7 @@ struct QpView {
   uint64_t outstanding = 0;  // send requests
   uint64_t receives = 0;     // that wait, those of a shared receive queue included
   uint64_t naks = 0;         // RNR NAKs that it has sent
+  bool was_written = false;  // by a Write or an atomic of its peer, under the check
   int32_t not_acknowledged = 0;
 };
 

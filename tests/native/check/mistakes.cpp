@@ -200,6 +200,15 @@ bool poll_in_vain(Pair& pair, unsigned flags) {
   return true;
 }
 
+// The peer, which is gone by then, has written a flag. It could be another process.
+bool poll_for_errors(Pair& pair) {
+  if (post_send(pair.b, 1, IBV_WR_RDMA_WRITE, 0, 64, &pair.a, 0, IBV_SEND_SIGNALED) != 0 ||
+      !ends(pair.b.cq, IBV_WC_SUCCESS) || !poll_in_vain(pair, 0) || ibv_destroy_qp(pair.b.qp) != 0)
+    return false;
+  pair.b.qp = nullptr;
+  return true;
+}
+
 // A message that comes again and again, until the program gives up. `late`: the receive is only late.
 bool send_without_receive(Pair& pair, bool late) {
   if (post_send(pair.a, 1, IBV_WR_SEND, 0, 64) != 0) return false;
@@ -283,6 +292,7 @@ int main(int count, char** words) {
   if (strcmp(name, "ah") == 0) good = send_datagram(false);
   if (strcmp(name, "write-datagram") == 0) good = write_datagram();
   if (strcmp(name, "unsignaled") == 0) good = poll_in_vain(*pair, 0);
+  if (strcmp(name, "told-by-write") == 0) good = poll_for_errors(*pair);
   if (strcmp(name, "signaled") == 0) good = poll_in_vain(*pair, IBV_SEND_SIGNALED);
   if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
   if (strcmp(name, "late-receive") == 0) good = send_without_receive(*pair, true);
