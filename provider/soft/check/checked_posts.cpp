@@ -23,7 +23,7 @@ namespace {
 Segments segments_of(const ibv_sge* list, int count) {
   Segments segments;
   // The device will refuse such a list.
-  if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return segments;
+  if (list == nullptr || count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return segments;
   for (int i = 0; i < count; i++) {
     const ibv_sge segment = provider::segment_at(list, i);
     segments.push_back({segment.addr, segment.length, segment.lkey});

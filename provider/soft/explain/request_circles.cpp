@@ -22,4 +22,17 @@ void report_circle(check::Reporter& reporter, const char* verb, const std::strin
                  .places = {{"called", check::here()}}});
 }
 
+void report_null_list(check::Reporter& reporter, const char* verb, const std::string& name, uint64_t id, int count) {
+  const ErrnoGuard keep;
+  const std::string text = check::format(
+      "%s() for %s fails with EINVAL: sg_list of the request with the wr_id %llu is null, and num_sge is %d.", verb,
+      name.c_str(), check::number(id), count);
+  remember_refusal(text);
+  reporter.show({.level = check::Level::kError,
+                 .kind = "refused-call",
+                 .text = text,
+                 .remedy = "Give sg_list the address of the segments, or set num_sge to 0.",
+                 .places = {{"called", check::here()}}});
+}
+
 }  // namespace dapple::soft::explain

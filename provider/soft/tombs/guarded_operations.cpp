@@ -117,14 +117,15 @@ bool any_ended(const char* verb, ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr*
   return false;
 }
 
-// Whether a post has a list of requests without an end, which the layers below would walk for ever.
+// Whether a post has a list of requests without an end, which the layers below would walk for ever, or a null list of
+// segments, at which the device would crash.
 template <typename... Arguments>
-bool has_no_end(const char*, Arguments...) {
+bool is_malformed_post(const char*, Arguments...) {
   return false;
 }
 template <typename Object, typename Request>
-bool has_no_end(const char* verb, Object* object, Request* requests, Request** bad) {
-  return explain::is_circle(check::Checker::get()->reporter, verb, object, requests, bad);
+bool is_malformed_post(const char* verb, Object* object, Request* requests, Request** bad) {
+  return explain::is_malformed(check::Checker::get()->reporter, verb, object, requests, bad);
 }
 
 // The device has taken none of the requests.
@@ -213,7 +214,7 @@ template <auto kMember, typename Result, typename Object, typename... Arguments>
 struct Guarded<kMember, Result (*)(Object*, Arguments...)> {
   template <const char* kVerb>
   static Result call(Object* object, Arguments... arguments) {
-    if (has_no_end(kVerb, object, arguments...) || any_ended(kVerb, object, arguments...)) [[unlikely]] {
+    if (is_malformed_post(kVerb, object, arguments...) || any_ended(kVerb, object, arguments...)) [[unlikely]] {
       tell_bad(object, arguments...);
       return refused<Result>(kReturnsNumber<kMember>);
     }

@@ -244,6 +244,16 @@ bool post_circle(Post post) {
   return post(&requests[3], &bad) == EINVAL && bad == &requests[3];
 }
 
+// Requests without a list of segments, which the program has not filled in.
+bool post_null_lists(Pair& pair) {
+  ibv_send_wr send = {}, *bad_send = nullptr;
+  send.num_sge = 1;
+  ibv_recv_wr receive = {}, *bad_receive = nullptr;
+  receive.num_sge = 1;
+  return ibv_post_send(pair.a.qp, &send, &bad_send) == EINVAL && bad_send == &send &&
+         ibv_post_recv(pair.a.qp, &receive, &bad_receive) == EINVAL && bad_receive == &receive;
+}
+
 bool post_shared_circle(Pair& pair) {
   ibv_srq_init_attr init = {};
   init.attr.max_wr = init.attr.max_sge = 1;
@@ -296,6 +306,7 @@ int main(int count, char** words) {
   if (strcmp(name, "signaled") == 0) good = poll_in_vain(*pair, IBV_SEND_SIGNALED);
   if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
   if (strcmp(name, "late-receive") == 0) good = send_without_receive(*pair, true);
+  if (strcmp(name, "null-list") == 0) good = post_null_lists(*pair);
   if (strcmp(name, "circle-send") == 0)
     good = post_circle<ibv_send_wr>([&](auto* list, auto** bad) { return ibv_post_send(pair->a.qp, list, bad); });
   if (strcmp(name, "circle-receive") == 0)

@@ -90,7 +90,7 @@ int equip(Qp& qp) {
 // As ibv_post_recv(). The queue pair is unknown to the layers that look at the program's objects.
 int post_recv(ibv_wq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   check::Checker* const checker = check::Checker::get();
-  if (checker != nullptr && explain::is_circle(checker->reporter, "ibv_post_wq_recv", ibv, requests, bad))
+  if (checker != nullptr && explain::is_malformed(checker->reporter, "ibv_post_wq_recv", ibv, requests, bad))
     return EINVAL;
   static const Operations& table =
       check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
