@@ -16,6 +16,8 @@ struct CmCallWatcher {
   // The function returns this error, and nothing below it has been reported. `reason`: a sentence, and after a line
   // break the remedy; empty if only the error is known. A negative error is a code of getaddrinfo(3).
   void (*failed)(const char* function, int error, const char* reason);
+  // rdma_connect() or rdma_accept() has told the peer that its queue pair has the number 0.
+  void (*without_qp)(const char* function);
 };
 
 struct CmCalls {

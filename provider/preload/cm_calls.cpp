@@ -61,6 +61,13 @@ void CmCall::report(int error, const char* reason) const {
   watcher()->failed(function_, error, reason);
 }
 
+void CmCall::look_for_qp(const rdma_cm_id& id, const rdma_conn_param* parameters) const {
+  const bool is_connected = id.qp_type == IBV_QPT_RC || id.qp_type == IBV_QPT_UC;
+  const CmCallWatcher* present = watcher();
+  if (!is_watched_ || present == nullptr || !is_connected || id.ps == RDMA_PS_UDP || id.ps == RDMA_PS_IPOIB) return;
+  if (id.qp == nullptr && parameters != nullptr && parameters->qp_num == 0) present->without_qp(function_);
+}
+
 void CmCall::report_address(const sockaddr* address, bool needs_infiniband) const {
   if (errno == EINVAL && needs_infiniband) errno = ENODEV;
   if (is_unexplained(errno)) report(errno, reason_of_address(address));
@@ -91,13 +98,9 @@ using namespace dapple::preload;
     reason_of_srq(id, pd))                                                                                           \
   X(create_srq_ex, "RDMACM_1.0", (rdma_cm_id * id, ibv_srq_init_attr_ex * attr), (id, attr),                         \
     reason_of_srq(id, nullptr))                                                                                      \
-  X(connect, "RDMACM_1.0", (rdma_cm_id * id, rdma_conn_param * parameters), (id, parameters),                        \
-    reason_of_parameters(id, parameters))                                                                            \
   X(establish, "RDMACM_1.2", (rdma_cm_id * id), (id), kEstablishes)                                                  \
   X(listen, "RDMACM_1.0", (rdma_cm_id * id, int backlog), (id, backlog), kNoReason)                                  \
   X(get_request, "RDMACM_1.0", (rdma_cm_id * listener, rdma_cm_id * *id), (listener, id), reason_of_request(errno))  \
-  X(accept, "RDMACM_1.0", (rdma_cm_id * id, rdma_conn_param * parameters), (id, parameters),                         \
-    reason_of_answer(id, parameters))                                                                                \
   X(reject, "RDMACM_1.0", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason)            \
   X(reject_ece, "RDMACM_1.3", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason)        \
   X(notify, "RDMACM_1.0", (rdma_cm_id * id, ibv_event_type event), (id, event), kNoReason)                           \
@@ -131,6 +134,23 @@ extern "C" {
   }
 DAPPLE_CM_FUNCTIONS(DAPPLE_CM_FUNCTION)
 #undef DAPPLE_CM_FUNCTION
+
+#define DAPPLE_CM_CONNECTS(name, reason_of)                      \
+  int rdma_##name(rdma_cm_id* id, rdma_conn_param* parameters) { \
+    const auto next = DAPPLE_NEXT_CM(rdma_##name, "RDMACM_1.0"); \
+    if (next == nullptr) return -1;                              \
+    const CmCall call("rdma_" #name);                            \
+    const int result = next(id, parameters);                     \
+    const int error = result < 0 ? errno : result;               \
+    if (result == 0)                                             \
+      call.look_for_qp(*id, parameters);                         \
+    else if (call.is_unexplained(error))                         \
+      call.report(error, reason_of(id, parameters));             \
+    return result;                                               \
+  }
+DAPPLE_CM_CONNECTS(connect, reason_of_parameters)
+DAPPLE_CM_CONNECTS(accept, reason_of_answer)
+#undef DAPPLE_CM_CONNECTS
 
 int rdma_bind_addr(rdma_cm_id* id, sockaddr* address) {
   const auto next = DAPPLE_NEXT_CM(rdma_bind_addr, "RDMACM_1.0");

@@ -78,6 +78,15 @@ void report_failed_function(const char* function, int error, const char* reason)
                      explanation_of(reason, "See rdma_cm(7)."), {{"called", check::Stack::here()}});
 }
 
+void report_without_qp(const char* function) {
+  const std::string text =
+      std::string(function) +
+      "() is called for an id that has no queue pair, and qp_num is 0: the peer connects to nothing.";
+  report_missing_call(
+      text.c_str(), "Call rdma_create_qp() before, or give rdma_conn_param the qp_num of the program's own queue pair.",
+      check::Stack::here());
+}
+
 void report_failed(const CmFailure& failure) {
   const ErrnoGuard keep;
   check::Reporter* reporter = process_reporter();
@@ -102,7 +111,7 @@ void explain_cm() {
   doors()->explain_cm(kVoice);
   // Null without the preloaded library.
   auto* calls = static_cast<provider::CmCalls*>(dlsym(RTLD_DEFAULT, provider::kCmCalls));
-  static constexpr provider::CmCallWatcher kWatcher = {reported, report_failed_function};
+  static constexpr provider::CmCallWatcher kWatcher = {reported, report_failed_function, report_without_qp};
   if (calls != nullptr) calls->watcher.store(&kWatcher, std::memory_order_release);
 }
 

@@ -254,6 +254,17 @@ static void notify_late(void) {
   end(server);
 }
 
+/* Both ends tell the other of queue pair 0. */
+static void connect_nothing(void) {
+  struct rdma_conn_param parameters = {0};
+  struct rdma_cm_id *server = listener(), *id = routed(), *request = NULL;
+  MUST(rdma_connect(id, &parameters) == 0 && await(RDMA_CM_EVENT_CONNECT_REQUEST, &request) == 0);
+  MUST(rdma_accept(request, &parameters) == 0);
+  end(id);
+  end(request);
+  end(server);
+}
+
 /* The request is over when the server answers. It may have ended it itself, as here, or the client may have. */
 static void answer_late(void) {
   struct rdma_conn_param parameters = {0};
@@ -306,6 +317,8 @@ int main(int argc, char** argv) {
     connect_in_vain();
   } else if (is_one_of(kRefusedByLibrary)) {
     call_library_in_vain();
+  } else if (IS("without-queue-pair")) {
+    connect_nothing();
   } else if (IS("notified-late")) {
     notify_late();
   } else if (IS("accepted-late") || IS("rejected-late")) {
