@@ -94,10 +94,16 @@ struct Outlook {
   const QpView* reset = nullptr;     // it has lost requests
 };
 
+bool holds(const std::vector<const CqView*>& cqs, const ibv_cq* cq) {
+  return std::any_of(cqs.begin(), cqs.end(), [cq](const CqView* each) { return each->cq == cq; });
+}
+
 Outlook outlook_of(const std::vector<const CqView*>& cqs, const View& view) {
   Outlook outlook;
   for (const QpView* qp : users_of(cqs, view)) {
-    outlook.receives += qp->receives;
+    if (holds(cqs, qp->recv_cq)) outlook.receives += qp->receives;
+    // Its requests complete elsewhere.
+    if (!holds(cqs, qp->send_cq)) continue;
     outlook.sends += qp->outstanding;
     if (qp->outstanding == 0 && !qp->note.sends.empty() && !qp->note.sends.back().signaled) outlook.silent = qp;
     if (qp->note.lost && qp->note.lost->sends != 0 && qp->note.sends.empty()) outlook.reset = qp;
@@ -129,6 +135,27 @@ Report of_silent(const QpView& qp, Report report, const std::string& begin) {
   return report;
 }
 
+// The other completion queue of a queue pair has what the thread may wait for. Empty if there is none.
+std::optional<Report> of_other_queue(const std::vector<const CqView*>& cqs, Report report, const std::string& begin,
+                                     const View& view) {
+  for (const QpView* qp : users_of(cqs, view)) {
+    const bool receives = !holds(cqs, qp->recv_cq);
+    const CqView* other = view.find(receives ? qp->recv_cq : qp->send_cq);
+    if (other == nullptr || other->there == 0 || holds(cqs, other->cq)) continue;
+    const char* const name = receives ? "recv_cq" : "send_cq";
+    report.text = begin + format(
+                              "for a completion of a queue into which nothing can come, and the %s of queue pair 0x%x "
+                              "of %s is another queue, which has %s.",
+                              name, qp->qpn, qp->device.c_str(), completions(other->there).c_str());
+    report.remedy = format("Poll the %s of the queue pair for the completions of its %s.", name,
+                           receives ? "receives" : "send requests");
+    report.places.push_back({"that queue was made by ibv_create_cq", other->note.made});
+    report.places.push_back({"the queue pair was made by ibv_create_qp", qp->note.made});
+    return report;
+  }
+  return std::nullopt;
+}
+
 // The thread waits for completions of queues that are all empty.
 Report of_empty(const std::vector<const CqView*>& cqs, Report report, const std::string& begin, const View& view) {
   const Outlook all = outlook_of(cqs, view);
@@ -137,13 +164,13 @@ Report of_empty(const std::vector<const CqView*>& cqs, Report report, const std:
     if (all.reset != nullptr) return of_lost_sends(*all.reset, report, begin);
     if (all.silent != nullptr) return of_silent(*all.silent, report, begin);
     report.level = Level::kWarning;
+    if (const std::optional<Report> other = of_other_queue(cqs, report, begin, view)) return *other;
     report.text = begin + "for a completion, but its queue pairs have no request and no receive that could complete.";
     report.remedy = "Post a request or a receive before the thread waits for its completion.";
     for (const CqView* cq : cqs) report.places.push_back({"the queue was made by ibv_create_cq", cq->note.made});
     return report;
   }
-  report.text = begin + format(
-                            "for a completion: %llu send requests and %llu receives wait for the peer. "
+  report.text = begin + format("for a completion: %llu send requests and %llu receives wait for the peer. "
                             "Nothing is wrong that dapple can see here.",
                             number(all.sends), number(all.receives));
   report.remedy = "Look at what the peer waits for.";

@@ -79,8 +79,8 @@ static void connect_to(struct ibv_qp* qp, uint32_t peer) {
   CHECK(ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
-  attr =
-      (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+  attr = (struct ibv_qp_attr){
+      .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
   CHECK(ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                           IBV_QP_MAX_QP_RD_ATOMIC) == 0);
@@ -511,6 +511,24 @@ static void race(void) {
   pthread_join(poster, NULL);
 }
 
+/* Polls for a message in the queue of the send requests. */
+static void wrong_queue(void) {
+  struct ibv_cq* const for_messages = ibv_create_cq(context, 16, NULL, NULL, 0);
+  sender = make_side(NULL);
+  receiver = make_side(NULL);
+  CHECK(ibv_destroy_qp(receiver.qp) == 0);
+  struct ibv_qp_init_attr attr = {.send_cq = receiver.cq,
+                                  .recv_cq = for_messages,
+                                  .qp_type = IBV_QPT_RC,
+                                  .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1}};
+  CHECK(receiver.qp = ibv_create_qp(pd, &attr));
+  connect_both();
+  post_receive();
+  post_message(IBV_SEND_SIGNALED);
+  poll_until_there(sender.cq);
+  poll_until_there(mended ? for_messages : receiver.cq); /* wrong-queue */
+}
+
 /* A list that leads back to its only request. */
 static void circle(void) {
   make_pair();
@@ -560,6 +578,7 @@ static const struct {
     {"silent-peer", silent_peer},
     {"polls-both", polls_both},
     {"race", race},
+    {"wrong-queue", wrong_queue},
     {"circle", circle},
     {"busy", busy},
 };
