@@ -28,20 +28,6 @@ using check::format;
 using check::number;
 using roce::CompletionStatus;
 
-// The two ends of the queue pair, without a request that fails.
-Failure ends_of(const Qp& qp) {
-  assert_held(qp.mutex);
-  Failure failure;
-  failure.context = qp.context;
-  failure.qpn = qp.qpn;
-  failure.type = qp.init.qp_type;
-  failure.attributes = qp.engine->attributes();
-  memcpy(failure.peer, qp.transport.path.destination, sizeof failure.peer);
-  failure.same_host = qp.transport.ring != nullptr;
-  if (qp.layers.peers_packets != nullptr) failure.packets = *qp.layers.peers_packets;
-  return failure;
-}
-
 Failure common(const Qp& qp, uint64_t id, CompletionStatus status) {
   assert(status != CompletionStatus::kSuccess);
   Failure failure = ends_of(qp);
@@ -134,6 +120,19 @@ Text text_of(roce::DroppedMessage::Reason reason) {
 }
 
 }  // namespace
+
+Failure ends_of(const Qp& qp) {
+  assert_held(qp.mutex);
+  Failure failure;
+  failure.context = qp.context;
+  failure.qpn = qp.qpn;
+  failure.type = qp.init.qp_type;
+  failure.attributes = qp.engine->attributes();
+  memcpy(failure.peer, qp.transport.path.destination, sizeof failure.peer);
+  failure.same_host = qp.transport.ring != nullptr;
+  if (qp.layers.peers_packets != nullptr) failure.packets = *qp.layers.peers_packets;
+  return failure;
+}
 
 void ExplainedQp::note_refusal(const Reason& reason) {
   refusal_ = reason;

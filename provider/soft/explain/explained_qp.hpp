@@ -42,4 +42,7 @@ class ExplainedQp final : public FailureSink {
 // Gives the queue pair such a part, if the process explains. Before the queue pair has its engine.
 void explain_qp(Qp& qp);
 
+// The two ends of the queue pair, without a request that fails. The caller has the queue pair's lock.
+Failure ends_of(const Qp& qp);
+
 }  // namespace dapple::soft::explain

@@ -156,6 +156,20 @@ std::optional<Report> of_other_queue(const std::vector<const CqView*>& cqs, Repo
   return std::nullopt;
 }
 
+// What is wrong with the peers of queue pairs whose requests have no answer.
+void add_silence(const std::vector<const CqView*>& cqs, const View& view, Report& report) {
+  for (const QpView* qp : users_of(cqs, view)) {
+    if (qp->outstanding == 0 || !holds(cqs, qp->send_cq)) continue;
+    if (!qp->silence.text.empty()) {
+      report.text += format(" The peer of queue pair 0x%x does not answer: %s.", qp->qpn, qp->silence.text.c_str());
+      report.remedy = qp->silence.remedy;
+    }
+    if (qp->is_patient)
+      report.text += format(" The timeout of queue pair 0x%x is 0, so its requests never fail.", qp->qpn);
+    if (!qp->silence.text.empty()) return;
+  }
+}
+
 // The thread waits for completions of queues that are all empty.
 Report of_empty(const std::vector<const CqView*>& cqs, Report report, const std::string& begin, const View& view) {
   const Outlook all = outlook_of(cqs, view);
@@ -170,10 +184,12 @@ Report of_empty(const std::vector<const CqView*>& cqs, Report report, const std:
     for (const CqView* cq : cqs) report.places.push_back({"the queue was made by ibv_create_cq", cq->note.made});
     return report;
   }
-  report.text = begin + format("for a completion: %llu send requests and %llu receives wait for the peer. "
-                            "Nothing is wrong that dapple can see here.",
-                            number(all.sends), number(all.receives));
+  report.text = begin + format("for a completion: %llu send requests and %llu receives wait for the peer.",
+                               number(all.sends), number(all.receives));
+  const std::string waiting = report.text;
   report.remedy = "Look at what the peer waits for.";
+  add_silence(cqs, view, report);
+  if (report.text == waiting) report.text += " Nothing is wrong that dapple can see here.";
   if (all.silent != nullptr) {
     report.text += format(" The last request of queue pair 0x%x asked for no completion.", all.silent->qpn);
     report.places.push_back({"the last request was posted", all.silent->note.sends.back().stack});

@@ -6,6 +6,8 @@
 #include <mutex>
 
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/explain/explained_qp.hpp"
+#include "provider/soft/explain/peers_end.hpp"
 #include "provider/soft/objects/fork_generation.hpp"
 #include "provider/soft/transport/context.hpp"
 
@@ -53,10 +55,21 @@ QpView view_of(Qp& qp, const QpNote& note) {
   view.was_written = qp.layers.checked != nullptr && qp.layers.checked->memory.was_written();
   const std::lock_guard lock(qp.mutex);
   view.state = qp.engine->state();
+  view.is_patient = qp.init.qp_type == IBV_QPT_RC && qp.engine->attributes().timeout == 0;
   view.peer = qp.engine->attributes().destination_qpn;
   view.outstanding = qp.engine->outstanding_sends();
   view.naks = qp.engine->counters().rnr_naks_sent;
   return view;
+}
+
+// A distant peer's packets only give hints, so they count only if there was none at all.
+explain::Reason silence_of(Qp& qp) {
+  if (qp.init.qp_type != IBV_QPT_RC) return {};
+  std::unique_lock lock(qp.mutex);
+  const explain::Failure failure = explain::ends_of(qp);
+  lock.unlock();
+  if (!explain::is_of_this_host(failure) && failure.packets.answers) return {};
+  return explain::why_peer_is_silent(failure);
 }
 
 SrqView view_of(Srq& srq, const SrqNote& note) {
@@ -79,7 +92,9 @@ View look(Notes& notes, bool is_quiet) {
     if ((is_quiet || !note.ends) && is_own(cq->context)) view.cqs.push_back(view_of(*cq, note));
   }
   for (const auto& [qp, note] : tables.qps) {
-    if ((is_quiet || !note.ends) && is_own(qp->context)) view.qps.push_back(view_of(*qp, note));
+    if ((!is_quiet && note.ends) || !is_own(qp->context)) continue;
+    view.qps.push_back(view_of(*qp, note));
+    if (view.qps.back().outstanding != 0) view.qps.back().silence = silence_of(*qp);
   }
   for (const auto& [srq, note] : tables.srqs) {
     if ((is_quiet || !note.ends) && is_own(srq->context)) view.srqs.push_back(view_of(*srq, note));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "provider/soft/explain/failures.hpp"
 #include "provider/soft/hang/notes.hpp"
 
 namespace dapple::soft::hang {
@@ -36,6 +37,8 @@ struct QpView {
   const ibv_cq* recv_cq = nullptr;
   uint64_t outstanding = 0;  // send requests
   uint64_t receives = 0;     // that wait, those of a shared receive queue included
+  bool is_patient = false;   // its timeout is 0
+  explain::Reason silence;   // why the peer does not answer, if there are outstanding requests; only of look()
   uint64_t naks = 0;         // RNR NAKs that it has sent
   bool was_written = false;  // by a Write or an atomic of its peer, under the check
   int32_t not_acknowledged = 0;

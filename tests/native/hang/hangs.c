@@ -29,6 +29,7 @@
   } while (0)
 
 static bool mended;
+static uint8_t timeout = 14;
 static struct ibv_context* context;
 static struct ibv_pd* pd;
 static struct ibv_comp_channel* channel;
@@ -80,7 +81,7 @@ static void connect_to(struct ibv_qp* qp, uint32_t peer) {
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
   attr = (struct ibv_qp_attr){
-      .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+      .qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
   CHECK(ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                           IBV_QP_MAX_QP_RD_ATOMIC) == 0);
@@ -529,6 +530,19 @@ static void wrong_queue(void) {
   poll_until_there(mended ? for_messages : receiver.cq); /* wrong-queue */
 }
 
+/* The peer is in IBV_QPS_INIT, and the timeout of 0 lets the request wait for ever. */
+static void unready_peer(void) {
+  sender = make_side(NULL);
+  receiver = make_side(NULL);
+  initialize(sender.qp);
+  initialize(receiver.qp);
+  timeout = 0;
+  connect_to(sender.qp, receiver.qp->qp_num);
+  if (mended) connect_to(receiver.qp, sender.qp->qp_num);
+  post_write(IBV_SEND_SIGNALED);
+  poll_until_there(sender.cq); /* unready-peer */
+}
+
 /* A list that leads back to its only request. */
 static void circle(void) {
   make_pair();
@@ -579,6 +593,7 @@ static const struct {
     {"polls-both", polls_both},
     {"race", race},
     {"wrong-queue", wrong_queue},
+    {"unready-peer", unready_peer},
     {"circle", circle},
     {"busy", busy},
 };
