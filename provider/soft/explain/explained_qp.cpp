@@ -129,6 +129,7 @@ Failure ends_of(const Qp& qp) {
   failure.type = qp.init.qp_type;
   failure.attributes = qp.engine->attributes();
   memcpy(failure.peer, qp.transport.path.destination, sizeof failure.peer);
+  failure.hop_limit = qp.transport.path.hop_limit;
   failure.same_host = qp.transport.ring != nullptr;
   if (qp.layers.peers_packets != nullptr) failure.packets = *qp.layers.peers_packets;
   return failure;

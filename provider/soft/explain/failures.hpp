@@ -43,6 +43,7 @@ struct Failure {
   bool is_told = false;  // dapple-run --check had reported the reason by then
   roce::QpAttributes attributes;
   uint8_t peer[16] = {};  // its GID
+  uint8_t hop_limit = 0;  // of this end's packets
   bool same_host = false;
   PeersPackets packets;
 };

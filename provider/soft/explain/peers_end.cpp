@@ -53,6 +53,9 @@ Reason why_distant_peer_is_silent(const Failure& failure) {
   if (packets.stranger)
     return {format("packets for this queue pair come from %s", AddressText(packets.stranger->data()).c_str()),
             "Set grh.dgid of each end to the GID at the other's sgid_index."};
+  if (failure.hop_limit == 1)
+    return {"no packet of it has come, and grh.hop_limit of this queue pair is 1, so that a router drops its packets",
+            "Set grh.hop_limit to 64 at both ends, unless no router is between them."};
   return {"no packet of it has come",
           format("See whether the peer's queue pair is in IBV_QPS_RTR, has 0x%x as dest_qp_num, this end's sq_psn as "
                  "rq_psn and this end's GID as grh.dgid, and whether UDP port 4791 is open there and here: dapple-info "

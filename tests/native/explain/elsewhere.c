@@ -101,7 +101,7 @@ static void connect_to(const struct end* peer, bool is_front) {
   const bool takes_other = is_front && IS("address");
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = kRights};
   MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
-  if (!is_front && IS("deaf")) return;
+  if (!is_front && (IS("deaf") || IS("hops"))) return;
   attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = !is_front && IS("mtu") ? IBV_MTU_512 : IBV_MTU_1024;
   attr.dest_qp_num = peer->qpn + (is_front && IS("number") ? 1 : 0);
@@ -111,7 +111,7 @@ static void connect_to(const struct end* peer, bool is_front) {
   attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
   attr.ah_attr.grh.dgid = peer->gids[takes_other ? 1 : 0];
   attr.ah_attr.grh.sgid_index = (uint8_t)index_of(takes_other ? "fd77:" : "::ffff:10.77");
-  attr.ah_attr.grh.hop_limit = 64;
+  attr.ah_attr.grh.hop_limit = IS("hops") ? 1 : 64;
   MUST(ibv_modify_qp(qp, &attr,
                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
@@ -119,7 +119,7 @@ static void connect_to(const struct end* peer, bool is_front) {
   attr.sq_psn = kPsn;
   if (is_front && IS("ahead")) attr.sq_psn += 5;
   if (is_front && IS("behind")) attr.sq_psn -= 5;
-  const bool is_answered = !IS("deaf") && !IS("number") && !IS("address");
+  const bool is_answered = !IS("deaf") && !IS("hops") && !IS("number") && !IS("address");
   attr.timeout = is_answered ? kTimeout : kShortTimeout;
   attr.retry_cnt = is_answered ? kRetries : kFewRetries;
   attr.max_rd_atomic = 1;
