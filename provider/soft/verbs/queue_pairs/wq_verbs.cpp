@@ -91,7 +91,7 @@ int equip(Qp& qp) {
 int post_recv(ibv_wq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   check::Checker* const checker = check::Checker::get();
   if (checker != nullptr && explain::is_malformed(checker->reporter, "ibv_post_wq_recv", ibv, requests, bad))
-    return EINVAL;
+    return EINVAL;  // no refusal: it is reported
   static const Operations& table =
       check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
   return table.post_recv(&ours<Wq>(ibv)->qp.abi.qp, requests, bad);
