@@ -66,6 +66,13 @@ bool is_library_of_rdma(std::string_view file) {
   return file.starts_with("libibverbs") || file.starts_with("librdmacm");
 }
 
+// A sanitizer's function stands between the C library and its caller. It is in a library of the compiler, or in the
+// program itself.
+bool is_sanitizer(std::string_view file, std::string_view function) {
+  return function.starts_with("__interceptor_") || file.starts_with("libasan.") || file.starts_with("libtsan.") ||
+         file.starts_with("libubsan.") || file.starts_with("liblsan.") || file.starts_with("libclang_rt.");
+}
+
 }  // namespace
 
 Wait wait_of(const ThreadStack& thread, const View& view) {
@@ -77,6 +84,7 @@ Wait wait_of(const ThreadStack& thread, const View& view) {
     if (code.file == nullptr) break;
     const std::string_view file = name_of(code.file);
     const std::string_view name = code.function == nullptr ? "" : code.function;
+    if (is_sanitizer(file, name)) continue;
     in_c_library = in_c_library && (file.starts_with("libc.") || file.starts_with("libc-"));
     if (in_c_library && wait.system_function.empty()) wait.system_function = name;
     if (is_library_of_rdma(file)) {
