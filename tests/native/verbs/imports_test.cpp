@@ -147,9 +147,19 @@ void import__has_asynchronous_events_of_its_own(void**) {
   end_import();
 }
 
+// libibverbs counts the queues of a channel under the mutex of the queue's context in ibv_create_cq(), but under that
+// of the channel's in ibv_destroy_cq(). Without both, one of two threads would lose its change.
+ibv_cq* create_cq(ibv_context* context, ibv_comp_channel* channel) {
+  const bool is_importers = context != channel->context;
+  if (is_importers) pthread_mutex_lock(&channel->context->mutex);
+  ibv_cq* cq = ibv_create_cq(context, 1, nullptr, channel, 0);
+  if (is_importers) pthread_mutex_unlock(&channel->context->mutex);
+  return cq;
+}
+
 // A completion queue with one event that nobody reads.
 bool leave_event(ibv_context* context, ibv_pd* pd, ibv_comp_channel* channel) {
-  ibv_cq* cq = ibv_create_cq(context, 1, nullptr, channel, 0);
+  ibv_cq* cq = create_cq(context, channel);
   if (cq == nullptr) return false;
   ibv_qp_init_attr init = {};
   init.send_cq = init.recv_cq = cq;
