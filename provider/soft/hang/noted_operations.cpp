@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/soft/explain/request_circles.hpp"
+#include "provider/soft/explain/malformed_posts.hpp"
 #include "provider/soft/hang/causes.hpp"
 #include "provider/soft/hang/hang_reporter.hpp"
 #include "provider/soft/hang/last_look.hpp"

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/explain/malformed_posts.hpp"
 #include "provider/soft/explain/object_names.hpp"
-#include "provider/soft/explain/request_circles.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/objects.hpp"

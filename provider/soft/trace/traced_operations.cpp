@@ -135,19 +135,25 @@ void set_remote_memory(roce::SendRequest& request, const ibv_send_wr& wr) {
   }
 }
 
+// Calls show(request) for each request of the list; of a list without an end for the first one.
+template <typename Request, typename Show>
+void show_each(const Request* requests, Show show) {
+  const bool ends = !provider::find_circle(requests);
+  for (const Request* wr = requests; wr != nullptr; wr = ends ? wr->next : nullptr) show(*wr);
+}
+
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
   constexpr const char* kCall = "ibv_post_send";
-  const bool ends = !provider::find_circle<ibv_send_wr>(requests);
-  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = ends ? wr->next : nullptr) {
+  show_each<ibv_send_wr>(requests, [&](const ibv_send_wr& wr) {
     roce::SendRequest request;
-    request.id = wr->wr_id;
-    request.opcode = static_cast<roce::SendOpcode>(wr->opcode);
-    request.flags = static_cast<uint8_t>(wr->send_flags);
-    if (qp->qp_type == IBV_QPT_UD) request.remote_qpn = wr->wr.ud.remote_qpn;
-    if (qp->qp_type == IBV_QPT_XRC_SEND) request.remote_srq = wr->qp_type.xrc.remote_srqn;
-    set_remote_memory(request, *wr);
-    trace_post(kCall, *qp, request, bytes_of(wr->sg_list, wr->num_sge));
-  }
+    request.id = wr.wr_id;
+    request.opcode = static_cast<roce::SendOpcode>(wr.opcode);
+    request.flags = static_cast<uint8_t>(wr.send_flags);
+    if (qp->qp_type == IBV_QPT_UD) request.remote_qpn = wr.wr.ud.remote_qpn;
+    if (qp->qp_type == IBV_QPT_XRC_SEND) request.remote_srq = wr.qp_type.xrc.remote_srqn;
+    set_remote_memory(request, wr);
+    trace_post(kCall, *qp, request, bytes_of(wr.sg_list, wr.num_sge));
+  });
   const int error = inner->post_send(qp, requests, bad);
   if (error != 0) trace_refusal(kCall, qp->qp_num, (*bad)->wr_id, error);
   return error;
@@ -155,15 +161,14 @@ int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   constexpr const char* kCall = "ibv_post_recv";
-  const bool ends = !provider::find_circle<ibv_recv_wr>(requests);
-  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = ends ? wr->next : nullptr) {
+  show_each<ibv_recv_wr>(requests, [&](const ibv_recv_wr& wr) {
     TraceLine line;
     line.text("call", kCall)
         .hex("qp", qp->qp_num)
-        .number("wr_id", wr->wr_id)
-        .number("bytes", bytes_of(wr->sg_list, wr->num_sge));
+        .number("wr_id", wr.wr_id)
+        .number("bytes", bytes_of(wr.sg_list, wr.num_sge));
     append_call(line);
-  }
+  });
   const int error = inner->post_recv(qp, requests, bad);
   if (error != 0) trace_refusal(kCall, qp->qp_num, (*bad)->wr_id, error);
   return error;
@@ -175,11 +180,10 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
     line.text("call", "ibv_post_srq_recv").hex("srq", reinterpret_cast<uintptr_t>(srq)).number("wr_id", wr.wr_id);
     return line;
   };
-  const bool ends = !provider::find_circle<ibv_recv_wr>(requests);
-  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = ends ? wr->next : nullptr) {
-    TraceLine line = line_of(*wr);
-    append_call(line.number("bytes", bytes_of(wr->sg_list, wr->num_sge)));
-  }
+  show_each<ibv_recv_wr>(requests, [&](const ibv_recv_wr& wr) {
+    TraceLine line = line_of(wr);
+    append_call(line.number("bytes", bytes_of(wr.sg_list, wr.num_sge)));
+  });
   const int error = inner->post_srq_recv(srq, requests, bad);
   if (error != 0) {
     TraceLine line = line_of(**bad);

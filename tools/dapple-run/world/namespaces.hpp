@@ -19,8 +19,8 @@ bool enter_mount_namespace();
 // then `reason` has one line.
 bool live_alone(std::string& reason);
 
-// What allows namespaces here: "; sysctl NAME=VALUE allows it", or the container's profile of system calls, which
-// forbids them whatever the settings are. Empty if nothing is known. errno stays.
+// The result says what allows namespaces here: "; sysctl NAME=VALUE allows it". In a container whose profile of system
+// calls forbids them, no setting helps, and the result names the profile. It is empty if nothing is known. errno stays.
 std::string namespace_remedy();
 
 }  // namespace dapple::run

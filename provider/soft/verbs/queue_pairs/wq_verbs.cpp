@@ -15,7 +15,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/explain/request_circles.hpp"
+#include "provider/soft/explain/malformed_posts.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/use_count.hpp"
@@ -92,8 +92,7 @@ int post_recv(ibv_wq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   check::Checker* const checker = check::Checker::get();
   if (checker != nullptr && explain::is_malformed(checker->reporter, "ibv_post_wq_recv", ibv, requests, bad))
     return EINVAL;  // no refusal: it is reported
-  static const Operations& table =
-      check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
+  static const Operations& table = checker == nullptr ? unchecked_operations() : check::checked_operations();
   return table.post_recv(&ours<Wq>(ibv)->qp.abi.qp, requests, bad);
 }
 
