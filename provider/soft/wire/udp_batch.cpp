@@ -73,8 +73,8 @@ void UdpBatch::set_slot(uint16_t upper, uint32_t slot) {
   slot_ = slot;
 }
 
-bool UdpBatch::start_run() {
-  assert(run_count_ < kMaxRuns);
+// Fills in all of the run that depends on the path and the slot alone.
+bool UdpBatch::address(Run& run) {
   const bool ipv6 = !is_ipv4(path_.destination);
   if (ipv6 == is_ipv4(path_.source)) return false;
   const PacketClass wanted = {path_.hop_limit != 0 ? path_.hop_limit : uint8_t{64}, path_.traffic_class};
@@ -83,10 +83,6 @@ bool UdpBatch::start_run() {
     side_.counters->send_error.set(static_cast<uint64_t>(error));
     return false;
   }
-  Run& run = runs_[run_count_];
-  run.first = used_;
-  run.segment_size = run.size = run.count = 0;
-  run.closed = false;
   run.ipv6 = ipv6;
   run.fd = socket.fd;
   run.hop_limit = wanted.hop_limit;
@@ -133,9 +129,23 @@ bool UdpBatch::start_run() {
   static_assert(kControlSize >= CMSG_SPACE(sizeof(in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(2));
   add_control(run.control, used, IPPROTO_UDP, kUdpSegment, uint16_t{0});
   run.control_with_segments = used;
+  return true;
+}
 
-  if (path_changed_) forget_prefixes();
-  path_changed_ = false;
+bool UdpBatch::start_run() {
+  assert(run_count_ < kMaxRuns);
+  Run& run = runs_[run_count_];
+  if (path_changed_) {
+    if (!address(run)) return false;
+    forget_prefixes();
+    path_changed_ = false;
+  } else if (addressed_ != run_count_) {
+    run = runs_[addressed_];
+  }
+  addressed_ = run_count_;
+  run.first = used_;
+  run.segment_size = run.size = run.count = 0;
+  run.closed = false;
   run_count_++;
   return true;
 }

@@ -66,6 +66,7 @@ class UdpBatch final : public SendBatch {
   // Asserts the conditions that hold between two calls.
   void assert_consistent() const;
   void set_slot(uint16_t upper, uint32_t slot);
+  bool address(Run& run);
   bool start_run();
   uint32_t prefix_of(const Run& run, uint32_t identification, size_t transport_size);
   void forget_prefixes();
@@ -77,6 +78,7 @@ class UdpBatch final : public SendBatch {
   SendSide& side_;
   Path path_;
   bool path_changed_ = true;  // the path or the slot, since the last run began
+  uint32_t addressed_ = 0;    // the run that has the path and the slot, if neither has changed
   uint32_t run_count_ = 0;
   size_t used_ = 0;
   size_t reserved_ = 0;
