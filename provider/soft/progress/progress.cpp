@@ -71,13 +71,19 @@ bool Progress::run_ready() {
   return any;
 }
 
-// Does the work that the background thread found while another thread had the lock. False if there is none.
-bool Progress::look_after_links() {
+// Does the work that the background thread found while another thread had the lock. Not inlined, because most passes
+// find none.
+[[gnu::noinline]] void Progress::attend_links() {
   assert_held(receive_mutex_);
-  if (!links_due_.load(std::memory_order_relaxed)) return false;
   links_due_.store(false, std::memory_order_relaxed);
   const CancelGuard whole;
   links_.attend();
+}
+
+// False if there is no such work.
+bool Progress::look_after_links() {
+  if (!links_due_.load(std::memory_order_relaxed)) return false;
+  attend_links();
   return true;
 }
 

@@ -63,6 +63,7 @@ class Progress {
   // True if there was work.
   bool pass(Worker worker);
   void send_held(roce::Owes least);
+  void attend_links();
   bool look_after_links();
   bool receive_packets(Worker worker);
   bool expire_due();
