@@ -50,7 +50,7 @@ inline bool CompletionQueue::append(const roce::Completion& completion) {
     notice = kOverrun;
   } else {
     assert(count < capacity_);
-    ring_[(head_ + count) & (capacity_ - 1)] = completion;
+    ring_[place(count)] = completion;
     count_.store(count + 1, std::memory_order_release);
     if (makes_event_due(completion)) notice = note_event();
   }
@@ -73,7 +73,7 @@ bool CompletionQueue::complete_stamped(const roce::Completion& completion, Stamp
   const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
   // Under the lock: no completion is older than the one before it.
-  if (count < size_.load(std::memory_order_relaxed)) stamps_[(head_ + count) & (capacity_ - 1)] = clocks.now();
+  if (count < size_.load(std::memory_order_relaxed)) stamps_[place(count)] = clocks.now();
   return append(completion);
 }
 
@@ -119,7 +119,7 @@ CompletionQueue::Held CompletionQueue::held_of(uint32_t qpn) const {
   uint32_t left = is_wide ? held_before_any_ : held_;
   Held found;
   for (uint32_t i = count_.load(std::memory_order_relaxed); i > 0 && left_of_any + left > 0; --i) {
-    const roce::Completion& completion = ring_[(head_ + i - 1) & (capacity_ - 1)];
+    const roce::Completion& completion = ring_[place(i - 1)];
     if (left_of_any > 0) {
       --left_of_any;
       if (completion.qpn == qpn) ++found.all;
@@ -142,10 +142,10 @@ void CompletionQueue::forget(uint32_t qpn) {
   held_before_any_ -= dropped.before_any;
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    const roce::Completion& completion = ring_[(head_ + i) & (capacity_ - 1)];
+    const roce::Completion& completion = ring_[place(i)];
     if (completion.qpn == qpn) continue;
-    const uint32_t to = (head_ + kept++) & (capacity_ - 1);
-    if (stamps_ != nullptr) stamps_[to] = stamps_[(head_ + i) & (capacity_ - 1)];
+    const uint32_t to = place(kept++);
+    if (stamps_ != nullptr) stamps_[to] = stamps_[place(i)];
     ring_[to] = completion;
   }
   assert(kept <= count);
@@ -166,13 +166,13 @@ int CompletionQueue::resize(uint32_t size) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   if (count > size) return EINVAL;
   for (uint32_t i = 0; i < count; ++i) {
-    ring[i] = ring_[(head_ + i) & (capacity_ - 1)];
-    if (stamps != nullptr) stamps[i] = stamps_[(head_ + i) & (capacity_ - 1)];
+    const uint32_t to = (taken() + i) & (capacity - 1);
+    ring[to] = ring_[place(i)];
+    if (stamps != nullptr) stamps[to] = stamps_[place(i)];
   }
   std::swap(ring, ring_);
   std::swap(stamps, stamps_);
   capacity_ = capacity;
-  head_ = 0;
   size_.store(size, std::memory_order_relaxed);
   assert_consistent();
   return 0;

@@ -67,10 +67,9 @@ class CompletionQueue final : public roce::CompletionSink {
     const BiasedLock lock(mutex_);
     const uint32_t there = count_.load(std::memory_order_relaxed);
     if (count > there) count = there;
-    for (uint32_t i = 0; i < count; ++i) use(ring_[(head_ + i) & (capacity_ - 1)], i);
-    head_ = (head_ + count) & (capacity_ - 1);
+    for (uint32_t i = 0; i < count; ++i) use(ring_[place(i)], i);
+    taken_.store(taken() + count, std::memory_order_relaxed);
     count_.store(there - count, std::memory_order_release);
-    takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     assert_consistent();
     return count;
   }
@@ -81,8 +80,8 @@ class CompletionQueue final : public roce::CompletionSink {
   bool take_stamped(roce::Completion& completion, CompletionStamp& stamp);
   // True if a completion has ever been dropped.
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
-  // The number of calls that took completions, modulo 2^32.
-  uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
+  // The number of completions that have been taken, modulo 2^32.
+  uint32_t taken() const { return taken_.load(std::memory_order_relaxed); }
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
@@ -91,7 +90,7 @@ class CompletionQueue final : public roce::CompletionSink {
   void look(Look look) {
     const BiasedLock lock(mutex_);
     const uint32_t there = count_.load(std::memory_order_relaxed);
-    for (uint32_t i = 0; i < there; ++i) look(ring_[(head_ + i) & (capacity_ - 1)]);
+    for (uint32_t i = 0; i < there; ++i) look(ring_[place(i)]);
   }
 
   // Drops the completions of a queue pair. Those that an event waits for do not count any more.
@@ -123,6 +122,8 @@ class CompletionQueue final : public roce::CompletionSink {
   bool has_notice() const { return notice_.load(std::memory_order_relaxed) != 0; }
 
  private:
+  // In ring_, of the `i`-th oldest completion.
+  uint32_t place(uint32_t i) const { return (taken() + i) & (capacity_ - 1); }
   // With the lock. append() returns what complete() does.
   bool append(const roce::Completion& completion);
   bool makes_event_due(const roce::Completion& completion) const;
@@ -139,7 +140,6 @@ class CompletionQueue final : public roce::CompletionSink {
     assert_held(mutex_);
     assert((capacity_ & (capacity_ - 1)) == 0 && size_.load(std::memory_order_relaxed) <= capacity_);
     assert(count_.load(std::memory_order_relaxed) <= size_.load(std::memory_order_relaxed));
-    assert(head_ < capacity_ || capacity_ == 0);
     assert(held_ == 0 || (held_ < moderation_ && armed_ != Armed::kNo));
     assert(held_before_any_ <= held_ && (held_before_any_ == 0 || armed_ == Armed::kAny));
   }
@@ -147,7 +147,6 @@ class CompletionQueue final : public roce::CompletionSink {
   BiasedMutex mutex_{LockRank::kCompletionQueue};
   QueueArray<roce::Completion> ring_;
   uint32_t capacity_ = 0;  // of the ring: a power of two, at least size_
-  uint32_t head_ = 0;
   Armed armed_ = Armed::kNo;
   uint32_t moderation_ = 0;  // completions that make an event due; 0 as 1
   uint32_t held_ = 0;        // of these, those that have come
@@ -157,7 +156,7 @@ class CompletionQueue final : public roce::CompletionSink {
   bool ignores_overruns_ = false;
   std::atomic<uint32_t> size_{0};
   std::atomic<uint32_t> count_{0};
-  std::atomic<uint32_t> takes_{0};
+  std::atomic<uint32_t> taken_{0};
   std::atomic<uint32_t> notice_{0};
   const QueueAllocator* allocator_ = nullptr;
   QueueArray<CompletionStamp> stamps_;  // one for each place in ring_; null if the queue keeps none

@@ -11,10 +11,10 @@ namespace dapple::soft {
 // kernel copies twice, packets are quicker, because they also use the peer's CPU.
 class Pace {
  public:
-  // Before each request that could be placed. `takes`: how often the program has taken completions of such requests.
-  void note(uint32_t takes) {
-    if (takes != takes_) {
-      takes_ = takes;
+  // Before each request that could be placed. `taken`: how many completions the program has taken from their queue.
+  void note(uint32_t taken) {
+    if (taken != taken_) {
+      taken_ = taken;
       untaken_ = 0;
       if (++awaited_ >= kAwaited) streams_ = false;
     } else if (++untaken_ >= kUntaken) {
@@ -27,7 +27,7 @@ class Pace {
  private:
   static constexpr uint32_t kUntaken = 4, kAwaited = 8;  // requests
 
-  uint32_t takes_ = 0;
+  uint32_t taken_ = 0;
   uint32_t untaken_ = 0;  // requests since the program has taken one
   uint32_t awaited_ = 0;  // requests in a row that the program waited for
   bool streams_ = false;

@@ -106,7 +106,7 @@ bool RingTurn::packets_are_quicker(const roce::Transfer& transfer) const {
 roce::Placed RingTurn::place(const roce::Transfer& transfer, uint64_t& done) {
   if (!reaches_peer()) return roce::Placed::kNo;
   if (done == 0) {
-    qp_.transport.pace.note(qp_.send_cq->queue.takes());
+    qp_.transport.pace.note(qp_.send_cq->queue.taken());
     if (packets_are_quicker(transfer)) return roce::Placed::kNo;
   }
   const uint64_t most = kPlacedBytesOfATurn - std::min(placements_.bytes, kPlacedBytesOfATurn);

@@ -9,14 +9,14 @@ using dapple::soft::Pace;
 namespace {
 
 // Requests between two times that the program takes completions.
-void post(Pace& pace, uint32_t takes, uint32_t requests) {
-  for (uint32_t i = 0; i < requests; i++) pace.note(takes);
+void post(Pace& pace, uint32_t taken, uint32_t requests) {
+  for (uint32_t i = 0; i < requests; i++) pace.note(taken);
 }
 
 void streams__few_requests_at_a_time__no(void**) {
   Pace pace;
-  for (uint32_t takes = 0; takes < 1000; takes++) {
-    post(pace, takes, 3);
+  for (uint32_t taken = 0; taken < 1000; taken++) {
+    post(pace, taken, 3);
     assert_false(pace.streams());
   }
 }
@@ -26,8 +26,8 @@ void streams__many_requests_before_a_completion_is_taken__yes(void**) {
   post(pace, 7, 64);
   assert_true(pace.streams());
   // It goes on like this.
-  for (uint32_t takes = 8; takes < 1000; takes++) {
-    post(pace, takes, 64);
+  for (uint32_t taken = 8; taken < 1000; taken++) {
+    post(pace, taken, 64);
     assert_true(pace.streams());
   }
 }
