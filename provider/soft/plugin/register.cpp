@@ -50,6 +50,11 @@ verbs_context* extended_of(OpenDevice* open) {
   return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front) - open->copy->library.layout->context_size);
 }
 
+// The fields of a verbs_context that this is built with, at the same distance from its end in each release.
+verbs_context& known_part_of(OpenDevice* open) {
+  return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front))[-1];
+}
+
 // The last devices that the program has closed, under dapple-run --check.
 constexpr size_t kKept = 64;
 constinit std::atomic<OpenDevice*> kept[kKept] = {};
@@ -58,12 +63,12 @@ constinit std::atomic<size_t> kept_so_far = 0;
 // The oldest one makes room. `table`: libibverbs' table of functions, which a later call with the context reads.
 void keep_closed(OpenDevice* open, verbs_ex_private* table) {
   ibv_of(open)->cmd_fd = ibv_of(open)->async_fd = -1;
-  extended_of(open)->priv = table;
+  known_part_of(open).priv = table;
   const size_t place = kept_so_far.fetch_add(1, std::memory_order_relaxed) % kKept;
   OpenDevice* oldest = kept[place].exchange(open, std::memory_order_acq_rel);
   if (oldest == nullptr) return;
   forget_closed(ibv_of(oldest));
-  free(extended_of(oldest)->priv);
+  free(known_part_of(oldest).priv);
   free(oldest);
 }
 
@@ -76,7 +81,7 @@ void close_context(ibv_context* context) {
   const bool keeps = keeps_closed(context);
   free_context(open->context);
   verbs_ex_private* table = nullptr;
-  if (keeps) std::swap(table, extended_of(open)->priv);
+  if (keeps) std::swap(table, known_part_of(open).priv);
   open->copy->functions.uninit_context(extended_of(open));
   if (keeps) {
     keep_closed(open, table);

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Verbs of newer releases than the header that this is built with: DMA handles (59), device memory as a dma-buf (62)
-// and completion counters (65). Runs under dapple-run, and is skipped with an older libibverbs.
+// and completion counters (65); and the end of many contexts. Runs under dapple-run, and is skipped with an older
+// libibverbs.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -447,6 +448,15 @@ void data_in_order__no_part_of_a_message(void**) {
 
 }  // namespace
 
+// Under dapple-run --check the device keeps the last 64 contexts.
+void context__closed_a_hundred_times__is_gone_each_time(void**) {
+  for (int i = 0; i < 100; i++) {
+    ibv_context* context = open_loopback();
+    assert_non_null(context);
+    assert_int_equal(ibv_close_device(context), 0);
+  }
+}
+
 int main(int argc, char** argv) {
   if (dlsym(RTLD_DEFAULT, "ibv_create_comp_cntr") == nullptr || dlsym(RTLD_DEFAULT, "ibv_alloc_dmah") == nullptr) {
     puts("SKIP: libibverbs has no completion counters");
@@ -467,6 +477,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test_teardown(counter__of_an_xrc_queue_pair__is_left_with_it, finish),
       cmocka_unit_test_teardown(counters__of_datagrams_and_unreliable_connections, finish),
       cmocka_unit_test_teardown(data_in_order__no_part_of_a_message, finish),
+      cmocka_unit_test(context__closed_a_hundred_times__is_gone_each_time),
   };
   const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);
   printf("%d failed\n", failed);
