@@ -235,6 +235,8 @@ void ExplainedQp::dropped(const roce::DroppedMessage& message) {
   assert_held(qp_.mutex);
   using Kind = roce::DroppedMessage::Reason;
   const Reason refusal = std::exchange(refusal_, {});
+  // A member of a group gets its own messages, too, and need not want them. It may have left since.
+  if (message.reason == Kind::kNoReceive && message.source_qpn == qp_.qpn && qp_.was_in_group) return;
   const bool is_refused = message.reason == Kind::kOther && !refusal.text.empty();
   const Text text = is_refused ? Text{refusal.text.c_str(), refusal.remedy.c_str()} : text_of(message.reason);
   const uint32_t bit = 1u << static_cast<unsigned>(message.reason);

@@ -381,6 +381,7 @@ struct Qp : KeptMemory {
   ibv_qp_init_attr init = {};
   uint32_t qpn = 0;
   std::atomic<uint32_t> multicast_groups{0};
+  std::atomic<bool> was_in_group{false};
 
   CountedObject counted_object;
   ShownObject shown;

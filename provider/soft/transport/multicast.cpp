@@ -42,6 +42,7 @@ int Multicast::attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index) {
   free->netdev_index = netdev_index;
   memcpy(free->group, group, 16);
   qp.multicast_groups.fetch_add(1);
+  qp.was_in_group = true;
   return 0;
 }
 
