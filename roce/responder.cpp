@@ -144,9 +144,10 @@ inline void Responder::on_data(const Packet& packet) {
   return packet.info->has(kIsAnswered) ? on_request_with_response(packet) : on_data(packet);
 }
 
-// All packets of a message name one shared receive queue.
+// All packets of a message name one shared receive queue, which may be destroyed between two of them. Then the bytes
+// may not go to its receives any more, and nobody would learn of the message.
 bool Responder::select_receives(uint32_t srq) {
-  if (inbound_.in_message() || core_.has_receive) return srq == srq_;
+  if ((inbound_.in_message() || core_.has_receive) && srq != srq_) return false;
   uint32_t domain = 0;
   if (!core_.receives.select(srq, domain)) return false;
   srq_ = srq;

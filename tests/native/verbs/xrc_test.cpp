@@ -281,6 +281,25 @@ void send__to_a_number_without_a_queue__is_an_invalid_request(void**) {
   end_xrc();
 }
 
+// Its last packet needs a receive. Without the queue it would be sent again for ever.
+void write_with_immediate__whose_queue_is_destroyed_on_the_way__is_an_invalid_request(void**) {
+  assert_true(begin_xrc());
+  fill();
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), 20000, pair->a.mr->lkey};
+  ibv_send_wr request = request_of(1, IBV_WR_RDMA_WRITE_WITH_IMM, number_of(xrc.srq[0]), &segment);
+  request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(pair->b.buffer);
+  request.wr.rdma.rkey = pair->b.mr->rkey;
+  const volatile char& first = pair->b.buffer[1];
+  pair->b.buffer[1] = 0;
+  assert_int_equal(post(request), 0);
+  while (first != pair->a.buffer[1]) sched_yield();
+  assert_int_equal(ibv_destroy_srq(xrc.srq[0]), 0);
+  xrc.srq[0] = nullptr;
+  expect(pair->a.cq, 1, IBV_WC_REM_INV_REQ_ERR, IBV_WC_RDMA_WRITE);
+  assert_int_equal(next_event(pair->context, xrc.receiver), IBV_EVENT_QP_REQ_ERR);
+  end_xrc();
+}
+
 void events__of_the_queue_and_its_completions(void**) {
   assert_true(begin_xrc());
   ibv_comp_channel* channel = ibv_create_comp_channel(pair->context);
@@ -554,6 +573,8 @@ int main(int argc, char**) {
       // What --check reports as a mistake.
       cmocka_unit_test_teardown(operations__with_a_queue_of_another_domain__fail, finish),
       cmocka_unit_test_teardown(send__to_a_number_without_a_queue__is_an_invalid_request, finish),
+      cmocka_unit_test_teardown(write_with_immediate__whose_queue_is_destroyed_on_the_way__is_an_invalid_request,
+                                finish),
       cmocka_unit_test_teardown(open_qp__the_queue_pair_lives_as_long_as_a_handle, finish),
       cmocka_unit_test_teardown(destroy__of_two_handles_at_once, finish),
       cmocka_unit_test_teardown(ends__refuse_the_other_half, finish),

@@ -67,8 +67,8 @@ void send__each_packet_names_the_queue_of_its_message(void**) {
   assert_int_equal(pair.b.receive_completions.all.size(), 1);
   assert_int_equal(pair.b.receive_completions.all[0].byte_count, 1001);
   assert_int_equal(pair.b.receive_completions.all[0].source_qpn, 0x11);
-  // The queue is looked up once for a message.
-  assert_int_equal(pair.b.selected.size(), 1);
+  // It could be destroyed between two packets.
+  assert_int_equal(pair.b.selected.size(), 4);
 }
 
 void operations__all_of_a_reliable_connection(void**) {
@@ -167,6 +167,36 @@ void message__its_packets_name_one_queue(void**) {
   assert_refused(pair);
 }
 
+// The program may use the receive's memory again at once, and gets no message of this queue any more.
+void message__whose_queue_is_destroyed_on_the_way__ends(void**) {
+  XrcPair pair;
+  pair.b.post_receive(2000);
+  memset(pair.b.at(kBase), 'u', 2000);
+  const Bytes payload(kMtu);
+  pair.inject(pair.b, send_first(kFirstPsn, kSrq), payload);
+  pair.b.srqs.erase(kSrq);
+  const std::byte untouched = *pair.b.at(kBase + kMtu);
+  pair.inject(pair.b, send_first(kFirstPsn + 1, kSrq, Operation::kSendLast), payload);
+  assert_true(*pair.b.at(kBase + kMtu) == untouched);
+  assert_int_equal(pair.b.receive_completions.all.size(), 1);
+  assert_int_equal(pair.b.receive_completions.all[0].status, CompletionStatus::kRemoteInvalidRequest);
+  assert_refused(pair);
+}
+
+// Its last packet needs a receive, and would be sent again for ever.
+void write_with_immediate__whose_queue_is_destroyed_on_the_way__ends(void**) {
+  XrcPair pair;
+  pair.post(SendOpcode::kWriteImmediate, 1000);
+  pair.run();
+  assert_int_equal(pair.b.qp->counters().rnr_naks_sent, 1);
+  pair.b.srqs.erase(kSrq);
+  pair.sleep();
+  pair.run();
+  assert_int_equal(pair.a.sent.size(), 1);
+  assert_int_equal(pair.a.sent[0].status, CompletionStatus::kRemoteInvalidRequest);
+  assert_int_equal(pair.b.raised.front(), QpEvent::kRequestError);
+}
+
 // A lost packet is no reason to look at its queue.
 void gap__is_answered_before_the_queue_counts(void**) {
   XrcPair pair;
@@ -236,6 +266,8 @@ int main() {
       cmocka_unit_test(memory__whose_owner_answers_later__is_asked_again),
       cmocka_unit_test(send__to_a_queue_that_does_not_exist__is_an_invalid_request),
       cmocka_unit_test(message__its_packets_name_one_queue),
+      cmocka_unit_test(message__whose_queue_is_destroyed_on_the_way__ends),
+      cmocka_unit_test(write_with_immediate__whose_queue_is_destroyed_on_the_way__ends),
       cmocka_unit_test(gap__is_answered_before_the_queue_counts),
       cmocka_unit_test(ends__take_the_packets_of_their_half_only),
       cmocka_unit_test(read__again_after_another_queue__uses_the_memory_of_its_own),
