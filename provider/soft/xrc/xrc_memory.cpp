@@ -33,8 +33,8 @@ Fault XrcMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64
 
 Fault XrcMemory::scatter(Accessor who, std::span<const roce::Segment> segments, uint64_t offset, const std::byte* from,
                          size_t size) {
-  return receives_.with_memory(who.domain,
-                               [&](Memory& memory) { return memory.scatter(who, segments, offset, from, size); });
+  return receives_.with_receive_memory(
+      [&](Memory& memory) { return memory.scatter(who, segments, offset, from, size); });
 }
 
 Fault XrcMemory::invalidate_remote(Accessor who, uint32_t rkey) {

@@ -39,6 +39,13 @@ class XrcReceives final : public roce::ReceiveSource, public roce::CompletionSin
     if (is_foreign(pd)) return use(foreign_);
     return table_.with_memory(domain_, selected_, pd, use);
   }
+  // The same for the receive that was taken last. kAccess if its queue is gone: then the program may use the receive's
+  // memory for something else.
+  template <typename Use>
+  roce::Fault with_receive_memory(Use use) {
+    if (takes_foreign_) return use(foreign_);
+    return table_.with_memory_of(domain_, taken_from_, [&](roce::Memory& memory, uint32_t) { return use(memory); });
+  }
 
  private:
   XrcTable& table_;
