@@ -54,6 +54,7 @@ void SimMemory::revoke(uint32_t key) {
 }
 
 Fault SimMemory::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
+  if (watcher_.is_late(who.qpn)) return Fault::kLater;
   if (range.length == 0) return Fault::kNone;
   const Key* key = find_live(range.rkey, who.domain);
   if (key == nullptr || !holds(*key, range.address, range.length)) return Fault::kAccess;
@@ -170,11 +171,15 @@ Fault SimMemory::gather(Accessor who, std::span<const Segment> segments, uint64_
 
 Fault SimMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                          size_t size) {
+  if (watcher_.is_late(who.qpn)) return Fault::kLater;
   const Fault fault = check_local(who, segments, true);
   if (fault != Fault::kNone) return fault;
   const bool whole = for_pieces(segments, offset, size, [&](uint64_t address, size_t done, size_t piece) {
     std::memcpy(at(address), from + done, piece);
   });
+  watcher_.scattered(who.qpn);
+  // The bytes may be there although the owner's answer is late.
+  if (watcher_.is_late(who.qpn)) return Fault::kLater;
   return whole ? Fault::kNone : Fault::kAccess;
 }
 
@@ -204,6 +209,7 @@ Fault SimMemory::invalidate_local(Accessor who, uint32_t rkey) {
 }
 
 Fault SimMemory::invalidate_remote(Accessor who, uint32_t rkey) {
+  if (watcher_.is_late(who.qpn)) return Fault::kLater;
   Key* key = find_live(rkey, who.domain);
   if (key == nullptr || !key->window || key->qpn != who.qpn) return Fault::kAccess;
   key->live = false;

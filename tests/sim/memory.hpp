@@ -31,6 +31,9 @@ class MemoryWatcher {
   virtual void remote_atomic(uint32_t qpn, const AtomicAccess& access) = 0;
   virtual void remote_flushed(uint32_t qpn, const roce::RemoteRange& range) = 0;
   virtual void gathered(uint32_t qpn, std::span<const roce::Segment> segments) = 0;
+  virtual void scattered(uint32_t qpn) = 0;
+  // Asked before each access of a peer: true if the memory's owner does not answer now.
+  virtual bool is_late(uint32_t qpn) = 0;
 
  protected:
   ~MemoryWatcher() = default;
@@ -56,6 +59,8 @@ class SimMemory final : public roce::Memory {
 
   // Allocates memory for the whole run. 0 if none is left.
   uint64_t allocate(size_t size);
+  uint64_t base() const { return base_; }
+  uint64_t size() const { return bytes_.size(); }
   // The range must lie in allocated memory.
   std::byte* at(uint64_t address) { return bytes_.data() + (address - base_); }
 

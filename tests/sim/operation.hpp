@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "roce/request.hpp"
@@ -42,11 +43,13 @@ struct Operation {
   bool delivered = false;  // a message: its receive has completed
   uint64_t flushes = 0;
   std::vector<Seen> seen;
+  bool is_counted_by_peer = false;  // the responder's observer was told of it
 
   // The state at the requester.
   uint64_t result_bytes = 0;
   bool completed = false;
   roce::CompletionStatus status{};
+  std::optional<roce::CompletionStatus> counted;  // with this status its observer was told of it
 
   roce::SendOpcode opcode() const { return request.opcode; }
   bool is_write() const {

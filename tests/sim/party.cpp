@@ -28,29 +28,46 @@ std::vector<std::byte> grh_between(uint32_t from, uint32_t to) {
 Party::Party(Referee& referee, Random& random, Network& network, Node& node, const roce::QpConfig& config)
     : referee_(referee), random_(random), network_(network), node_(node), config_(config) {}
 
-bool Party::create(Receives& receives) {
+bool Party::create(Receives& receives, bool observed) {
   receives_ = &receives;
   qp_ = roce::QueuePair::create(config_, *node_.memory, sends_, received_, *this, *this);
-  return qp_ != nullptr;
+  if (qp_ == nullptr) return false;
+  is_observed_ = observed;
+  if (observed) qp_->observed_by(tally_);
+  return true;
 }
 
 void Party::begin_stream(Statuses excuses) {
   stream_ = std::make_unique<Stream>(referee_, config_.type, config_.qpn);
   stream_->excuses = excuses;
+  stream_->is_observed = is_observed_;
   nak_psn_ = kNoPsn;
+  tally_.own = stream_.get();
+  tally_.begin(attributes.send_psn);
+  if (peer == nullptr) return;
+  // Both ends begin their streams, one after the other.
+  stream_->peer_is_observed = peer->is_observed_;
+  peer->tally_.peers = stream_.get();
+}
+
+void Party::check_counters() const {
+  if (roce::is_reliable(config_.type)) tally_.check(qp_->counters(), sink_room != 0);
 }
 
 bool Party::move(QpState to) {
   using namespace roce;
   uint32_t mask = kState;
-  const bool is_rc = config_.type == QpType::kRc;
+  const bool has_requester = config_.type == QpType::kRc || config_.type == QpType::kXrcSend;
+  const bool has_responder = config_.type == QpType::kRc || config_.type == QpType::kXrcReceive;
   const bool is_ud = config_.type == QpType::kUd;
   const QpState from = qp_->state();
   if (to == QpState::kInit) mask |= kPkeyIndex | kPort | (is_ud ? kQkey : kAccessFlags);
   if (to == QpState::kRtr && !is_ud) mask |= kAddress | kPathMtu | kDestinationQpn | kReceivePsn;
-  if (to == QpState::kRtr && is_rc) mask |= kMaxDestRdAtomic | kMinRnrTimer;
+  if (to == QpState::kRtr && has_responder) mask |= kMaxDestRdAtomic | kMinRnrTimer;
   if (to == QpState::kRts && from == QpState::kRtr) mask |= kSendPsn;
-  if (to == QpState::kRts && from == QpState::kRtr && is_rc) mask |= kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
+  if (to == QpState::kRts && from == QpState::kRtr && has_requester)
+    mask |= kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
+  if (to == QpState::kRts && from == QpState::kRtr && config_.type == QpType::kXrcReceive) mask |= kTimeout;
   if (to == QpState::kSqd) mask |= kNotifyDrained;
   QpAttributes changes = attributes;
   changes.state = to;
@@ -89,6 +106,7 @@ void Party::commit(const roce::AddressVector* to) {
   if (error != roce::ParseError::kNone)
     return referee_.fail("QP %#x sent a packet that cannot be parsed: %u", config_.qpn, static_cast<unsigned>(error));
   const uint32_t mtu = config_.type == QpType::kUd ? config_.datagram_mtu : attributes.path_mtu;
+  tally_.sent_packet(packet, mtu);
   if (packet.payload.size() > mtu) referee_.fail("QP %#x sent more than its MTU", config_.qpn);
   if ((to == nullptr) == (config_.type == QpType::kUd))
     referee_.fail("QP %#x: wrong address for its type", config_.qpn);
@@ -158,8 +176,22 @@ void Party::check_state() {
 }
 
 bool Party::take(roce::ReceiveRequest& request) {
-  if (!receives_->take(request)) return false;
+  const bool is_gone = selected_ != nullptr && selected_->is_destroyed;
+  const bool is_late = late > 0 && random_.in_thousand(late);
+  if (is_gone || is_late || !receives_->take(request)) {
+    if (qp_->state() != QpState::kError) tally_.found_no_receive();
+    return false;
+  }
   if (++taken_ > 1) referee_.fail("QP %#x took a receive while it had one", config_.qpn);
+  return true;
+}
+
+bool Party::select(uint32_t srq, uint32_t& queues_domain) {
+  XrcQueue* queue = domain == nullptr ? nullptr : domain->find(srq);
+  if (queue == nullptr) return false;
+  selected_ = queue;
+  receives_ = &queue->receives;
+  queues_domain = queue->domain;
   return true;
 }
 
@@ -185,10 +217,16 @@ void Party::arrived(const Flight& flight) {
   } else if (flight.from != peer->node().number || flight.life != life) {
     return;
   }
+  const uint32_t psn = packet.headers.psn;
+  const uint32_t expected = qp_->attributes().receive_psn;
+  const QpState state = qp_->state();
+  const bool is_request = !packet.info->has(roce::kResponse) && state >= QpState::kRtr && state <= QpState::kSqd;
+  if (is_request) tally_.coming(psn, expected);
   if (receive_at_once(flight)) return;
   if (flight.along) packet.acknowledgement = &*flight.along;
-  if (!packet.info->has(roce::kResponse) && packet.headers.psn == nak_psn_) nak_psn_ = kNoPsn;
+  if (!packet.info->has(roce::kResponse) && psn == nak_psn_) nak_psn_ = kNoPsn;
   qp_->receive(watch_, packet);
+  if (is_request) tally_.came(psn, expected, qp_->attributes().receive_psn, qp_->state() == QpState::kError);
 }
 
 // --- Time
@@ -208,6 +246,7 @@ roce::Time Party::expiry() {
 
 void Party::expire() {
   referee_.note("expire", config_.qpn);
+  tally_.expired();
   qp_->expire(watch_);
 }
 
@@ -246,10 +285,22 @@ void Party::receive_completed(const roce::Completion& completion) {
   referee_.note("receive completion", config_.qpn, completion.request_id, static_cast<uint64_t>(completion.status),
                 completion.byte_count);
   if (completion.qpn != config_.qpn) referee_.fail("QP %#x: completion of QP %#x", config_.qpn, completion.qpn);
+  if (is_observed_) tally_.received_one(completion.byte_count, completion.status);
   roce::WholeReceiveRequest request;
+  if (selected_ != nullptr && selected_->is_destroyed) {
+    --taken_;
+    // Its sender would take the message for one that the program has got.
+    if (completion.status == CompletionStatus::kSuccess)
+      referee_.fail("QP %#x received a message for queue %#x, which was destroyed", config_.qpn, selected_->number);
+    return;
+  }
   if (!receives_->completed(completion.request_id, request)) return;
   --taken_;
   if (completion.status == CompletionStatus::kSuccess) return receive_succeeded(completion, request);
+  receive_failed(completion, request);
+}
+
+void Party::receive_failed(const roce::Completion& completion, const roce::ReceiveRequest& request) {
   const bool is_flush = completion.status == CompletionStatus::kFlushed;
   if (is_flush && qp_->state() != QpState::kError)
     return referee_.fail("QP %#x flushed a receive while it works", config_.qpn);
@@ -284,7 +335,7 @@ void Party::receive_succeeded(const roce::Completion& completion, const roce::Re
     stream = (*sender)->stream_.get();
   }
   uint64_t id = 0;
-  if (!stream->message_arrived(message, bytes, id))
+  if (!stream->message_arrived(message, bytes, selected_ == nullptr ? 0 : selected_->number, id))
     return referee_.fail("QP %#x received %u bytes that are not the message to come (request %#" PRIx64 ")",
                          config_.qpn, completion.byte_count, id);
   if (!(completion.flags & roce::kWithInvalidate)) return;

@@ -13,6 +13,8 @@
 #include "tests/sim/network.hpp"
 #include "tests/sim/receives.hpp"
 #include "tests/sim/stream.hpp"
+#include "tests/sim/tally.hpp"
+#include "tests/sim/xrc_domain.hpp"
 
 namespace dapple::sim {
 
@@ -29,6 +31,7 @@ struct Target {
   uint32_t read_only_key = 0;
   uint32_t foreign_key = 0;      // in another protection domain
   uint32_t window = 0;           // a memory window's key; 0 while the peer must not use it
+  uint32_t other_key = 0;        // XRC: of the other protection domain that queues have
   uint32_t window_slot = 0;      // the key that it has or had; 0 while it is being bound
   bool window_is_bound = false;  // and not known to be invalidated
 };
@@ -55,10 +58,13 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   Statuses receive_excuses = 0;
   bool drained = false;  // and not resumed
   bool resume_is_planned = false;
+  XrcDomain* domain = nullptr;  // of the receiving end of XRC
+  uint32_t late = 0;            // in a thousand: questions to the owner of a queue that stay without an answer
   // For receivers of datagrams.
   std::vector<std::unique_ptr<Party>>* parties = nullptr;
 
-  bool create(Receives& receives);
+  // observed: with an observer.
+  bool create(Receives& receives, bool observed);
   void begin_stream(Statuses excuses);
   bool move(roce::QpState to);
 
@@ -66,7 +72,12 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   const roce::QpConfig& config() const { return config_; }
   roce::QueuePair& qp() { return *qp_; }
   Stream& stream() { return *stream_; }
+  // Of XRC, those of the queue that was selected last.
   Receives& receives() { return *receives_; }
+  const XrcQueue* selected() const { return selected_; }
+  bool is_receiver_of_xrc() const { return config_.type == roce::QpType::kXrcReceive; }
+  // Its counters agree with the packets. At the end of a run.
+  void check_counters() const;
 
   // Posts a request. A plain Send goes at once now and then.
   roce::PostError post(const roce::SendRequest& request);
@@ -82,6 +93,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   void commit(const roce::AddressVector* to) override;
   bool take_along(const roce::Acknowledgement& acknowledgement);
   bool take(roce::ReceiveRequest& request) override;
+  bool select(uint32_t srq, uint32_t& domain) override;
 
  private:
   class Sends final : public roce::CompletionSink {
@@ -123,6 +135,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   void check_state();
   void open_sink();
   bool receive_at_once(const Flight& flight);
+  void receive_failed(const roce::Completion& completion, const roce::ReceiveRequest& request);
 
   std::optional<roce::Acknowledgement> along_;  // of the next packet
   static constexpr uint32_t kNoPsn = UINT32_MAX;
@@ -136,6 +149,9 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   Received received_{*this};
   Watch watch_{*this};
   Receives* receives_ = nullptr;
+  XrcQueue* selected_ = nullptr;
+  Tally tally_{referee_, config_.qpn};
+  bool is_observed_ = false;
   std::unique_ptr<roce::QueuePair> qp_;
   std::unique_ptr<Stream> stream_;
 

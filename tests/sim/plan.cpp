@@ -4,7 +4,7 @@
 
 namespace dapple::sim {
 
-Plan::Plan(Random& random) {
+Plan::Plan(Random& random, WorldKind kind) : is_extended(kind == WorldKind::kExtended) {
   constexpr Mood kMoods[] = {Mood::kCalm, Mood::kGentle, Mood::kGentle, Mood::kWild, Mood::kWild, Mood::kWild};
   mood = random.one_of(kMoods);
   nodes = static_cast<uint32_t>(random.between(2, 4));
@@ -13,6 +13,7 @@ Plan::Plan(Random& random) {
   chaos_ends = random.between(1, 20) * kMillisecond;
   drains = random.in_thousand(300) ? static_cast<uint32_t>(random.between(1, 3)) : 0;
   if (mood == Mood::kCalm) return;
+  if (is_extended) extend(random);
 
   // In some runs each kind of fault is alone, in others several come together.
   const uint64_t worst = mood == Mood::kGentle ? 15 : random.in_thousand(300) ? 300 : 60;
@@ -36,6 +37,13 @@ Plan::Plan(Random& random) {
   reconnects = random.in_thousand(700) ? 800 : 0;
   bad_requests = some(60);
   breakdowns = random.in_thousand(100) ? 1 : 0;
+}
+
+void Plan::extend(Random& random) {
+  late = random.in_thousand(300) ? static_cast<uint32_t>(random.between(1, mood == Mood::kGentle ? 10 : 50)) : 0;
+  if (mood == Mood::kGentle) return;
+  wrong_queues = random.in_thousand(300) ? static_cast<uint32_t>(random.between(1, 40)) : 0;
+  destructions = random.in_thousand(600) ? static_cast<uint32_t>(random.between(1, 3)) : 0;
 }
 
 }  // namespace dapple::sim

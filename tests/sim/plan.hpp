@@ -19,6 +19,9 @@ inline constexpr roce::Time kMillisecond = 1000 * kMicrosecond;
 // may happen.
 enum class Mood : uint8_t { kCalm, kGentle, kWild };
 
+// Its connections: of each type but XRC's, or mostly XRC's.
+enum class WorldKind : uint8_t { kMixed, kExtended };
+
 struct Plan {
   Mood mood{};
   uint32_t nodes = 2;
@@ -43,7 +46,16 @@ struct Plan {
   uint32_t breakdowns = 0;    // times that a node's memory cannot be reached
   bool starves = false;       // receives are posted late or too short
 
-  explicit Plan(Random& random);
+  // Only with extended connections.
+  bool is_extended = false;
+  uint32_t late = 0;          // per thousand: accesses to memory whose owner does not answer now
+  uint32_t wrong_queues = 0;  // per thousand: requests that name no queue of the peer
+  uint32_t destructions = 0;  // shared receive queues that are destroyed
+
+  Plan(Random& random, WorldKind kind);
+
+ private:
+  void extend(Random& random);
 };
 
 }  // namespace dapple::sim

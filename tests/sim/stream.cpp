@@ -127,7 +127,8 @@ void Stream::remote_flushed(const roce::RemoteRange& range) {
 // --- Messages
 
 bool Stream::same_message(const Operation& operation, const roce::Completion& completion,
-                          std::span<const std::byte> bytes) const {
+                          std::span<const std::byte> bytes, uint32_t srq) const {
+  if (type_ == QpType::kXrcSend && operation.request.remote_srq != srq) return false;
   if (!operation.is_message() || operation.is_unreachable || completion.byte_count != operation.length) return false;
   const bool is_write = operation.is_write();
   if ((completion.opcode == roce::CompletionOpcode::kReceiveWriteImmediate) != is_write) return false;
@@ -140,10 +141,11 @@ bool Stream::same_message(const Operation& operation, const roce::Completion& co
   return is_write || has_content(operation.request.id, 0, bytes.first(operation.length));
 }
 
-bool Stream::message_arrived(const roce::Completion& completion, std::span<const std::byte> bytes, uint64_t& id) {
-  if (type_ != QpType::kRc) {
+bool Stream::message_arrived(const roce::Completion& completion, std::span<const std::byte> bytes, uint32_t srq,
+                             uint64_t& id) {
+  if (!is_reliable()) {
     for (Operation& operation : operations_) {
-      if (!same_message(operation, completion, bytes)) continue;
+      if (!same_message(operation, completion, bytes, srq)) continue;
       operation.delivered = true;
       id = operation.request.id;
       return true;
@@ -155,7 +157,7 @@ bool Stream::message_arrived(const roce::Completion& completion, std::span<const
   if (next_message_ == operations_.size()) return false;
   Operation& operation = operations_[next_message_];
   id = operation.request.id;
-  if (!same_message(operation, completion, bytes)) return false;
+  if (!same_message(operation, completion, bytes, srq)) return false;
   if (!effective_before(next_message_) || !operation.took_effect())
     referee_.fail("QP %#x: the message of request %#" PRIx64 " arrived before earlier requests had been executed", qpn_,
                   id);
@@ -167,7 +169,7 @@ bool Stream::message_arrived(const roce::Completion& completion, std::span<const
 // --- The requester
 
 void Stream::gathered(std::span<const roce::Segment> segments) {
-  if (segments.empty() || type_ != QpType::kRc) return;
+  if (segments.empty() || !is_reliable()) return;
   bool response_is_open = false;
   for (size_t number = first_open_; number < operations_.size(); ++number) {
     const Operation& operation = operations_[number];
@@ -197,12 +199,53 @@ Statuses Stream::excuses_of(const Operation& operation, const SimMemory& local, 
   return excused;
 }
 
+// --- What observers are told
+
+void Stream::counted(SendOpcode opcode, uint64_t bytes, CompletionStatus status) {
+  if (next_counted_ == operations_.size())
+    return referee_.fail("QP %#x: its observer is told of a request that was not posted", qpn_);
+  Operation& operation = operations_[next_counted_++];
+  if (operation.opcode() != opcode || (operation.has_source() && operation.length != bytes))
+    return referee_.fail("QP %#x: its observer is told of opcode %u with %" PRIu64
+                         " bytes instead of request %#" PRIx64,
+                         qpn_, static_cast<unsigned>(opcode), bytes, operation.request.id);
+  operation.counted = status;
+}
+
+// Writes are executed in order. A Read ends with its last response, and a response that is repeated may follow a later
+// one.
+void Stream::counted_by_peer(bool is_read, uint64_t bytes) {
+  if (!is_reliable()) return;
+  for (size_t number = 0; number < operations_.size(); ++number) {
+    Operation& operation = operations_[number];
+    if (operation.is_counted_by_peer || (is_read ? operation.opcode() != SendOpcode::kRead : !operation.is_write()))
+      continue;
+    if (!effective_before(number) || !operation.took_effect()) break;
+    if (operation.length != bytes && is_read) continue;
+    if (operation.length != bytes) break;
+    operation.is_counted_by_peer = true;
+    return;
+  }
+  referee_.fail("QP %#x: the peer's observer is told of a %s of %" PRIu64 " bytes that was not executed", qpn_,
+                is_read ? "Read" : "Write", bytes);
+}
+
+void Stream::check_counted(const Operation& operation, CompletionStatus status) {
+  if (is_observed && operation.counted != status)
+    referee_.fail("QP %#x: request %#" PRIx64 " ends with status %u, and its observer does not know that", qpn_,
+                  operation.request.id, static_cast<unsigned>(status));
+}
+
 void Stream::check_delivered(const Operation& operation, size_t number) {
-  if (type_ != QpType::kRc) return;
+  if (!is_reliable()) return;
   if (!effective_before(number) || !operation.took_effect())
     referee_.fail("QP %#x: request %#" PRIx64 " succeeded but was not executed", qpn_, operation.request.id);
   if (operation.is_message() && !operation.delivered)
     referee_.fail("QP %#x: request %#" PRIx64 " succeeded but its message did not arrive", qpn_, operation.request.id);
+  if (peer_is_observed && (operation.is_write() || operation.opcode() == SendOpcode::kRead) &&
+      !operation.is_counted_by_peer)
+    referee_.fail("QP %#x: request %#" PRIx64 " succeeded, and the peer's observer was not told", qpn_,
+                  operation.request.id);
   if (operation.opcode() == SendOpcode::kFlush && operation.flushes == 0)
     referee_.fail("QP %#x: flush %#" PRIx64 " succeeded but was not executed", qpn_, operation.request.id);
 }
@@ -213,6 +256,8 @@ Operation* Stream::completed(const roce::Completion& completion, const SimMemory
     const size_t number = first_open_++;
     Operation& operation = operations_[number];
     operation.completed = true;
+    check_counted(operation,
+                  operation.request.id == completion.request_id ? completion.status : CompletionStatus::kSuccess);
     if (operation.request.id != completion.request_id) {
       // Only requests without a completion may be skipped, and they have succeeded.
       if (operation.is_signaled || operation.must_fail) break;
@@ -250,6 +295,8 @@ void Stream::check_end(bool works, bool is_calm) {
     if (type_ == QpType::kUc && is_calm && operation.opcode() == SendOpcode::kWrite &&
         operation.written != operation.length)
       return referee_.fail("QP %#x: Write %#" PRIx64 " did not arrive", qpn_, operation.request.id);
+    if (is_observed && !operation.counted)
+      return referee_.fail("QP %#x: its observer was not told of request %#" PRIx64, qpn_, operation.request.id);
     if (operation.completed) continue;
     if (operation.is_signaled)
       return referee_.fail("QP %#x: request %#" PRIx64 " never completed", qpn_, operation.request.id);

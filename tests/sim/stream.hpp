@@ -33,8 +33,15 @@ class Stream {
   void remote_atomic(const AtomicAccess& access);
   void remote_flushed(const roce::RemoteRange& range);
   // A receive has completed with success and holds `bytes`. False if they are not a message of this stream; a caller
-  // that asks several streams may ignore that.
-  bool message_arrived(const roce::Completion& completion, std::span<const std::byte> bytes, uint64_t& id);
+  // that asks several streams may ignore that. srq: of XRC, the number of the queue that the receive is from.
+  bool message_arrived(const roce::Completion& completion, std::span<const std::byte> bytes, uint32_t srq,
+                       uint64_t& id);
+
+  // Called for what observers of the two queue pairs are told, which each request must be once and in order.
+  bool is_observed = false;  // the requester has an observer
+  bool peer_is_observed = false;
+  void counted(roce::SendOpcode opcode, uint64_t bytes, roce::CompletionStatus status);
+  void counted_by_peer(bool is_read, uint64_t bytes);
 
   // Called for events at the requester.
   void gathered(std::span<const roce::Segment> segments);
@@ -53,8 +60,10 @@ class Stream {
   // All requests before `number` have taken effect at the responder.
   bool effective_before(size_t number);
   Statuses excuses_of(const Operation& operation, const SimMemory& local, const SimMemory* remote) const;
-  bool same_message(const Operation& operation, const roce::Completion& completion,
-                    std::span<const std::byte> bytes) const;
+  bool same_message(const Operation& operation, const roce::Completion& completion, std::span<const std::byte> bytes,
+                    uint32_t srq) const;
+  bool is_reliable() const { return roce::is_reliable(type_); }
+  void check_counted(const Operation& operation, roce::CompletionStatus status);
   void check_delivered(const Operation& operation, size_t number);
 
   Referee& referee_;
@@ -64,6 +73,7 @@ class Stream {
   size_t first_open_ = 0;       // the request after the last one that has a completion
   size_t first_unwritten_ = 0;  // the first request that is not known to have taken effect
   size_t next_message_ = 0;     // no earlier message can still arrive
+  size_t next_counted_ = 0;     // the observer of the requester was told of all before
 };
 
 }  // namespace dapple::sim

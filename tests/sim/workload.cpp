@@ -21,6 +21,11 @@ constexpr SendOpcode kReliable[] = {SendOpcode::kWrite,          SendOpcode::kWr
                                     SendOpcode::kRead,           SendOpcode::kRead,       SendOpcode::kCompareSwap,
                                     SendOpcode::kFetchAdd,       SendOpcode::kFlush,      SendOpcode::kAtomicWrite,
                                     SendOpcode::kSendInvalidate, SendOpcode::kBindWindow, SendOpcode::kLocalInvalidate};
+// IBTA A14 has neither Flush nor Atomic Write.
+constexpr SendOpcode kExtended[] = {SendOpcode::kWrite,       SendOpcode::kWriteImmediate, SendOpcode::kSend,
+                                    SendOpcode::kSend,        SendOpcode::kSendImmediate,  SendOpcode::kRead,
+                                    SendOpcode::kCompareSwap, SendOpcode::kFetchAdd,       SendOpcode::kSendInvalidate,
+                                    SendOpcode::kBindWindow,  SendOpcode::kLocalInvalidate};
 constexpr SendOpcode kUnreliable[] = {SendOpcode::kWrite, SendOpcode::kWriteImmediate, SendOpcode::kSend,
                                       SendOpcode::kSendImmediate};
 constexpr SendOpcode kDatagram[] = {SendOpcode::kSend, SendOpcode::kSendImmediate};
@@ -39,8 +44,10 @@ void Workload::choose_opcode(Party& party, Operation& operation) {
     case QpType::kUd:
       opcode = random_.one_of(kDatagram);
       break;
-    case QpType::kRawPacket:
     case QpType::kXrcSend:
+      opcode = random_.one_of(kExtended);
+      break;
+    case QpType::kRawPacket:
     case QpType::kXrcReceive:
       assert(!"the simulator makes no such queue pairs");
       break;
@@ -76,8 +83,26 @@ uint32_t Workload::random_length(const Party& party, uint32_t most) {
   return std::min(length, most);
 }
 
-uint32_t Workload::remote_key(Party& party) {
+const XrcQueue* Workload::choose_queue(Party& party, Operation& operation) {
+  XrcDomain& domain = *party.peer->domain;
+  uint32_t& number = operation.request.remote_srq;
+  XrcQueue& chosen = random_.one_of(domain.queues());
+  number = chosen.number;
+  // The window of the peer has this protection domain.
+  if (operation.opcode() == SendOpcode::kSendInvalidate && chosen.domain != kDomain)
+    operation.request.opcode = SendOpcode::kSend;
+  if (!random_.in_thousand(plan_.wrong_queues)) return domain.find(number);
+  // A queue of another domain, if there is one, or of none.
+  number = random_.in_thousand(500) ? number ^ 0x300 : static_cast<uint32_t>(random_.below(1 << 24));
+  return domain.find(number);
+}
+
+uint32_t Workload::remote_key(Party& party, const Operation& operation) {
   const Target& target = party.peer->target;
+  if (party.config().type == QpType::kXrcSend) {
+    const XrcQueue* queue = party.peer->domain->find(operation.request.remote_srq);
+    if (queue != nullptr && queue->domain == kOtherDomain) return target.other_key;
+  }
   if (plan_.revocations > 0 && random_.in_thousand(300)) return target.revocable_key;
   return target.key;
 }
@@ -90,9 +115,10 @@ void Workload::fill_data(Party& party, Operation& operation) {
   if (operation.is_write()) {
     const Target& target = party.peer->target;
     request.remote_address = target.address + random_.below(Target::kWriteSize - operation.length + 1);
-    request.rkey = remote_key(party);
+    request.rkey = remote_key(party, operation);
     // The window covers the first half of the writable memory.
-    if (target.window != 0 && operation.length <= Target::kWriteSize / 2 && random_.in_thousand(500)) {
+    if (target.window != 0 && request.rkey != target.other_key && operation.length <= Target::kWriteSize / 2 &&
+        random_.in_thousand(500)) {
       request.remote_address = target.address + random_.below(Target::kWriteSize / 2 - operation.length + 1);
       request.rkey = target.window;
     }
@@ -110,7 +136,7 @@ void Workload::fill_data(Party& party, Operation& operation) {
 void Workload::fill_response(Party& party, Operation& operation) {
   roce::SendRequest& request = operation.request;
   const Target& target = party.peer->target;
-  request.rkey = remote_key(party);
+  request.rkey = remote_key(party, operation);
   if (operation.opcode() == SendOpcode::kRead) {
     operation.length = random_length(party, Target::kReadSize);
     // Reads may also overlap the written memory.
@@ -172,9 +198,9 @@ void Workload::fill_datagram(Party& party, Operation& operation) {
 // Makes the request wrong, so that it can fail in only one way.
 void Workload::spoil(Party& party, Operation& operation) {
   roce::SendRequest& request = operation.request;
-  const bool is_rc = party.config().type == QpType::kRc;
+  const bool is_reliable = roce::is_reliable(party.config().type);
   const bool has_remote =
-      is_rc && !operation.is_send() && !operation.is_local() && (operation.length > 0 || operation.is_atomic());
+      is_reliable && !operation.is_send() && !operation.is_local() && (operation.length > 0 || operation.is_atomic());
   if (has_remote && operation.opcode() != SendOpcode::kFlush) {
     const Target& target = party.peer->target;
     operation.must_fail = true;
@@ -241,6 +267,8 @@ bool Workload::post(Party& party) {
   Operation made;
   made.request.id = ++next_id_;
   choose_opcode(party, made);
+  const bool is_extended = party.config().type == QpType::kXrcSend;
+  const bool names_none = is_extended && choose_queue(party, made) == nullptr && !made.is_local();
   made.is_signaled = random_.in_thousand(700);
   if (party.config().type == QpType::kUd)
     fill_datagram(party, made);
@@ -256,7 +284,12 @@ bool Workload::post(Party& party) {
   if (made.is_signaled) made.request.flags |= roce::kSignaled;
   made.is_signaled = made.is_signaled || party.config().signal_all;
   if (!lay_out(party, made)) return false;
-  if (random_.in_thousand(plan_.bad_requests)) spoil(party, made);
+  if (names_none) {
+    made.must_fail = true;
+    made.excuses = status_bit(CompletionStatus::kRemoteInvalidRequest);
+  } else if (random_.in_thousand(plan_.bad_requests)) {
+    spoil(party, made);
+  }
 
   Stream& stream = party.stream();
   const bool may_be_full = stream.open_count() >= party.config().send_depth;

@@ -22,12 +22,14 @@ class Workload {
  private:
   // The steps of making a request from random numbers.
   void choose_opcode(Party& party, Operation& operation);
+  // XRC. Null: the request names none that the peer has.
+  const XrcQueue* choose_queue(Party& party, Operation& operation);
   void fill_data(Party& party, Operation& operation);
   void fill_response(Party& party, Operation& operation);
   void fill_window(Party& party, Operation& operation);
   void fill_datagram(Party& party, Operation& operation);
   void spoil(Party& party, Operation& operation);
-  uint32_t remote_key(Party& party);
+  uint32_t remote_key(Party& party, const Operation& operation);
   bool lay_out(Party& party, Operation& operation);
   uint32_t random_length(const Party& party, uint32_t most);
 

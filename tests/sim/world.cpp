@@ -21,9 +21,10 @@ constexpr uint64_t kMaxHappenings = 400'000;
 
 }  // namespace
 
-World::World(uint64_t seed, Arena& arena, Referee& referee)
-    : random_(seed),
-      plan_(random_),
+World::World(uint64_t seed, WorldKind kind, Arena& arena, Referee& referee)
+    : seed_(seed),
+      random_(seed),
+      plan_(random_, kind),
       referee_(referee),
       network_(plan_, random_, referee,
                [this](Time time, Flight&& flight) {
@@ -32,10 +33,15 @@ World::World(uint64_t seed, Arena& arena, Referee& referee)
                }),
       workload_(seed, random_, plan_, referee) {
   make_nodes(arena);
-  const uint64_t reliable = random_.between(1, 3);
-  for (uint64_t i = 0; i < reliable; ++i) make_pair(QpType::kRc);
-  if (random_.in_thousand(300)) make_pair(QpType::kUc);
-  if (random_.in_thousand(300)) make_datagrams();
+  if (kind == WorldKind::kExtended) {
+    make_extended();
+    if (random_.in_thousand(300)) make_pair(QpType::kRc);
+  } else {
+    const uint64_t reliable = random_.between(1, 3);
+    for (uint64_t i = 0; i < reliable; ++i) make_pair(QpType::kRc);
+    if (random_.in_thousand(300)) make_pair(QpType::kUc);
+    if (random_.in_thousand(300)) make_datagrams();
+  }
   for (const auto& party : parties_) plan_work(*party);
   plan_faults();
 }
@@ -135,6 +141,20 @@ void World::gathered(uint32_t qpn, std::span<const roce::Segment> segments) {
   if (Party* party = party_of(qpn)) party->stream().gathered(segments);
 }
 
+// The program may use the memory of a queue's receives again when it has destroyed the queue.
+void World::scattered(uint32_t qpn) {
+  const Party* party = party_of(qpn);
+  const XrcQueue* queue = party == nullptr ? nullptr : party->selected();
+  if (queue != nullptr && queue->is_destroyed)
+    referee_.fail("QP %#x wrote to a receive of queue %#x, which was destroyed", qpn, queue->number);
+}
+
+bool World::is_late(uint32_t qpn) {
+  if (plan_.late == 0 || chaos_is_over_) return false;
+  const Party* party = party_of(qpn);
+  return party != nullptr && party->is_receiver_of_xrc() && random_.in_thousand(plan_.late);
+}
+
 // --- Queue pairs in trouble
 
 void World::drain(Party& party) {
@@ -175,6 +195,7 @@ void World::reconnect(Party& party) {
     ++each->life;
     each->target.window = each->target.window_slot = 0;
     each->target.window_is_bound = false;
+    if (each->is_receiver_of_xrc()) give_window(*each);
   }
   connect(party, *party.peer);
 }
@@ -183,13 +204,19 @@ void World::end_chaos() {
   network_.has_faults = false;
   chaos_is_over_ = true;
   for (Node& node : nodes_) node.memory->broken = false;
+  for (const auto& party : parties_) party->late = 0;
   for (const auto& party : parties_) top_up(*party);
 }
 
 void World::top_up(Party& party) {
   constexpr size_t kEnough = 4;
-  if (party.qp().state() == QpState::kError) return;
-  while (party.receives().posted_count() < kEnough) party.receives().post();
+  if (party.qp().state() == QpState::kError || party.config().type == QpType::kXrcSend) return;
+  if (party.domain == nullptr) {
+    while (party.receives().posted_count() < kEnough) party.receives().post();
+    return;
+  }
+  for (XrcQueue& queue : party.domain->queues())
+    while (!queue.is_destroyed && queue.receives.posted_count() < kEnough) queue.receives.post();
 }
 
 void World::check_end() {
@@ -199,6 +226,7 @@ void World::check_end() {
       return referee_.fail("QP %#x ends in state %u without a reason", party->config().qpn,
                            static_cast<unsigned>(state));
     if (state == QpState::kSqd) return referee_.fail("QP %#x was never drained", party->config().qpn);
+    party->check_counters();
     party->stream().check_end(state == QpState::kRts, plan_.mood == Mood::kCalm);
   }
 }

@@ -17,12 +17,15 @@
 
 namespace dapple::sim {
 
+constexpr uint32_t kReceiveSize = 12 * 1024;
+constexpr uint32_t kReceiveSegments = 4;  // at most
+
 // Memory for the nodes, which each run uses again.
 using Arena = std::vector<std::byte>;
 
 class World final : public MemoryWatcher {
  public:
-  World(uint64_t seed, Arena& arena, Referee& referee);
+  World(uint64_t seed, WorldKind kind, Arena& arena, Referee& referee);
 
   void set_pcap(roce::test::PcapFile* pcap) { network_.pcap = pcap; }
   void run();
@@ -32,6 +35,8 @@ class World final : public MemoryWatcher {
   void remote_atomic(uint32_t qpn, const AtomicAccess& access) override;
   void remote_flushed(uint32_t qpn, const roce::RemoteRange& range) override;
   void gathered(uint32_t qpn, std::span<const roce::Segment> segments) override;
+  void scattered(uint32_t qpn) override;
+  bool is_late(uint32_t qpn) override;
 
  private:
   struct Happening {
@@ -47,7 +52,20 @@ class World final : public MemoryWatcher {
   void make_nodes(Arena& arena);
   void make_pair(roce::QpType type);
   void make_datagrams();
-  Party& make_party(roce::QpType type, Node& node);
+  Party& make_party(roce::QpType type, Node& node, XrcDomain* domain = nullptr);
+  Receives& receives_for(Party& party);
+  void make_target(Party& party);
+  // Extended connections.
+  struct Place {
+    Node* node = nullptr;
+    std::unique_ptr<XrcDomain> domain;
+  };
+  void make_places();
+  void make_extended();
+  XrcQueue& add_queue(Place& place);
+  void give_window(Party& receiver);
+  void destroy_queue();
+  void post_to(XrcDomain& domain);
   void connect(Party& a, Party& b);
   Statuses excuses(const Party& party) const;
   void plan_faults();
@@ -70,12 +88,14 @@ class World final : public MemoryWatcher {
   // The party whose requests the queue pair with this number executes.
   Stream* stream_to(uint32_t qpn);
 
+  const uint64_t seed_;
   Random random_;
   Plan plan_;
   Referee& referee_;
   Network network_;
   std::vector<Node> nodes_;
   std::vector<std::unique_ptr<Receives>> own_receives_;
+  std::vector<Place> places_;
   std::vector<std::unique_ptr<Party>> parties_;
   Workload workload_;
   std::priority_queue<Happening> happenings_;

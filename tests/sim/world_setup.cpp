@@ -16,14 +16,15 @@ using roce::Time;
 namespace {
 
 constexpr size_t kNodeBytes = 4 << 20;
-constexpr uint32_t kReceiveSize = 12 * 1024;
-constexpr uint32_t kReceiveSegments = 4;  // at most
-constexpr uint32_t kDomain = 7;
 constexpr uint32_t kForeignDomain = 8;
 constexpr uint32_t kQkey = 0x11111111;
 constexpr uint32_t kAllRights = roce::kLocalWrite | roce::kRemoteWrite | roce::kRemoteRead | roce::kRemoteAtomic |
                                 roce::kWindowBind | roce::kFlushGlobal | roce::kFlushPersistent;
 constexpr uint32_t kMtus[] = {256, 512, 1024, 2048, 4096};
+
+bool is_extended(QpType type) {
+  return type == QpType::kXrcSend || type == QpType::kXrcReceive;
+}
 
 uint64_t base_of(uint32_t node) {
   return uint64_t{node + 1} << 32;
@@ -53,7 +54,20 @@ void World::make_nodes(Arena& arena) {
   }
 }
 
-Party& World::make_party(QpType type, Node& node) {
+// Its own receives, or those of its node.
+Receives& World::receives_for(Party& party) {
+  Node& node = party.node();
+  if (party.config().shared_receives) return *node.shared_receives;
+  const uint32_t size = party.config().type == QpType::kUd ? 4096 + roce::kGrhSize : kReceiveSize;
+  own_receives_.push_back(std::make_unique<Receives>(referee_, random_, *node.memory, size, false));
+  Receives& receives = *own_receives_.back();
+  receives.keys = {node.local_key};
+  if (plan_.revocations > 0 && random_.in_thousand(200)) receives.keys.push_back(node.revocable_local_key);
+  return receives;
+}
+
+// domain: of the receiving end of XRC.
+Party& World::make_party(QpType type, Node& node, XrcDomain* domain) {
   roce::QpConfig config;
   config.qpn = 0x10001 + static_cast<uint32_t>(parties_.size()) * 0x2F3;
   config.type = type;
@@ -64,7 +78,8 @@ Party& World::make_party(QpType type, Node& node) {
   config.max_receive_segments = kReceiveSegments;
   config.signal_all = random_.in_thousand(200);
   config.datagram_mtu = random_.one_of(kMtus);
-  config.shared_receives = type != QpType::kUd && node.shared_receives != nullptr && random_.in_thousand(700);
+  config.shared_receives = domain != nullptr || (!is_extended(type) && type != QpType::kUd &&
+                                                 node.shared_receives != nullptr && random_.in_thousand(700));
   parties_.push_back(std::make_unique<Party>(referee_, random_, network_, node, config));
   Party& party = *parties_.back();
   party.parties = &parties_;
@@ -74,17 +89,16 @@ Party& World::make_party(QpType type, Node& node) {
     party.receive_excuses =
         status_bit(CompletionStatus::kLocalAccess) | status_bit(CompletionStatus::kRemoteInvalidRequest);
 
-  Receives* receives = node.shared_receives.get();
-  if (!config.shared_receives) {
-    const uint32_t size = type == QpType::kUd ? 4096 + roce::kGrhSize : kReceiveSize;
-    own_receives_.push_back(std::make_unique<Receives>(referee_, random_, *node.memory, size, false));
-    receives = own_receives_.back().get();
-    receives->keys = {node.local_key};
-    if (plan_.revocations > 0 && random_.in_thousand(200)) receives->keys.push_back(node.revocable_local_key);
+  if (domain != nullptr) {
+    party.domain = domain;
+    party.late = plan_.late;
   }
-  receives->segments = static_cast<uint32_t>(random_.between(1, kReceiveSegments));
-  if (plan_.bad_requests > 0 && type != QpType::kUd && random_.in_thousand(200)) receives->short_ones = 50;
-  if (!party.create(*receives)) referee_.fail("no memory for a queue pair");
+  Receives& receives = domain != nullptr ? domain->queues().front().receives : receives_for(party);
+  receives.segments = static_cast<uint32_t>(random_.between(1, kReceiveSegments));
+  if (plan_.bad_requests > 0 && type != QpType::kUd && random_.in_thousand(200)) receives.short_ones = 50;
+  // No random number of the run: with and without observers a queue pair must do the same.
+  const bool observed = (mixed(seed_ ^ config.qpn) & 1) != 0;
+  if (!party.create(receives, observed)) referee_.fail("no memory for a queue pair");
   return party;
 }
 
@@ -93,29 +107,36 @@ void World::make_pair(QpType type) {
   Party& b = make_party(type, random_.one_of(nodes_));
   a.peer = &b;
   b.peer = &a;
-  for (Party* party : {&a, &b}) {
-    SimMemory& memory = *party->node().memory;
-    Target& target = party->target;
-    target.address = memory.allocate(Target::kSize);
-    for (uint32_t i = 0; i < Target::kSize; ++i) *memory.at(target.address + i) = content_byte(target.address, i);
-    Key key;
-    key.domain = kDomain;
-    key.address = target.address;
-    key.length = Target::kSize;
-    key.access = kAllRights;
-    target.key = memory.add_key(key);
-    target.revocable_key = memory.add_key(key);
-    key.access = roce::kRemoteRead;
-    target.read_only_key = memory.add_key(key);
-    key.access = kAllRights;
-    key.domain = kForeignDomain;
-    target.foreign_key = memory.add_key(key);
-    key.domain = kDomain;
-    key.window = true;
-    key.live = false;
-    target.window_slot = memory.add_key(key);
-  }
+  make_target(a);
+  make_target(b);
   connect(a, b);
+}
+
+void World::make_target(Party& party) {
+  SimMemory& memory = *party.node().memory;
+  Target& target = party.target;
+  target.address = memory.allocate(Target::kSize);
+  for (uint32_t i = 0; i < Target::kSize; ++i) *memory.at(target.address + i) = content_byte(target.address, i);
+  Key key;
+  key.domain = kDomain;
+  key.address = target.address;
+  key.length = Target::kSize;
+  key.access = kAllRights;
+  target.key = memory.add_key(key);
+  target.revocable_key = memory.add_key(key);
+  key.access = roce::kRemoteRead;
+  target.read_only_key = memory.add_key(key);
+  key.access = kAllRights;
+  key.domain = kForeignDomain;
+  target.foreign_key = memory.add_key(key);
+  if (is_extended(party.config().type)) {
+    key.domain = kOtherDomain;
+    target.other_key = memory.add_key(key);
+  }
+  key.domain = kDomain;
+  key.window = true;
+  key.live = false;
+  target.window_slot = memory.add_key(key);
 }
 
 void World::connect(Party& a, Party& b) {
@@ -179,6 +200,7 @@ void World::make_datagrams() {
 void World::plan_work(Party& party) {
   const uint64_t bursts = random_.between(1, 10);
   for (uint64_t i = 0; i < bursts; ++i) {
+    if (party.is_receiver_of_xrc()) break;
     at(random_.below(plan_.chaos_ends), [this, &party, count = random_.between(1, 10)] {
       if (party.qp().state() < QpState::kRts) return;
       for (uint64_t post = 0; post < count && !referee_.failed(); ++post)
@@ -187,9 +209,11 @@ void World::plan_work(Party& party) {
     });
   }
   const uint64_t posts = plan_.starves ? random_.below(4) : 3;
+  if (party.config().type == QpType::kXrcSend) return;
   for (uint64_t i = 0; i < posts; ++i) {
     const Time when = plan_.starves ? random_.below(plan_.chaos_ends) : 0;
     at(when, [this, &party, count = random_.between(1, 8)] {
+      if (party.domain != nullptr) return post_to(*party.domain);
       for (uint64_t post = 0; post < count; ++post) party.receives().post();
       party.qp().receives_posted();
       pump(party);
@@ -214,6 +238,7 @@ void World::plan_faults() {
     referee_.note("revoke", party.config().qpn, is_local);
   });
   plan(plan_.errors, [this] { throw_into_error(*random_.one_of(parties_)); });
+  plan(plan_.destructions, [this] { destroy_queue(); });
   plan(plan_.drains, [this] { drain(*random_.one_of(parties_)); });
   plan(plan_.breakdowns, [this] {
     Node& node = random_.one_of(nodes_);
