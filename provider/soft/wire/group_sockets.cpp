@@ -17,6 +17,18 @@ namespace dapple::soft {
 namespace {
 
 constexpr int kIpv6MulticastAll = 29;  // IPV6_MULTICAST_ALL of <linux/in6.h>
+#ifdef SO_NETNS_COOKIE
+constexpr int kNetworkNamespace = SO_NETNS_COOKIE;
+#else
+constexpr int kNetworkNamespace = 71;
+#endif
+
+// 0 if the kernel is older than 5.14.
+uint64_t namespace_of(int socket) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return getsockopt(socket, SOL_SOCKET, kNetworkNamespace, &cookie, &size) == 0 ? cookie : 0;
+}
 
 template <typename Request>
 int set(int socket, int level, int option, const Request& request) {
@@ -55,6 +67,7 @@ int GroupSockets::join_another(int receiver, bool dual_stack, const uint8_t grou
   if (is_full(error) && count_ < kMaxSockets) {
     OwnedFd another(socket(dual_stack ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!another) return errno;
+    if (namespace_of(another.get()) != namespace_of(receiver)) return ENOBUFS;
     error = change(another.get(), group, netdev_index, true);
     if (error != 0) return error;
     another.hide();

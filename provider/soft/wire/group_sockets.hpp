@@ -18,8 +18,8 @@ namespace dapple::soft {
 class GroupSockets {
  public:
   // `receiver`: the receiving socket, the same for all calls; `dual_stack`: as that of a Slot.
-  // 0; EINVAL: not a group; EAFNOSUPPORT; ENOBUFS: no socket may be in a group, or too many sockets are needed; or an
-  // errno. Joining twice counts once.
+  // 0; EINVAL: not a group; EAFNOSUPPORT; ENOBUFS: no socket may be in a group, too many sockets are needed, or a
+  // further one is needed and the program has changed its network namespace; or an errno. Joining twice counts once.
   int join(int receiver, bool dual_stack, const uint8_t group[16], uint32_t netdev_index);
   // 0, or an errno.
   int leave(int receiver, bool dual_stack, const uint8_t group[16], uint32_t netdev_index);

@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -83,9 +87,51 @@ void leave__of_the_groups_beyond_the_limit__takes_its_own_only_again(void**) {
   for (uint32_t i = 0; i < limit; i++) assert_int_equal(leave(i), 0);
 }
 
+bool has_group(FILE* list, const Group& group) {
+  uint32_t address = 0;
+  memcpy(&address, group.bytes + 12, sizeof address);
+  char line[256], wanted[16];
+  snprintf(wanted, sizeof wanted, "%08X", address);
+  while (fgets(line, sizeof line, list) != nullptr)
+    if (strstr(line, wanted) != nullptr) return true;
+  return false;
+}
+
+// The exit code; 77: not permitted.
+int join_from_another_namespace(uint32_t limit) {
+  const OwnedFd receiver(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  GroupSockets groups;
+  const auto join = [&](uint32_t number) { return groups.join(receiver.get(), false, Group(number).bytes, kLoopback); };
+  FILE* first_space = fopen("/proc/thread-self/net/igmp", "re");
+  if (first_space == nullptr || (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)) return 77;
+  FILE* second_space = fopen("/proc/thread-self/net/igmp", "re");
+  if (second_space == nullptr) return 77;
+  for (uint32_t i = 0; i < limit; i++)
+    if (join(i) != 0) return 1;
+  if (!has_group(first_space, Group(0)) || has_group(second_space, Group(0))) return 2;
+  // A socket of the new namespace would receive nothing for the device.
+  return join(limit) == ENOBUFS ? 0 : 3;
+}
+
+void join__in_another_network_namespace__is_in_that_of_the_device(void**) {
+  const uint32_t limit = limit_of_groups();
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  const OwnedFd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (limit == 0 || getsockopt(any.get(), SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) skip();
+  const pid_t child = fork();
+  if (child == 0) _exit(join_from_another_namespace(limit));
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) skip();
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 }  // namespace
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(leave__of_the_groups_beyond_the_limit__takes_its_own_only_again)};
+  const CMUnitTest tests[] = {cmocka_unit_test(leave__of_the_groups_beyond_the_limit__takes_its_own_only_again),
+                              cmocka_unit_test(join__in_another_network_namespace__is_in_that_of_the_device)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
