@@ -18,6 +18,8 @@ struct CmCallWatcher {
   void (*failed)(const char* function, int error, const char* reason);
   // rdma_connect() or rdma_accept() has told the peer that its queue pair has the number 0.
   void (*without_qp)(const char* function);
+  // The program has got RDMA_CM_EVENT_DISCONNECTED of an id with this queue pair.
+  void (*disconnected)(const void* qp);
 };
 
 struct CmCalls {

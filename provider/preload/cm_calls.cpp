@@ -68,6 +68,12 @@ void CmCall::look_for_qp(const rdma_cm_id& id, const rdma_conn_param* parameters
   if (id.qp == nullptr && parameters != nullptr && parameters->qp_num == 0) present->without_qp(function_);
 }
 
+void CmCall::look_for_end(const rdma_cm_event& event) const {
+  const CmCallWatcher* present = watcher();
+  if (!is_watched_ || present == nullptr || event.event != RDMA_CM_EVENT_DISCONNECTED) return;
+  if (event.id->qp != nullptr) present->disconnected(event.id->qp);
+}
+
 void CmCall::report_address(const sockaddr* address, bool needs_infiniband) const {
   if (errno == EINVAL && needs_infiniband) errno = ENODEV;
   if (is_unexplained(errno)) report(errno, reason_of_address(address));

@@ -24,6 +24,8 @@ class CmCall {
   void report(int error, const char* reason) const;
   // The call has succeeded. Reports it if it tells the peer of no queue pair.
   void look_for_qp(const rdma_cm_id& id, const rdma_conn_param* parameters) const;
+  // The call has given the program this event.
+  void look_for_end(const rdma_cm_event& event) const;
   // The same for errno and this address, unless it is explained. A librdmacm that sees no InfiniBand refuses AF_IB by
   // itself, with EINVAL: if the call needs InfiniBand, errno becomes ENODEV, as the kernel's.
   void report_address(const sockaddr* address, bool needs_infiniband) const;

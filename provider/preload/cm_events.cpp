@@ -97,6 +97,7 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
   const CmCall call("rdma_get_cm_event");
   const int result = real(channel, event);
   if (result == 0 && notes_events()) note(**event);
+  if (result == 0) call.look_for_end(**event);
   if (result != 0 && call.is_unexplained(errno)) call.report(errno, event == nullptr ? kNoEvent : kNoReason);
   return result;
 }

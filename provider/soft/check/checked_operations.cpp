@@ -378,6 +378,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
     qp.layers.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
   checker().lent.forget(qp.qpn);
+  checker().disconnections.forget(qp.qpn);
   if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR) {
     checker().withheld.end(qp.qpn, queues_of(qp).receives);
     checker().contexts.end(qp.qpn);
@@ -400,6 +401,7 @@ int destroy_qp(ibv_qp* ibv) {
   const uint32_t qpn = qp.qpn;
   checker().writes.forget(&qp);
   checker().lent.forget(qp.qpn);
+  checker().disconnections.forget(qp.qpn);
   checker().receives.detach(queues.receives, qp.state);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) {

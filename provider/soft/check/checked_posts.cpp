@@ -281,11 +281,11 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
 // A send queue before a post.
 struct SendQueueState {
   uint64_t outstanding;
-  bool is_in_error;
+  roce::QpState state;
 };
 SendQueueState send_queue_state(Qp& qp) {
   const std::lock_guard lock(qp.mutex);
-  return {qp.engine->outstanding_sends(), qp.engine->state() == roce::QpState::kError};
+  return {qp.engine->outstanding_sends(), qp.engine->state()};
 }
 
 // `before`: the requests that waited before the post of `count` others.
@@ -294,8 +294,18 @@ void report_sends_beyond(Qp& qp, uint64_t before, uint64_t count) {
                    &qp);
 }
 
-void note_in_error(Qp& qp, uint64_t id) {
-  if (qp.layers.checked->sends.add_in_error(qp.qpn, id)) report_post_in_error(*Checker::get(), qp);
+// The program posts a request with this id to a queue pair in this state.
+void report_if_vain(Qp& qp, roce::QpState state, uint64_t id) {
+  Checker& checker = *Checker::get();
+  if (state == roce::QpState::kError) {
+    if (qp.layers.checked->sends.add_in_error(qp.qpn, id)) report_post_in_error(checker, qp);
+  } else if (state == roce::QpState::kRts && checker.disconnections.any()) {
+    std::unique_lock lock(qp.mutex);
+    const uint32_t peer = qp.engine->attributes().destination_qpn;
+    lock.unlock();
+    if (const std::optional<Stack> got = checker.disconnections.take(qp.qpn, peer))
+      report_post_after_end(checker, qp, *got);
+  }
 }
 
 }  // namespace
@@ -319,8 +329,8 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
          note(qp, opcode, wr->send_flags, wr->wr_id, segments_of(wr->sg_list, wr->num_sge), address_handle_of(qp, *wr)),
          unfit});
   }
-  const auto [before, is_in_error] = send_queue_state(qp);
-  for (const ibv_send_wr* wr = requests; is_in_error && wr != nullptr; wr = wr->next) note_in_error(qp, wr->wr_id);
+  const auto [before, state] = send_queue_state(qp);
+  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) report_if_vain(qp, state, wr->wr_id);
   std::optional<Races::Posting> posting;
   if (Checker::get()->races != nullptr) posting.emplace(here());
   const int error = unchecked_operations().post_send(ibv, requests, bad);
@@ -355,9 +365,9 @@ int wr_complete(ibv_qp_ex* ibv) {
         note(qp, request.opcode, request.flags, request.id, {request.segments.begin(), request.segments.end()}));
   }
   if (is_foreign) Checker::get()->told.add(qp.qpn, ToldFailures::kUnfitRequest);
-  const auto [before, is_in_error] = send_queue_state(qp);
+  const auto [before, state] = send_queue_state(qp);
   const uint64_t count = post.count;
-  for (uint32_t i = 0; i < count && is_in_error && post.error == 0; i++) note_in_error(qp, post.requests[i]->send.id);
+  for (uint32_t i = 0; i < count && post.error == 0; i++) report_if_vain(qp, state, post.requests[i]->send.id);
   std::optional<Races::Posting> posting;
   if (Checker::get()->races != nullptr) posting.emplace(here());
   const int error = qp.layers.checked->wr_complete(ibv);

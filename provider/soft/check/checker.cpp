@@ -105,6 +105,7 @@ void Checker::before_fork() {
   checker.sends_mutex_.lock();
   for (PostedSends* sends : checker.sends_) sends->mutex().lock();
   checker.asked.mutex().lock();
+  checker.disconnections.mutex().lock();
   checker.keys.mutex().lock();
   checker.objects.mutex().lock();
   checker.loads.mutex().lock();
@@ -132,6 +133,7 @@ void Checker::unlock_all() {
   loads.mutex().unlock();
   objects.mutex().unlock();
   keys.mutex().unlock();
+  disconnections.mutex().unlock();
   asked.mutex().unlock();
   for (PostedSends* sends : sends_) sends->mutex().unlock();
   sends_mutex_.unlock();

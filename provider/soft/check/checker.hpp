@@ -22,6 +22,7 @@
 #include "provider/soft/check/races/races.hpp"
 #include "provider/soft/check/records/asked_depths.hpp"
 #include "provider/soft/check/records/cq_loads.hpp"
+#include "provider/soft/check/records/disconnections.hpp"
 #include "provider/soft/check/records/keys.hpp"
 #include "provider/soft/check/records/objects.hpp"
 #include "provider/soft/check/records/posted_receives.hpp"
@@ -40,6 +41,7 @@ class Checker {
   static Checker* get();
 
   AskedDepths asked;
+  Disconnections disconnections;
   Keys keys;
   Objects objects;
   CqLoads loads;

@@ -161,6 +161,29 @@ void report_post_in_error(Checker& checker, const Qp& qp) {
        .places = {{"posted", here()}}});
 }
 
+void note_disconnection(Checker& checker, const void* qp) {
+  if (!checker.objects.made(qp)) return;
+  Qp& own = *const_cast<Qp*>(static_cast<const Qp*>(qp));
+  uint32_t peer = 0;
+  {
+    const std::lock_guard lock(own.mutex);
+    peer = own.engine->attributes().destination_qpn;
+  }
+  checker.disconnections.add(own.qpn, peer, here());
+}
+
+void report_post_after_end(Checker& checker, const Qp& qp, const Stack& got) {
+  const Owner owner(qp.qpn, qp.context->ibv->device->name);
+  checker.reporter.show({.level = Level::kWarning,
+                         .kind = "post-after-disconnect",
+                         .text = "The program posts a send request to " + owner.name() +
+                                 ", which is in IBV_QPS_RTS, although this thread has got RDMA_CM_EVENT_DISCONNECTED "
+                                 "of its connection: the peer "
+                                 "takes no request any more, and the request fails after all its retries.",
+                         .remedy = "Call rdma_disconnect() when the event comes, and post nothing after it.",
+                         .places = {{"posted", here()}, {"the event was got by rdma_get_cm_event", got}}});
+}
+
 void report_end(Checker& checker, Qp& qp) {
   uint64_t outstanding = 0, not_ready = 0;
   {

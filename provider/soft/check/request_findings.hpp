@@ -35,6 +35,12 @@ void report_inline_result(Checker& checker, const Qp& qp, roce::SendOpcode opcod
 // The program posts a request to a queue pair in error, and should know that.
 void report_post_in_error(Checker& checker, const Qp& qp);
 
+// The calling thread has got the event of librdmacm that the connection of this queue pair has ended. It may be another
+// device's.
+void note_disconnection(Checker& checker, const void* qp);
+// The program posts a request, and the same thread has got that event of one end of the connection.
+void report_post_after_end(Checker& checker, const Qp& qp, const Stack& got);
+
 // The program destroys the queue pair: its requests that are not complete, and a note of the messages that waited.
 void report_end(Checker& checker, Qp& qp);
 

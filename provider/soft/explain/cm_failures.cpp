@@ -13,6 +13,8 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
 #include "provider/member/cm_voice.hpp"
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/explain/cm_causes.hpp"
 #include "provider/soft/explain/last_refusal.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
@@ -87,6 +89,11 @@ void report_without_qp(const char* function) {
       check::Stack::here());
 }
 
+void note_disconnection(const void* qp) {
+  const ErrnoGuard keep;
+  if (check::Checker* checker = check::Checker::get()) check::note_disconnection(*checker, qp);
+}
+
 void report_failed(const CmFailure& failure) {
   const ErrnoGuard keep;
   check::Reporter* reporter = process_reporter();
@@ -111,7 +118,8 @@ void explain_cm() {
   doors()->explain_cm(kVoice);
   // Null without the preloaded library.
   auto* calls = static_cast<provider::CmCalls*>(dlsym(RTLD_DEFAULT, provider::kCmCalls));
-  static constexpr provider::CmCallWatcher kWatcher = {reported, report_failed_function, report_without_qp};
+  static constexpr provider::CmCallWatcher kWatcher = {reported, report_failed_function, report_without_qp,
+                                                       note_disconnection};
   if (calls != nullptr) calls->watcher.store(&kWatcher, std::memory_order_release);
 }
 

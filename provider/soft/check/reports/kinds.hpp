@@ -38,6 +38,7 @@ inline constexpr std::string_view kKinds[] = {
     "out-of-bounds",
     "outstanding-sends",
     "overlapping-writes",
+    "post-after-disconnect",
     "post-in-error",
     "racing-access",
     "receiver-not-ready",
