@@ -13,6 +13,7 @@
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "roce/ports.hpp"
+#include "provider/soft/sanitizers/announced_peers.hpp"
 
 namespace dapple::soft::check {
 
@@ -72,6 +73,22 @@ class Probe final : public MemoryTable::Borrower {
 };
 
 // Stores bytes apart until the program polls the completion of their request. Ends the loan if they are to be stored in
+// Announces a peer's atomic to ThreadSanitizer.
+class Update final : public MemoryTable::Borrower {
+ public:
+  Update(AnnouncedPeers& peers, size_t word) : peers_(peers), word_(word) {}
+  bool use(std::byte* memory, size_t, size_t size) override {
+    if (size == word_ && reinterpret_cast<uintptr_t>(memory) % word_ == 0) peers_.update(memory);
+    return true;
+  }
+  bool use_on_demand(std::byte*, size_t, size_t) override { return true; }
+  bool pass_gpu() override { return true; }
+
+ private:
+  AnnouncedPeers& peers_;
+  const size_t word_;
+};
+
 // the memory itself.
 class Withhold final : public MemoryTable::Borrower {
  public:

@@ -47,7 +47,7 @@ Checker* Checker::get() {
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
     made->freed = watch_heap(made->mapped, made->contexts);
-    if (made->reporter.options().strict) AnnouncedPeers::start();
+    AnnouncedPeers::start(made->reporter.options().strict);
     atexit(before_exit);
     return made;
   }();

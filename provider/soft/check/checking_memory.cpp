@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/borrowers.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/race_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::check {
@@ -213,11 +215,22 @@ Fault CheckingMemory::read(Accessor who, const RemoteRange& range, std::byte* to
 }
 
 Fault CheckingMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+void CheckingMemory::announce_update(Accessor who, const RemoteRange& word) const {
+  AnnouncedPeers* peers = AnnouncedPeers::get();
+  if (peers == nullptr || word.address % word.length != 0) return;
+  const bool is_same_process = slot_of(qp_.engine->attributes().destination_qpn) == slot_of(qp_.qpn) &&
+                               (qp_.transport.ring != nullptr || qp_.context->has_gid(qp_.transport.path.destination));
+  if (!peers->is_strict() && !is_same_process) return;
+  Update update(*peers, word.length);
+  qp_.context->memory.lend_to_peer(who, word, roce::kRemoteAtomic, update);
+}
+
                                    uint64_t& original) {
   const RemoteRange range = {rkey, address, sizeof swap};
   if (!there(who, range, roce::kRemoteAtomic, "compare and swap")) return Fault::kFailed;
   note_access(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
   const Fault fault = below_.compare_swap(who, rkey, address, compare, swap, original);
+  announce_update(who, range);
   if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
   return explain(fault, range, "compare and swap", roce::kRemoteAtomic);
 }
@@ -227,6 +240,7 @@ Fault CheckingMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, u
   if (!there(who, range, roce::kRemoteAtomic, "fetch and add")) return Fault::kFailed;
   note_access(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
   const Fault fault = below_.fetch_add(who, rkey, address, add, original);
+  announce_update(who, range);
   if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
   return explain(fault, range, "fetch and add", roce::kRemoteAtomic);
 }

@@ -5,6 +5,7 @@
 #include <execinfo.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <new>
 
@@ -27,8 +28,9 @@ struct Lane {
   ThreadSanitizer::Fiber fiber = nullptr;
   uint32_t queues = 0;
   uint32_t posts = 0;
-  char posted = 0;                      // releases of the posting threads
-  alignas(8) uint64_t done[kTokens]{};  // releases of the fiber; the sanitizer knows them by their addresses
+  std::atomic<bool> has_atomics{false};  // some have been posted
+  char posted = 0;                       // releases of the posting threads
+  alignas(8) uint64_t done[kTokens]{};   // releases of the fiber; the sanitizer knows them by their addresses
 };
 
 Lane lanes[kLanes];
@@ -138,8 +140,9 @@ uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool devi
 uint16_t AnnouncedQueue::post(const roce::SendRequest& request) {
   using roce::SendOpcode;
   const bool at_once = (request.flags & roce::kInline) != 0;
-  const bool fetches = request.opcode == SendOpcode::kRead || request.opcode == SendOpcode::kCompareSwap ||
-                       request.opcode == SendOpcode::kFetchAdd;
+  const bool updates = request.opcode == SendOpcode::kCompareSwap || request.opcode == SendOpcode::kFetchAdd;
+  const bool fetches = request.opcode == SendOpcode::kRead || updates;
+  if (updates) lanes[lane_].has_atomics.store(true, std::memory_order_relaxed);
   return post(at_once ? std::span<const roce::Segment>() : request.segments, fetches);
 }
 
@@ -156,8 +159,12 @@ void AnnouncedQueue::end() {
 void AnnouncedQueue::polled(const roce::Completion& completion) {
   assert(0 < completion.mark && completion.mark <= kLanes * kTokens);
   const uint32_t number = completion.mark - 1u;
-  if (completion.opcode >= roce::CompletionOpcode::kReceive) {
-    if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
+  if (AnnouncedPeers* peers = AnnouncedPeers::get()) {
+    if (completion.opcode >= roce::CompletionOpcode::kReceive) {
+      peers->received();
+    } else if (lanes[number / kTokens].has_atomics.load(std::memory_order_relaxed)) {
+      peers->polled_after_atomic();
+    }
   }
   const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
   const ThreadSanitizer::Heard heard(sanitizer);

@@ -36,10 +36,11 @@ ThreadSanitizer* ThreadSanitizer::of_program() {
       find_in_program("AnnotateIgnoreWritesEnd", made.writes_end_) &&
       find_in_program("AnnotateIgnoreSyncBegin", made.sync_begin_) &&
       find_in_program("AnnotateIgnoreSyncEnd", made.sync_end_);
+  [[maybe_unused]] static const bool has_atomics = find_in_program("__tsan_atomic64_fetch_add", made.fetch_add_);
   return there ? &made : nullptr;
 }
 
-// The memory of the program's own requests is announced at their posts. A peer's atomics may meet the program's.
+// The memory of the program's own requests is announced at their posts, and a peer's atomics by the check.
 void ThreadSanitizer::before(const DeviceAccess& access, const void* memory, size_t size) {
   if (!access.by_peer || access.kind == DeviceAccess::Kind::kUpdate) return;
   AnnouncedPeers* peers = AnnouncedPeers::get();

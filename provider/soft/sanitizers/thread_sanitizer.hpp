@@ -30,6 +30,11 @@ class ThreadSanitizer final : public Sanitizer {
   void acquire(void* token) const { acquire_(token); }
   void read(const void* memory, size_t size, void* caller) const { read_range_pc_(memory, size, caller); }
   void write(void* memory, size_t size, void* caller) const { write_range_pc_(memory, size, caller); }
+  // An atomic change of the word, which it leaves as it is. The place in the code is the caller's. The word is there
+  // and aligned.
+  void update(uint64_t* word) const {
+    if (fetch_add_ != nullptr) fetch_add_(word, 0, __ATOMIC_ACQ_REL);
+  }
 
   // Inside of the plug-in: while one exists, this thread's releases and acquires count.
   class Heard {
@@ -65,6 +70,7 @@ class ThreadSanitizer final : public Sanitizer {
   void (*release_)(void* token) = nullptr;
   void (*read_range_pc_)(const void* memory, size_t size, void* pc) = nullptr;
   void (*write_range_pc_)(void* memory, size_t size, void* pc) = nullptr;
+  uint64_t (*fetch_add_)(volatile uint64_t* word, uint64_t value, int order) = nullptr;  // may be null
   void (*func_entry_)(void* pc) = nullptr;
   void (*func_exit_)() = nullptr;
   void* (*current_fiber_)() = nullptr;

@@ -4,7 +4,8 @@
  * raced CASE: a program for ThreadSanitizer. CASE names what it uses too early: "sent", the source of a Write before
  * its completion; "fetched", the target of a Read; "received" and "shared", the buffer of a receive (of a shared
  * receive queue) after the completion of the Send alone; "written", under dapple-run --check=strict, what a peer has
- * written before any message from it; "none" for a correct program with several threads.
+ * written before any message from it; "counted", under --check, the word of a fetch and add; "none" for a correct
+ * program with several threads.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -92,6 +93,55 @@ static void wait_for(struct side* side) {
   while (ibv_poll_cq(side->cq, 1, &completion) == 0) {
   }
   check(completion.status == IBV_WC_SUCCESS, "a request");
+}
+
+static uint64_t* word_of(const struct connection* connection) {
+  return (uint64_t*)(void*)connection->back.buffer.bytes;
+}
+
+static void post_fetch_and_add(struct connection* connection, bool signalled) {
+  struct ibv_sge segment = segment_of(&connection->front.buffer);
+  segment.length = sizeof(uint64_t);
+  struct ibv_send_wr request = {.sg_list = &segment, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD};
+  request.send_flags = signalled ? IBV_SEND_SIGNALED : 0;
+  request.wr.atomic.remote_addr = (uintptr_t)word_of(connection);
+  request.wr.atomic.rkey = connection->back.buffer.mr->rkey;
+  request.wr.atomic.compare_add = 1;
+  struct ibv_send_wr* bad;
+  check(ibv_post_send(connection->front.qp, &request, &bad) == 0, "ibv_post_send");
+}
+
+/* A word that the device and the program change: both by atomics, or the program after it knows that the device is
+ * done. */
+static void count_together(struct connection* connection) {
+  struct buffer received = make_buffer();
+  uint64_t* word = word_of(connection);
+  memset(connection->front.buffer.bytes, 0, kSize);
+  post(connection, IBV_WR_RDMA_WRITE, false);
+  post_fetch_and_add(connection, true);
+  wait_for(&connection->front);
+  for (int i = 0; i < kRounds; ++i) {
+    post_fetch_and_add(connection, true);
+    __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+    wait_for(&connection->front);
+    *word += 1;
+  }
+  check(*word == 3 * kRounds + 1, "what was counted");
+  /* By a message. */
+  post_receive_into(connection, &received);
+  post_fetch_and_add(connection, false);
+  post_with(connection, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+  wait_for(&connection->back);
+  *word = 0;
+  wait_for(&connection->front);
+  /* By the new value. */
+  post_fetch_and_add(connection, true);
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) {
+  }
+  *word = 0;
+  wait_for(&connection->front);
+  check(ibv_dereg_mr(received.mr) == 0, "ibv_dereg_mr");
+  free(received.bytes);
 }
 
 static void one_round(struct connection* connection, int number) {
@@ -190,6 +240,7 @@ static void run_correctly(void) {
   post_receive(&polled);
   post(&polled, IBV_WR_SEND, true);
   pthread_join(poller, NULL);
+  count_together(&polled);
   shared_connection = make_connection(false, true);
   pthread_t threads[kThreads];
   for (int i = 0; i < kThreads; ++i) check(pthread_create(&threads[i], NULL, run_thread, NULL) == 0, "pthread_create");
@@ -201,6 +252,12 @@ static void run_with_bug(const char* which) {
   memset(connection.front.buffer.bytes, 1, kSize);
   memset(connection.back.buffer.bytes, 1, kSize);
   const bool writes = strcmp(which, "written") == 0;
+  if (strcmp(which, "counted") == 0) {
+    post_fetch_and_add(&connection, true);
+    *word_of(&connection) += 1;
+    wait_for(&connection.front);
+    return;
+  }
   if (!writes) post_receive(&connection);
   if (strcmp(which, "sent") == 0) {
     post(&connection, IBV_WR_RDMA_WRITE, true);
