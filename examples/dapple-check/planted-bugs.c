@@ -434,7 +434,7 @@ static void change_too_early(void) {
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   const struct ibv_sge segment = part_of(&near, 64);
   for (char i = 0; i < 100; i++) {
-    post_receive(stage.back, &far, 64);
+    post_receive(stage.back, &(const struct buffer){far.bytes + i % 64 * 64, far.mr}, 64);
     post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
     if (!mended) near.bytes[10] = i;
     expect(finish(&stage, 1), IBV_WC_SUCCESS);

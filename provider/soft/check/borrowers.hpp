@@ -7,13 +7,14 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/memory/memory_table.hpp"
-#include "roce/ports.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
+#include "roce/ports.hpp"
 
 namespace dapple::soft::check {
 
@@ -72,7 +73,6 @@ class Probe final : public MemoryTable::Borrower {
   size_t size_ = 0;
 };
 
-// Stores bytes apart until the program polls the completion of their request. Ends the loan if they are to be stored in
 // Announces a peer's atomic to ThreadSanitizer.
 class Update final : public MemoryTable::Borrower {
  public:
@@ -89,6 +89,7 @@ class Update final : public MemoryTable::Borrower {
   const size_t word_;
 };
 
+// Stores bytes apart until the program polls the completion of their request. Ends the loan if they are to be stored in
 // the memory itself.
 class Withhold final : public MemoryTable::Borrower {
  public:
@@ -111,6 +112,24 @@ class Withhold final : public MemoryTable::Borrower {
   const uint32_t qpn_;
   const std::byte* const from_;
   std::vector<std::span<std::byte>> stored_;
+};
+
+// Looks for messages that are lost because the device stores another one.
+class Overwrite final : public MemoryTable::Borrower {
+ public:
+  Overwrite(WithheldBytes& withheld, const std::byte* from) : withheld_(withheld), from_(from) {}
+  bool use(std::byte* memory, size_t done, size_t size) override {
+    if (!lost_) lost_ = withheld_.overwrite(memory, from_ + done, size);
+    return true;
+  }
+  bool use_on_demand(std::byte*, size_t, size_t) override { return true; }
+  bool pass_gpu() override { return true; }
+  const std::optional<WithheldBytes::Overwritten>& lost() const { return lost_; }
+
+ private:
+  WithheldBytes& withheld_;
+  const std::byte* const from_;
+  std::optional<WithheldBytes::Overwritten> lost_;
 };
 
 // Finds the place of a peer's range.

@@ -49,7 +49,9 @@ void CheckingCompletions::note_withheld(const roce::Completion& completion) {
   if (completion.status != roce::CompletionStatus::kSuccess) {
     checker_.withheld.end(qp_.qpn, receives());
   } else if (completion.opcode >= roce::CompletionOpcode::kReceive) {
-    checker_.withheld.receive_completes(receives(), completion.request_id, qp_.qpn);
+    // A Write with immediate data has no bytes in the memory of the receive.
+    const size_t size = completion.opcode == roce::CompletionOpcode::kReceive ? completion.byte_count : 0;
+    checker_.withheld.receive_completes(receives(), completion.request_id, qp_.qpn, size);
   }
 }
 

@@ -7,11 +7,12 @@
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/borrowers.hpp"
 #include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/race_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/faults/weak_order.hpp"
-#include "provider/soft/transport/context.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
+#include "provider/soft/transport/context.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::check {
@@ -214,7 +215,6 @@ Fault CheckingMemory::read(Accessor who, const RemoteRange& range, std::byte* to
   return fault;
 }
 
-Fault CheckingMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
 void CheckingMemory::announce_update(Accessor who, const RemoteRange& word) const {
   AnnouncedPeers* peers = AnnouncedPeers::get();
   if (peers == nullptr || word.address % word.length != 0) return;
@@ -225,12 +225,13 @@ void CheckingMemory::announce_update(Accessor who, const RemoteRange& word) cons
   qp_.context->memory.lend_to_peer(who, word, roce::kRemoteAtomic, update);
 }
 
+Fault CheckingMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
                                    uint64_t& original) {
   const RemoteRange range = {rkey, address, sizeof swap};
   if (!there(who, range, roce::kRemoteAtomic, "compare and swap")) return Fault::kFailed;
   note_access(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
-  const Fault fault = below_.compare_swap(who, rkey, address, compare, swap, original);
   announce_update(who, range);
+  const Fault fault = below_.compare_swap(who, rkey, address, compare, swap, original);
   if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
   return explain(fault, range, "compare and swap", roce::kRemoteAtomic);
 }
@@ -239,8 +240,8 @@ Fault CheckingMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, u
   const RemoteRange range = {rkey, address, sizeof add};
   if (!there(who, range, roce::kRemoteAtomic, "fetch and add")) return Fault::kFailed;
   note_access(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
-  const Fault fault = below_.fetch_add(who, rkey, address, add, original);
   announce_update(who, range);
+  const Fault fault = below_.fetch_add(who, rkey, address, add, original);
   if (fault == Fault::kNone) note_answer(who, range, roce::kRemoteAtomic, NotedAccess::Kind::kAtomic);
   return explain(fault, range, "fetch and add", roce::kRemoteAtomic);
 }
@@ -310,9 +311,11 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
     return Fault::kFailed;
   }
   if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
-  if (lent == Fault::kNone && !sends_.with_result(segments)) note_fill(segments, probe);
-  const Fault fault =
-      withholds(who, segments, offset, from, size) ? Fault::kNone : below_.scatter(who, segments, offset, from, size);
+  const bool is_message = lent == Fault::kNone && !sends_.with_result(segments);
+  if (is_message) note_fill(segments, probe);
+  const bool is_withheld = withholds(who, segments, offset, from, size);
+  if (is_message && !is_withheld) look_for_lost(who, segments, offset, from, size);
+  const Fault fault = is_withheld ? Fault::kNone : below_.scatter(who, segments, offset, from, size);
   probe.stored();
   if (fault == Fault::kAccess) {
     Access access = own_access("stores", stored_by(segments, size), poster_of_result(segments), roce::kLocalWrite);
@@ -320,6 +323,16 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
     explain(segments, access, filled(segments));
   }
   return fault;
+}
+
+void CheckingMemory::look_for_lost(Accessor who, std::span<const Segment> segments, uint64_t offset,
+                                   const std::byte* from, size_t size) {
+  // The headers of two datagrams may differ.
+  const bool is_header = qp_.init.qp_type == IBV_QPT_UD && offset < roce::kGrhSize;
+  if (is_header || !checker_.withheld.may_overwrite() || checker_.counts.load(std::memory_order_relaxed)) return;
+  Overwrite overwrite(checker_.withheld, from);
+  qp_.context->memory.lend(who, segments, offset, size, true, overwrite);
+  if (overwrite.lost()) report_overwritten(checker_, *overwrite.lost());
 }
 
 bool CheckingMemory::withholds(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,

@@ -67,6 +67,9 @@ class CheckingMemory final : public MemoryLayer {
   // False: the bytes are to be stored in the memory itself.
   bool withholds(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, const std::byte* from,
                  size_t size);
+  // The device is about to store a part of a message there.
+  void look_for_lost(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
+                     const std::byte* from, size_t size);
   // A peer's atomic is about to change this word.
   void announce_update(roce::Accessor who, const roce::RemoteRange& word) const;
   // A peer has written there. Reports an earlier Write to the same bytes if there is no completion between the two.

@@ -183,6 +183,19 @@ void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>&
   }
 }
 
+void report_overwritten(Checker& checker, const WithheldBytes::Overwritten& message) {
+  std::vector<ReportedStack> places = {{"the receive of the lost message posted", message.first.posted}};
+  if (message.second) places.push_back({"the receive of the other message posted", message.second->posted});
+  checker.reporter.show(
+      {.level = Level::kWarning,
+       .kind = "overwritten-message",
+       .text = format("A message of another receive comes into the buffer of a receive of %s, whose completion the "
+                      "program has not polled: byte %llu is the first that differs, and the earlier message is lost.",
+                      message.first.owner.name().c_str(), static_cast<unsigned long long>(message.at)),
+       .remedy = "Give each receive memory of its own until its completion has been polled.",
+       .places = places});
+}
+
 void report_freed_context(Checker& checker, uint64_t id, const PostedContexts::Freed& context) {
   const char* what = context.request.receives != nullptr ? "receive" : "send request";
   checker.reporter.show(

@@ -46,6 +46,8 @@ void report_if_gpu_inline(Checker& checker, const Qp& qp, const Segments& segmen
 void report_if_not_fenced(Checker& checker, const Qp& qp, const Pieces& pieces, const Stack& posted);
 // The program has changed these before it has got a completion.
 void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed);
+// A message replaces another one that the program has not polled.
+void report_overwritten(Checker& checker, const WithheldBytes::Overwritten& message);
 // The program has written into the memory of these before this poll, which has got their completions.
 void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>& changed);
 // The program has polled the completion of this request, and has freed what its wr_id points to before.

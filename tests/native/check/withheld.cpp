@@ -93,6 +93,22 @@ bool write_into_read(Pair& pair) {
   return ends(pair.b.cq, 2);
 }
 
+// Two messages come into the same bytes before a poll. With `value` as the bytes of the second one.
+bool receive_two(Pair& pair, char value) {
+  if (post_receive(pair.b, 2, 0, kSize) != 0 || post_receive(pair.b, 3, 100, kSize) != 0) return false;
+  if (post_send(pair.a, 1, IBV_WR_SEND, 0, kSize) != 0 || !ends(pair.a.cq, 1)) return false;
+  pair.a.buffer[2000] = value;
+  if (post_send(pair.a, 1, IBV_WR_SEND, 0, kSize) != 0 || !ends(pair.a.cq, 1)) return false;
+  return ends(pair.b.cq, 2) && ends(pair.b.cq, 3);
+}
+
+// The second receive is posted when the first message is there.
+bool post_again_before_poll(Pair& pair) {
+  if (!receive(pair, 2, 0)) return false;
+  memset(pair.a.buffer, kOld, kSize);
+  return receive(pair, 3, 0) && ends(pair.b.cq, 2) && ends(pair.b.cq, 3);
+}
+
 // With the option strict=1 the pattern is there from the post on.
 bool look_after_post(Pair& pair) {
   if (post_receive(pair.b, 2, 0, kSize) != 0) return false;
@@ -189,6 +205,20 @@ bool share(Pair& pair) {
     memset(pair.b.buffer, kOld, kSize);
     if (post_send(pair.a, 1, IBV_WR_SEND, 0, kSize) != 0 || !ends(pair.a.cq, 1) || !ends(pair.b.cq, id)) return false;
     if (!all_are(pair.b.buffer, kSize, kData)) return false;
+  }
+  return true;
+}
+
+// The same, and each message has other bytes than the one before.
+bool share_and_poll(Pair& pair) {
+  for (uint64_t id = 1; id <= 3; id++) {
+    if (post_receive(pair.b, id, 0, kSize) != 0) return false;
+  }
+  for (uint64_t id = 1; id <= 3; id++) {
+    const char value = static_cast<char>(10 + id);
+    memset(pair.a.buffer, value, kSize);
+    if (post_send(pair.a, 1, IBV_WR_SEND, 0, kSize) != 0 || !ends(pair.a.cq, 1) || !ends(pair.b.cq, id)) return false;
+    if (!all_are(pair.b.buffer, kSize, value)) return false;
   }
   return true;
 }
@@ -329,6 +359,10 @@ constexpr Case kCases[] = {
     {"reset", [](Pair& pair) { return end_queue_pair(pair, "reset"); }},
     {"destroy", [](Pair& pair) { return end_queue_pair(pair, "destroy"); }},
     {"deregister", [](Pair& pair) { return end_queue_pair(pair, "deregister"); }},
+    {"overwritten", [](Pair& pair) { return receive_two(pair, kOld); }},
+    {"overwritten-again", post_again_before_poll},
+    {"overwritten-equal", [](Pair& pair) { return receive_two(pair, kData); }},
+    {"shared-other", share_and_poll},
     {"child", fork_child},
     {"srq", receive_shared},
     {"extended", poll_extended},

@@ -52,7 +52,7 @@ void polled__receive__brings_the_bytes_that_arrived(void**) {
   add(withheld, &queue, 5);
   assert_true(withheld.store(kQpn, memory, data, 20));
   assert_true(all_are(0, 20, WithheldBytes::kPattern) && all_are(20, kSize - 20, kOld));
-  withheld.receive_completes(&queue, 5, kQpn);
+  withheld.receive_completes(&queue, 5, kQpn, 8);
   assert_true(withheld.polled(kQpn, 4, true).empty());
   assert_true(all_are(0, 20, WithheldBytes::kPattern));
   assert_true(withheld.polled(kQpn, 5, true).empty());
@@ -66,7 +66,7 @@ void polled__filled_receive__brings_the_old_bytes_back(void**) {
   assert_true(all_are(0, kSize, WithheldBytes::kPattern));
   memory[60] = kProgram;
   assert_true(withheld.store(kQpn, memory, data, 20));
-  withheld.receive_completes(&queue, 5, kQpn);
+  withheld.receive_completes(&queue, 5, kQpn, 8);
   assert_true(withheld.polled(kQpn, 5, true).empty());
   assert_true(all_are(0, 20, kData) && all_are(20, 40, kOld) && memory[60] == kProgram);
 }
@@ -77,7 +77,7 @@ void polled__buffer_written_before_the_arrival__tells_the_place(void**) {
   memory[33] = kProgram;
   assert_true(withheld.store(kQpn, memory, data, kSize / 2));
   assert_true(withheld.store(kQpn, memory + kSize / 2, data, kSize / 2));
-  withheld.receive_completes(&queue, 5, kQpn);
+  withheld.receive_completes(&queue, 5, kQpn, 8);
   const auto changed = withheld.polled(kQpn, 5, true);
   assert_int_equal(changed.size(), 1);
   assert_int_equal(changed[0].at, 33);
@@ -90,7 +90,7 @@ void polled__buffer_written_after_the_arrival__tells_the_place(void**) {
   add(withheld, &queue, 5);
   assert_true(withheld.store(kQpn, memory, data, 20));
   memory[19] = kProgram;
-  withheld.receive_completes(&queue, 5, kQpn);
+  withheld.receive_completes(&queue, 5, kQpn, 8);
   const auto changed = withheld.polled(kQpn, 5, true);
   assert_true(changed.size() == 1 && changed[0].at == 19);
 }
@@ -100,12 +100,12 @@ void polled__no_bytes_of_the_device_there__tells_nothing(void**) {
   WithheldBytes withheld{mapped};
   add(withheld, &queue, 5);
   memory[0] = kProgram;
-  withheld.receive_completes(&queue, 5, kQpn);
+  withheld.receive_completes(&queue, 5, kQpn, 8);
   assert_true(withheld.polled(kQpn, 5, true).empty());
   add(withheld, &queue, 6);
   assert_true(withheld.store(kQpn, memory, data, 20));
   memory[20] = kProgram;
-  withheld.receive_completes(&queue, 6, kQpn);
+  withheld.receive_completes(&queue, 6, kQpn, 8);
   assert_true(withheld.polled(kQpn, 6, true).empty());
   assert_true(memory[20] == kProgram);
 }
@@ -141,8 +141,8 @@ void polled__shared_queue__brings_the_bytes_of_this_queue_pair(void**) {
   add(withheld, &queue, 0, kSize, 0);
   assert_true(withheld.store(kQpn, memory, data, 8));
   assert_true(withheld.store(kOtherQpn, memory + kSize, data, 8));
-  withheld.receive_completes(&queue, 0, kOtherQpn);
-  withheld.receive_completes(&queue, 0, kQpn);
+  withheld.receive_completes(&queue, 0, kOtherQpn, 8);
+  withheld.receive_completes(&queue, 0, kQpn, 8);
   assert_true(withheld.polled(kOtherQpn, 0, true).empty());
   assert_true(all_are(kSize, 8, kData) && all_are(0, 8, WithheldBytes::kPattern));
   assert_true(withheld.polled(kQpn, 0, true).empty());
@@ -160,17 +160,65 @@ void add__bytes_of_another_request__withholds_neither(void**) {
   assert_false(withheld.store(kQpn, memory + kSize / 2, data, 8));
   // When one is left, a new one shares its bytes as well.
   for (uint64_t id = 1; id <= 2; id++) {
-    withheld.receive_completes(&queue, id, kQpn);
+    withheld.receive_completes(&queue, id, kQpn, 8);
     assert_true(withheld.polled(kQpn, id, true).empty());
   }
   add(withheld, &queue, 4, kSize / 2);
   assert_false(withheld.store(kQpn, memory + kSize / 2, data, 8));
   for (uint64_t id = 3; id <= 4; id++) {
-    withheld.receive_completes(&queue, id, kQpn);
+    withheld.receive_completes(&queue, id, kQpn, 8);
     assert_true(withheld.polled(kQpn, id, true).empty());
   }
   add(withheld, &queue, 5, kSize / 2);
   assert_true(withheld.store(kQpn, memory + kSize / 2, data, 8));
+}
+
+// Two receives have the same memory, and the first message is there.
+void receive_first_of_two(WithheldBytes& withheld, size_t size) {
+  add(withheld, &queue, 1);
+  add(withheld, &queue, 2);
+  memcpy(memory, data, size);
+  withheld.receive_completes(&queue, 1, kQpn, size);
+}
+
+void overwrite__other_bytes__tells_of_the_lost_message_once(void**) {
+  WithheldBytes withheld{mapped};
+  receive_first_of_two(withheld, 40);
+  std::byte other[kSize];
+  std::fill(std::begin(other), std::end(other), kData);
+  other[35] = kProgram;
+  const auto lost = withheld.overwrite(memory, other, kSize);
+  assert_true(lost.has_value() && lost->first.id == 1 && lost->at == 35);
+  assert_true(lost->second.has_value() && lost->second->id == 2);
+  assert_false(withheld.overwrite(memory, other, kSize).has_value());
+}
+
+void overwrite__equal_bytes__tells_nothing(void**) {
+  WithheldBytes withheld{mapped};
+  receive_first_of_two(withheld, kSize);
+  assert_false(withheld.overwrite(memory, data, kSize).has_value());
+}
+
+void overwrite__bytes_behind_the_message__tells_nothing(void**) {
+  WithheldBytes withheld{mapped};
+  receive_first_of_two(withheld, 8);
+  assert_false(withheld.overwrite(memory + 8, data, kSize - 8).has_value());
+}
+
+void overwrite__polled_message__tells_nothing(void**) {
+  WithheldBytes withheld{mapped};
+  receive_first_of_two(withheld, 8);
+  withheld.polled(kQpn, 1, true);
+  std::fill(std::begin(data), std::end(data), kProgram);
+  assert_false(withheld.overwrite(memory, data, 8).has_value());
+}
+
+// Nobody knows which of these receives has got the message.
+void overwrite__equal_ids_of_a_shared_queue__tells_nothing(void**) {
+  WithheldBytes withheld{mapped};
+  for (int i = 0; i < 3; i++) add(withheld, &queue, 1, 0, 0);
+  withheld.receive_completes(&queue, 1, kQpn, 8);
+  assert_false(withheld.overwrite(memory, data, 8).has_value());
 }
 
 void yield__some_of_the_bytes__brings_all_that_arrived(void**) {
@@ -244,6 +292,11 @@ int main() {
       cmocka_unit_test_setup(polled__request_before_a_result__brings_nothing, set_up),
       cmocka_unit_test_setup(polled__shared_queue__brings_the_bytes_of_this_queue_pair, set_up),
       cmocka_unit_test_setup(add__bytes_of_another_request__withholds_neither, set_up),
+      cmocka_unit_test_setup(overwrite__other_bytes__tells_of_the_lost_message_once, set_up),
+      cmocka_unit_test_setup(overwrite__equal_bytes__tells_nothing, set_up),
+      cmocka_unit_test_setup(overwrite__bytes_behind_the_message__tells_nothing, set_up),
+      cmocka_unit_test_setup(overwrite__polled_message__tells_nothing, set_up),
+      cmocka_unit_test_setup(overwrite__equal_ids_of_a_shared_queue__tells_nothing, set_up),
       cmocka_unit_test_setup(yield__some_of_the_bytes__brings_all_that_arrived, set_up),
       cmocka_unit_test_setup(yield_key__key_of_the_request__brings_all_that_arrived, set_up),
       cmocka_unit_test_setup(forget_memory__given_back__stays_as_it_is, set_up),

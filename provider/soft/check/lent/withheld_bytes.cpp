@@ -60,6 +60,7 @@ void WithheldBytes::assert_consistent() const {
   assert(count_ <= next_number_);
   assert(withheld_.size() + others_.size() >= count_);
   assert(any() == (count_ != 0));
+  assert(overwritable_.size() <= kMaxOverwritable && any_overwritable_.load() == !overwritable_.empty());
 }
 
 bool WithheldBytes::is_used(uintptr_t begin, uintptr_t end) const {
@@ -217,6 +218,58 @@ void WithheldBytes::stop_withholding(User& user) {
     longest_other_ = std::max(longest_other_, piece.end - piece.begin);
     offset += piece.end - piece.begin;
   }
+  may_be_overwritten(user);
+}
+
+void WithheldBytes::may_be_overwritten(User& user) {
+  assert_held(mutex_);
+  if (!user.is_complete || user.bytes != nullptr || user.arrived == 0) return;
+  overwritable_.push_back(&user);
+  if (overwritable_.size() > kMaxOverwritable) overwritable_.pop_front();
+  any_overwritable_.store(true, std::memory_order_relaxed);
+}
+
+// The oldest receive that has no completion and some of these bytes.
+std::optional<WithheldBytes::Request> WithheldBytes::waiting_at(uintptr_t begin, uintptr_t end) const {
+  assert_held(mutex_);
+  const User* oldest = nullptr;
+  for (const auto& [first, part] : others_) {
+    const bool waits = part.user->receives != nullptr && !part.user->is_complete;
+    if (!waits || first >= end || part.end <= begin) continue;
+    if (oldest == nullptr || part.user->number < oldest->number) oldest = part.user;
+  }
+  return oldest == nullptr ? std::nullopt : std::optional<Request>(*oldest);
+}
+
+// What is in the memory is the last message there.
+std::optional<WithheldBytes::Overwritten> WithheldBytes::overwrite(const std::byte* memory, const std::byte* from,
+                                                                   size_t size) {
+  if (!may_overwrite()) return std::nullopt;
+  const auto begin = reinterpret_cast<uintptr_t>(memory), end = begin + size;
+  const std::lock_guard lock(mutex_);
+  for (auto user = overwritable_.rbegin(); user != overwritable_.rend(); ++user) {
+    User& first = **user;
+    bool is_there = false;
+    std::optional<uint64_t> differs;
+    for_each_part(first.pieces, first.arrived, [&](const std::byte* bytes, size_t offset, size_t part) {
+      const uintptr_t from_here = std::max(begin, reinterpret_cast<uintptr_t>(bytes));
+      const uintptr_t to_here = std::min(end, reinterpret_cast<uintptr_t>(bytes) + part);
+      if (from_here >= to_here) return;
+      is_there = true;
+      const std::byte* const old = memory_at(from_here);
+      const std::byte* const old_end = memory_at(to_here);
+      const std::byte* const differing = std::mismatch(old, old_end, from + (from_here - begin)).first;
+      if (differing != old_end && !differs) differs = offset + static_cast<size_t>(differing - bytes);
+    });
+    if (!is_there) continue;
+    if (!differs) return std::nullopt;
+    Overwritten overwritten = {first, waiting_at(begin, end), *differs};
+    overwritable_.erase(std::next(user).base());
+    any_overwritable_.store(!overwritable_.empty(), std::memory_order_relaxed);
+    assert_consistent();
+    return overwritten;
+  }
+  return std::nullopt;
 }
 
 void WithheldBytes::yield_range(uintptr_t begin, uintptr_t end) {
@@ -269,7 +322,7 @@ void WithheldBytes::forget_memory(const void* memory, size_t size) {
 
 // Several receives of a shared queue may have one id. The one that is complete is among those whose bytes have come by
 // this queue pair, or has no bytes at all.
-void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_t qpn) {
+void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_t qpn, size_t size) {
   if (!any()) return;
   const std::lock_guard lock(mutex_);
   const auto queue = receives_.find(receives);
@@ -282,9 +335,16 @@ void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_
   auto found = waits(qpn);
   if (found == waiting.end()) found = waits(0);
   if (found == waiting.end()) return;
+  // The others of a shared queue with this id may have other memory.
+  const bool is_certain =
+      (*found)->owner.qpn != 0 ||
+      std::count_if(waiting.begin(), waiting.end(), [&](const auto& user) { return user->id == id; }) == 1;
   std::unique_ptr<User> user = std::move(*found);
   waiting.erase(found);
   user->qpn = qpn;
+  user->is_complete = true;
+  if (user->bytes == nullptr) user->arrived = is_certain ? std::min(size, length_of(user->pieces)) : 0;
+  may_be_overwritten(*user);
   queue_pairs_[qpn].complete.push_back(std::move(user));
   assert_consistent();
 }
@@ -339,6 +399,7 @@ void WithheldBytes::take_out(User& user) {
     while (other != end && other->second.user != &user) ++other;
     if (other != end) others_.erase(other);
   }
+  if (std::erase(overwritable_, &user) != 0) any_overwritable_.store(!overwritable_.empty(), std::memory_order_relaxed);
   assert(count_ > 0);
   count_--;
   any_.store(count_ != 0, std::memory_order_relaxed);
@@ -377,6 +438,8 @@ void WithheldBytes::forget_all() {
   const std::lock_guard lock(mutex_);
   withheld_.clear();
   others_.clear();
+  overwritable_.clear();
+  any_overwritable_.store(false, std::memory_order_relaxed);
   receives_.clear();
   queue_pairs_.clear();
   count_ = 0;

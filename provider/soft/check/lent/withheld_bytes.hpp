@@ -49,6 +49,13 @@ class WithheldBytes {
     uint64_t at;  // the first byte that differs
   };
 
+  // A message that another message replaces, before the program has polled the completion of the first.
+  struct Overwritten {
+    Request first;
+    std::optional<Request> second;  // none if nobody knows
+    uint64_t at;                    // the first byte of the first message that differs
+  };
+
   // The program posts the request. Returns its number. `fills`: the pattern is in the whole buffer from now on.
   uint64_t add(Request request, bool fills);
   // The device has refused it.
@@ -62,6 +69,11 @@ class WithheldBytes {
   // The device brings bytes for a request of this queue pair, or for one of its shared receive queue. False if they are
   // to be stored in the memory itself.
   bool store(uint32_t qpn, std::byte* memory, const std::byte* from, size_t size);
+  // False: no message can be replaced now.
+  bool may_overwrite() const { return any_overwritable_.load(std::memory_order_relaxed); }
+  // The device is about to store a part of a message into the memory itself. Returns the message whose bytes it
+  // replaces by others, once for each message.
+  std::optional<Overwritten> overwrite(const std::byte* memory, const std::byte* from, size_t size);
   // Something else uses the memory: another request, or a peer.
   void yield(const void* memory, size_t size);
   void yield(const Pieces& pieces);
@@ -70,8 +82,8 @@ class WithheldBytes {
   // The program has given this memory back: it stays as it is.
   void forget_memory(const void* memory, size_t size);
 
-  // The completion of a receive is about to enter the completion queue.
-  void receive_completes(const void* receives, uint64_t id, uint32_t qpn);
+  // The completion of a receive is about to enter the completion queue. The message has `size` bytes in its memory.
+  void receive_completes(const void* receives, uint64_t id, uint32_t qpn, size_t size);
   // The program has polled a completion. Returns the requests whose bytes it has changed before.
   std::vector<Changed> polled(uint32_t qpn, uint64_t id, bool is_receive);
   // The queue pair has failed, drops its requests, or ends. `receives`: its own queue, or the shared one.
@@ -92,7 +104,8 @@ class WithheldBytes {
     // The bytes at the post, and then those that have arrived. Null: they are not withheld.
     std::unique_ptr<BufferCopy> bytes;
     size_t arrived = 0;
-    size_t filled = 0;  // the first bytes in memory that have the pattern
+    bool is_complete = false;  // its completion is in the completion queue
+    size_t filled = 0;         // the first bytes in memory that have the pattern
     std::optional<uint64_t> changed;
   };
   struct UserPart {
@@ -112,12 +125,17 @@ class WithheldBytes {
     Users complete;                 // receives whose completions have not been polled
   };
 
+  // If there are more, the oldest are forgotten.
+  static constexpr size_t kMaxOverwritable = 64;
+
   bool any() const { return any_.load(std::memory_order_acquire); }
   // With the lock.
   bool is_used(uintptr_t begin, uintptr_t end) const;
   std::map<uintptr_t, UserPart>::iterator withheld_at(uintptr_t begin, uintptr_t end);
   void withhold(User& user, bool fills);
   void yield_range(uintptr_t begin, uintptr_t end);
+  void may_be_overwritten(User& user);
+  std::optional<Request> waiting_at(uintptr_t begin, uintptr_t end) const;
   void stop_withholding(User& user);
   static void note_change(User& user, size_t offset, const std::byte* memory, size_t size);
   void put_into_place(User& user);
@@ -129,11 +147,13 @@ class WithheldBytes {
   MappedMemory& mapped_;
   Mutex mutex_{LockRank::kWithheldBytes};
   std::atomic<bool> any_{false};
+  std::atomic<bool> any_overwritable_{false};
   uint64_t next_number_ = 0;                   // of a user, or of a request that asks for a completion
   size_t count_ = 0;                           // of users
   std::map<uintptr_t, UserPart> withheld_;     // by their first bytes; they do not overlap
   std::multimap<uintptr_t, UserPart> others_;  // the pieces of the other users; they may overlap
   uintptr_t longest_other_ = 0;                // no other piece has been longer
+  std::deque<User*> overwritable_;             // those of the others that are messages and complete, in their order
   std::map<const void*, Users> receives_;      // that wait, by their queues
   std::map<uint32_t, OfQueuePair> queue_pairs_;
 };
