@@ -63,6 +63,47 @@ std::optional<check::Report> polled_in_vain(Notes& notes, const Qp& qp) {
   return report && may_be_told_by_write(notes) ? std::nullopt : report;
 }
 
+// True if no request and no receive of the program can complete into this queue.
+bool is_dry(const ibv_cq* cq, const View& view) {
+  return std::none_of(view.qps.begin(), view.qps.end(), [&](const QpView& qp) {
+    return (qp.send_cq == cq && qp.outstanding != 0) || (qp.recv_cq == cq && qp.receives != 0);
+  });
+}
+
+// The thread polled the queue pair's one completion queue, and nobody has ever polled the other one.
+std::optional<check::Report> polled_the_other(Notes& notes, const Qp& qp) {
+  if (qp.send_cq == nullptr || qp.recv_cq == nullptr || qp.send_cq == qp.recv_cq) return std::nullopt;
+  std::optional<Poller> poller;
+  notes.change([&](const Notes::Tables& tables) {
+    const auto found = tables.pollers.find(gettid());
+    if (found != tables.pollers.end()) poller = found->second;
+  });
+  if (!poller || poller->cqs.size() != 1 || poller->last_ns - poller->since_ns < kLong) return std::nullopt;
+  const ibv_cq* const polled = poller->cqs.front();
+  const bool is_sends = polled == &qp.send_cq->abi.cq;
+  if (!is_sends && polled != &qp.recv_cq->abi.cq) return std::nullopt;
+  Cq& other = is_sends ? *qp.recv_cq : *qp.send_cq;
+  if (other.was_polled.load(std::memory_order_relaxed)) return std::nullopt;
+  uint32_t there = 0;
+  other.queue.look([&](const roce::Completion& completion) { there += completion.qpn == qp.qpn ? 1 : 0; });
+  const View view = look(notes, false);
+  const CqView* const unpolled = view.find(&other.abi.cq);
+  if (there == 0 || unpolled == nullptr || !is_dry(polled, view) || may_be_told_by_write(notes)) return std::nullopt;
+  const char* const names[] = {"send_cq", "recv_cq"};
+  return check::Report{
+      .level = check::Level::kWarning,
+      .kind = "unpolled-cq",
+      .text =
+          check::format("The program has polled the %s of queue pair 0x%x of %s for %.1f s in vain, since nothing "
+                        "can come into it, and %u completions of the queue pair wait in its %s, which has never "
+                        "been polled.",
+                        names[is_sends ? 0 : 1], qp.qpn, qp.context->ibv->device->name,
+                        static_cast<double>(poller->last_ns - poller->since_ns) / 1e9, there, names[is_sends ? 1 : 0]),
+      .remedy = is_sends ? "Poll the recv_cq of the queue pair for the completions of its receives."
+                         : "Poll the send_cq of the queue pair for the completions of its send requests.",
+      .places = {{"that queue was made by ibv_create_cq", unpolled->note.made}, {"destroyed", check::here()}}};
+}
+
 // The queue pair had many messages of its peer, or one that came again and again.
 std::optional<check::Report> never_ready(Notes& notes, Qp& qp) {
   if (qp.init.qp_type != IBV_QPT_RC || qp.srq != nullptr) return std::nullopt;
@@ -85,7 +126,8 @@ std::optional<check::Report> never_ready(Notes& notes, Qp& qp) {
 
 std::vector<check::Report> last_look(Notes& notes, Qp& qp) {
   std::vector<check::Report> reports;
-  for (const std::optional<check::Report>& report : {polled_in_vain(notes, qp), never_ready(notes, qp)}) {
+  for (const std::optional<check::Report>& report :
+       {polled_in_vain(notes, qp), polled_the_other(notes, qp), never_ready(notes, qp)}) {
     if (report) reports.push_back(*report);
   }
   return reports;

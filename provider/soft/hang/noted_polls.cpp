@@ -56,7 +56,9 @@ void note_poll_in_vain(const ibv_cq* cq) {
 
 }  // namespace
 
-void note_poll(const ibv_cq* cq, bool in_vain) {
+void note_poll(ibv_cq* cq, bool in_vain) {
+  std::atomic<bool>& was_polled = ours<Cq>(cq)->was_polled;
+  if (!was_polled.load(std::memory_order_relaxed)) was_polled.store(true, std::memory_order_relaxed);
   if (in_vain) {
     note_poll_in_vain(cq);
     return;

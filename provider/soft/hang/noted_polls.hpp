@@ -7,6 +7,6 @@
 namespace dapple::soft::hang {
 
 // The calling thread has polled the queue. `in_vain`: without a completion.
-void note_poll(const ibv_cq* cq, bool in_vain);
+void note_poll(ibv_cq* cq, bool in_vain);
 
 }  // namespace dapple::soft::hang

@@ -209,6 +209,67 @@ bool poll_for_errors(Pair& pair) {
   return true;
 }
 
+// A queue pair with two completion queues, which is connected to itself and gets its own message.
+struct Self {
+  ibv_cq* sent = nullptr;
+  ibv_cq* received = nullptr;
+  ibv_qp* qp = nullptr;
+};
+
+bool make_self(Pair& pair, Self& self) {
+  self.sent = ibv_create_cq(pair.context, kDepth, nullptr, nullptr, 0);
+  self.received = ibv_create_cq(pair.context, kDepth, nullptr, nullptr, 0);
+  ibv_qp_init_attr init = {};
+  init.send_cq = self.sent;
+  init.recv_cq = self.received;
+  init.cap = {kDepth, kDepth, 1, 1, 0};
+  init.qp_type = IBV_QPT_RC;
+  self.qp = ibv_create_qp(pair.pd, &init);
+  return self.qp != nullptr && connect(self.qp, self.qp->qp_num);
+}
+
+bool end_self(const Self& self) {
+  return ibv_destroy_qp(self.qp) == 0 && ibv_destroy_cq(self.sent) == 0 && ibv_destroy_cq(self.received) == 0;
+}
+
+bool is_empty_for_long(ibv_cq* cq) {
+  ibv_wc completion;
+  const Clock::time_point end = Clock::now() + kInVain;
+  while (Clock::now() < end) {
+    if (ibv_poll_cq(cq, 1, &completion) != 0) return false;
+  }
+  return true;
+}
+
+// Waits for a message in the queue of the sends. `knows`: the program has polled the right queue, too.
+bool poll_other_queue(Pair& pair, bool knows) {
+  Self self;
+  if (!make_self(pair, self)) return false;
+  ibv_wc completion;
+  if (knows && ibv_poll_cq(self.received, 1, &completion) != 0) return false;
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair.a.buffer), 8, pair.a.mr->lkey};
+  ibv_recv_wr receive = {}, *bad_receive = nullptr;
+  receive.sg_list = &segment;
+  receive.num_sge = 1;
+  ibv_send_wr send = {}, *bad_send = nullptr;
+  send.opcode = IBV_WR_SEND;
+  send.send_flags = IBV_SEND_SIGNALED;
+  return ibv_post_recv(self.qp, &receive, &bad_receive) == 0 && ibv_post_send(self.qp, &send, &bad_send) == 0 &&
+         ends(self.sent, IBV_WC_SUCCESS) && is_empty_for_long(self.sent) && end_self(self);
+}
+
+// Waits for a message, which could come. The program does not need the completion of its request.
+bool wait_for_message(Pair& pair) {
+  Self self;
+  if (!make_self(pair, self)) return false;
+  ibv_recv_wr receive = {}, *bad_receive = nullptr;
+  ibv_send_wr send = {}, *bad_send = nullptr;
+  send.opcode = IBV_WR_RDMA_WRITE;
+  send.send_flags = IBV_SEND_SIGNALED;
+  return ibv_post_recv(self.qp, &receive, &bad_receive) == 0 && ibv_post_send(self.qp, &send, &bad_send) == 0 &&
+         is_empty_for_long(self.received) && end_self(self);
+}
+
 // A message that comes again and again, until the program gives up. `late`: the receive is only late.
 bool send_without_receive(Pair& pair, bool late) {
   if (post_send(pair.a, 1, IBV_WR_SEND, 0, 64) != 0) return false;
@@ -304,6 +365,9 @@ int main(int count, char** words) {
   if (strcmp(name, "unsignaled") == 0) good = poll_in_vain(*pair, 0);
   if (strcmp(name, "told-by-write") == 0) good = poll_for_errors(*pair);
   if (strcmp(name, "signaled") == 0) good = poll_in_vain(*pair, IBV_SEND_SIGNALED);
+  if (strcmp(name, "other-queue") == 0) good = poll_other_queue(*pair, false);
+  if (strcmp(name, "both-queues") == 0) good = poll_other_queue(*pair, true);
+  if (strcmp(name, "idle-queue") == 0) good = wait_for_message(*pair);
   if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
   if (strcmp(name, "late-receive") == 0) good = send_without_receive(*pair, true);
   if (strcmp(name, "null-list") == 0) good = post_null_lists(*pair);

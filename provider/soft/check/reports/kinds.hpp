@@ -20,8 +20,8 @@ inline constexpr std::string_view kKinds[] = {
     "overwritten-message", "post-after-disconnect", "post-in-error",        "racing-access",
     "receiver-not-ready",  "refused-call",          "refused-request",      "shared-buffer",
     "small-receive",       "solicited-only",        "unacknowledged-event", "unarmed-cq",
-    "unarmed-srq-limit",   "unknown-key",           "unmapped-memory",      "unsignaled-request",
-    "unsupported-request", "used-after-destroy",
+    "unarmed-srq-limit",   "unknown-key",           "unmapped-memory",      "unpolled-cq",
+    "unsignaled-request",  "unsupported-request",   "used-after-destroy",
 };
 
 inline bool is_kind(std::string_view word) {
