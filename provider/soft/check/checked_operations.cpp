@@ -374,11 +374,12 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   const roce::QpState before = qp.state.load(std::memory_order_acquire);
   if ((mask & IBV_QP_DEST_QPN) != 0) meet_peer(*qp.context, attr->dest_qp_num);
   const int error = below().modify_qp(ibv, attr, mask);
+  if (error == 0 && (mask & IBV_QP_AV) != 0) report_if_hopless(checker(), *ibv->context, attr->ah_attr);
   if (error == 0 && (mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0)
     qp.layers.checked->has_rdma_cms_rights.store(called_by_rdma_cm(here()), std::memory_order_relaxed);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
-  checker().lent.forget(qp.qpn);
   checker().disconnections.forget(qp.qpn);
+  checker().lent.forget(qp.qpn);
   if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR) {
     checker().withheld.end(qp.qpn, queues_of(qp).receives);
     checker().contexts.end(qp.qpn);
@@ -400,8 +401,8 @@ int destroy_qp(ibv_qp* ibv) {
   const Queues queues = queues_of(qp);
   const uint32_t qpn = qp.qpn;
   checker().writes.forget(&qp);
-  checker().lent.forget(qp.qpn);
   checker().disconnections.forget(qp.qpn);
+  checker().lent.forget(qp.qpn);
   checker().receives.detach(queues.receives, qp.state);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) {
@@ -499,7 +500,9 @@ int dealloc_mw(ibv_mw* mw) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
-  return noted(below().create_ah(pd, attr), "made by ibv_create_ah");
+  ibv_ah* address = noted(below().create_ah(pd, attr), "made by ibv_create_ah");
+  if (address != nullptr) report_if_hopless(checker(), *pd->context, *attr);
+  return address;
 }
 
 int destroy_ah(ibv_ah* ah) {

@@ -184,6 +184,20 @@ void report_post_after_end(Checker& checker, const Qp& qp, const Stack& got) {
                          .places = {{"posted", here()}, {"the event was got by rdma_get_cm_event", got}}});
 }
 
+void report_if_hopless(Checker& checker, const ibv_context& device, const ibv_ah_attr& address) {
+  if (address.is_global == 0 || address.grh.hop_limit != 0) return;
+  const Stack stack = here();
+  if (called_by_rdma_cm(stack)) return;
+  checker.reporter.show(
+      {.level = Level::kNote,
+       .kind = "zero-hop-limit",
+       .text = format("The program gives %s an address with a grh.hop_limit of 0. This device takes 64; the packets of "
+                      "another one would not leave its host, or its network.",
+                      device.device->name),
+       .remedy = "Set grh.hop_limit to 64.",
+       .places = {{"called", stack}}});
+}
+
 void report_end(Checker& checker, Qp& qp) {
   uint64_t outstanding = 0, not_ready = 0;
   {

@@ -41,6 +41,9 @@ void note_disconnection(Checker& checker, const void* qp);
 // The program posts a request, and the same thread has got that event of one end of the connection.
 void report_post_after_end(Checker& checker, const Qp& qp, const Stack& got);
 
+// A note if the program gives this address to a queue pair or an address handle, and its packets would have no hop.
+void report_if_hopless(Checker& checker, const ibv_context& device, const ibv_ah_attr& address);
+
 // The program destroys the queue pair: its requests that are not complete, and a note of the messages that waited.
 void report_end(Checker& checker, Qp& qp);
 

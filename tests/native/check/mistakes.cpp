@@ -270,6 +270,25 @@ bool wait_for_message(Pair& pair) {
          is_empty_for_long(self.received) && end_self(self);
 }
 
+// Two address handles, one of them without a hop.
+bool make_hopless() {
+  PairOptions options;
+  options.type = IBV_QPT_UD;
+  const std::unique_ptr<Pair> pair(make_pair(options));
+  if (pair == nullptr) return false;
+  ibv_ah_attr attr = {};
+  attr.is_global = 1;
+  attr.port_num = 1;
+  attr.grh.sgid_index = index_of_loopback(pair->context);
+  attr.grh.hop_limit = 64;
+  if (ibv_query_gid(pair->context, 1, attr.grh.sgid_index, &attr.grh.dgid) != 0) return false;
+  for (int i = 0; i < 2; i++, attr.grh.hop_limit = 0) {
+    ibv_ah* address = ibv_create_ah(pair->pd, &attr);
+    if (address == nullptr || ibv_destroy_ah(address) != 0) return false;
+  }
+  return true;
+}
+
 // A message that comes again and again, until the program gives up. `late`: the receive is only late.
 bool send_without_receive(Pair& pair, bool late) {
   if (post_send(pair.a, 1, IBV_WR_SEND, 0, 64) != 0) return false;
@@ -368,6 +387,7 @@ int main(int count, char** words) {
   if (strcmp(name, "other-queue") == 0) good = poll_other_queue(*pair, false);
   if (strcmp(name, "both-queues") == 0) good = poll_other_queue(*pair, true);
   if (strcmp(name, "idle-queue") == 0) good = wait_for_message(*pair);
+  if (strcmp(name, "hopless") == 0) good = make_hopless();
   if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
   if (strcmp(name, "late-receive") == 0) good = send_without_receive(*pair, true);
   if (strcmp(name, "null-list") == 0) good = post_null_lists(*pair);

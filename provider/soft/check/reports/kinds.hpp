@@ -21,7 +21,7 @@ inline constexpr std::string_view kKinds[] = {
     "receiver-not-ready",  "refused-call",          "refused-request",      "shared-buffer",
     "small-receive",       "solicited-only",        "unacknowledged-event", "unarmed-cq",
     "unarmed-srq-limit",   "unknown-key",           "unmapped-memory",      "unpolled-cq",
-    "unsignaled-request",  "unsupported-request",   "used-after-destroy",
+    "unsignaled-request",  "unsupported-request",   "used-after-destroy",   "zero-hop-limit",
 };
 
 inline bool is_kind(std::string_view word) {
