@@ -12,7 +12,7 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kHeapVersion = 5;
+inline constexpr uint32_t kHeapVersion = 6;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
 // The thread that calls malloc() or a similar function calls these. Their own use of the heap calls none of them.
@@ -36,10 +36,13 @@ struct HeapWatcher {
   void (*unmapped)(const void* memory, size_t size);
   // After madvise() has dropped the contents of pages.
   void (*dropped)(const void* memory, size_t size);
-  // After the system has taken memory back, has put another mapping in its place, or has changed its rights.
+  // After the system has taken memory back, has put another mapping in its place, or has changed its rights. Size 0:
+  // nobody knows which memory it was.
   void (*remapped)(const void* memory, size_t size);
   // After the system has refused to take it.
   void (*kept)(const void* memory, size_t size);
+  // The size of the shared segment (shmat(2)) that begins at the address; 0: there is none.
+  size_t (*segment_size)(const void* memory);
 };
 
 // The calls that the watcher gets. The plug-in writes it; each call of malloc() or free() reads it, without a lock.

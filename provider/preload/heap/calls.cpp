@@ -3,12 +3,14 @@
 //
 // The functions by which a program takes memory and gives it back. Each passes the call on. The plug-in hears of a
 // block before it is given back, because another thread may get it at once, and after it is taken.
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #include <atomic>
 
@@ -36,6 +38,8 @@ constinit Next<void*(void*, size_t, int, int, int, off_t)> next_mmap("mmap");
 constinit Next<void*(void*, size_t, size_t, int, ...)> next_mremap("mremap");
 constinit Next<int(void*, size_t, int)> next_madvise("madvise");
 constinit Next<int(void*, size_t, int)> next_mprotect("mprotect");
+constinit Next<int(const void*)> next_shmdt("shmdt");
+constinit Next<int(void*)> next_dlclose("dlclose");
 
 }  // namespace dapple::heap
 
@@ -225,6 +229,26 @@ int madvise(void* memory, size_t size, int advice) noexcept {
   const int result = next_madvise.get()(memory, size, advice);
   const bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
   if (result == 0 && drops && may_matter(memory)) tell_dropped(memory, size, DAPPLE_CALLER);
+  return result;
+}
+
+int shmdt(const void* memory) noexcept {
+  const size_t size = may_matter(memory) ? segment_size(memory, DAPPLE_CALLER) : 0;
+  if (size == 0) return next_shmdt.get()(memory);
+  tell_unmapped(memory, size, DAPPLE_CALLER);
+  const int result = next_shmdt.get()(memory);
+  if (result != 0) {
+    tell_kept(memory, size, DAPPLE_CALLER);
+  } else {
+    tell_remapped(memory, size, DAPPLE_CALLER);
+  }
+  return result;
+}
+
+// The loader unmaps the library's memory without a call of munmap().
+int dlclose(void* library) noexcept {
+  const int result = next_dlclose.get()(library);
+  tell_some_remapped(DAPPLE_CALLER);
   return result;
 }
 

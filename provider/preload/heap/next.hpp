@@ -63,5 +63,7 @@ extern Next<void*(void*, size_t, int, int, int, off_t)> next_mmap;
 extern Next<void*(void*, size_t, size_t, int, ...)> next_mremap;
 extern Next<int(void*, size_t, int)> next_madvise;
 extern Next<int(void*, size_t, int)> next_mprotect;
+extern Next<int(const void*)> next_shmdt;
+extern Next<int(void*)> next_dlclose;
 
 }  // namespace dapple::heap

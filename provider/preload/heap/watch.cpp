@@ -162,6 +162,20 @@ void tell_remapped(const void* memory, size_t size, const void* caller) {
   tell_of_mapping(&HeapWatcher::remapped, memory, size, caller);
 }
 
+void tell_some_remapped(const void* caller) {
+  const HeapWatcher* watcher = of_mappings.load(std::memory_order_acquire);
+  if (watcher != nullptr) tell_anyway(*watcher, &HeapWatcher::remapped, nullptr, 0, caller);
+}
+
+size_t segment_size(const void* memory, const void* caller) {
+  const HeapWatcher* watcher = of_mappings.load(std::memory_order_acquire);
+  if (watcher == nullptr || paused || (caller >= watcher->code_begin && caller < watcher->code_end)) return 0;
+  const int saved = errno;
+  const size_t size = watcher->segment_size(memory);
+  errno = saved;
+  return size;
+}
+
 void tell_kept(const void* memory, size_t size, const void* caller) {
   tell_of_mapping(&HeapWatcher::kept, memory, size, caller);
 }

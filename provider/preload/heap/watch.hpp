@@ -40,6 +40,10 @@ void tell_unmapped(const void* memory, size_t size, const void* caller);
 void tell_dropped(const void* memory, size_t size, const void* caller);
 // After mprotect().
 void tell_remapped(const void* memory, size_t size, const void* caller);
+// After a call that may have taken any memory back.
+void tell_some_remapped(const void* caller);
+// The size of the shared segment that begins there; 0 if there is none, or if it does not matter.
+size_t segment_size(const void* memory, const void* caller);
 // The call has failed.
 void tell_kept(const void* memory, size_t size, const void* caller);
 

@@ -111,6 +111,22 @@ void kept(const void* memory, size_t size) {
   if (has_memory()) marks->unmark(memory, size);
 }
 
+// The mappings of a segment that is attached in two places may touch each other. The first one has the segment's begin.
+size_t segment_size(const void* memory) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  uintptr_t end = begin;
+  unsigned long long inode = 0;
+  Mappings mappings;
+  for (Mapping mapping; mappings.next(mapping);) {
+    if (mapping.begin != end || !mapping.is_shared_segment()) continue;
+    const bool is_first = mapping.offset == 0;
+    if (is_first != (end == begin) || (!is_first && mapping.inode != inode)) continue;
+    inode = mapping.inode;
+    end = mapping.end;
+  }
+  return end != begin && marks->is_registered(memory, end - begin) ? end - begin : 0;
+}
+
 HeapInterest sanitizers_interest;
 
 void freed_in_sanitizers_heap(const void* block, size_t size) {
@@ -135,7 +151,7 @@ FreedMarks* watch_heap(MappedMemory& mapped, PostedContexts& contexts) {
   const Heap* heap = loaded_heap();
   if (heap == nullptr) return nullptr;
   static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   context_freed, moving, moved,
-                                      taken,        unmapped, dropped, remapped,      kept};
+                                      taken,        unmapped, dropped, remapped,      kept,   segment_size};
   marks = new FreedMarks(*heap->interest);
   contexts.watch(*heap->interest);
   if (heap->watch(watcher)) mapped.remember();

@@ -23,13 +23,13 @@ bool Mappings::next(Mapping& mapping) {
   *line_end = '\0';
   mapping = {};
   unsigned long long begin = 0, end = 0;
-  const int fields =
-      sscanf(text_, "%llx-%llx %4s %*s %*s %llu %159[^\n]", &begin, &end, mapping.rights, &mapping.inode, mapping.file);
+  const int fields = sscanf(text_, "%llx-%llx %4s %llx %*s %llu %159[^\n]", &begin, &end, mapping.rights,
+                            &mapping.offset, &mapping.inode, mapping.file);
   mapping.begin = begin;
   mapping.end = end;
   length_ -= static_cast<size_t>(line_end + 1 - text_);
   memmove(text_, line_end + 1, length_);
-  return fields >= 4;
+  return fields >= 5;
 }
 
 }  // namespace dapple::soft

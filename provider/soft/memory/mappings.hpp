@@ -4,6 +4,8 @@
 // The lines of /proc/self/maps.
 #pragma once
 
+#include <string.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -14,13 +16,18 @@ namespace dapple::soft {
 // A mapping of this process.
 struct Mapping {
   uintptr_t begin = 0, end = 0;
-  char rights[5] = "";  // such as "rw-p"
+  char rights[5] = "";            // such as "rw-p"
+  unsigned long long offset = 0;  // in the file
   unsigned long long inode = 0;
   char file[160] = "";
 
   bool is_private() const { return rights[3] == 'p'; }
   // No file, and no other process, has the pages.
   bool is_private_memory() const { return is_private() && inode == 0; }
+  // The part of malloc()'s heap that the system names.
+  bool is_heap() const { return strcmp(file, "[heap]") == 0; }
+  // Of shmget(2).
+  bool is_shared_segment() const { return strncmp(file, "/SYSV", 5) == 0; }
 };
 
 // In the order of the addresses. Allocates nothing: the program may have no memory.

@@ -54,6 +54,21 @@ void has__memory_without_the_right__is_seen_after_forget(void**) {
   munmap(memory, kSize);
 }
 
+// As the C library does with the stack of a thread. The clock that decides has a step of some milliseconds.
+void has__unmapped_memory__is_seen_some_time_later(void**) {
+  MappedMemory mapped;
+  mapped.remember();
+  std::byte* memory = map_private();
+  assert_true(mapped.has(memory, kSize, true));
+  munmap(memory, kSize);
+  bool is_seen = false;
+  for (int i = 0; i < 1000 && !is_seen; i++) {
+    usleep(10'000);
+    is_seen = !mapped.has(memory, kSize, true);
+  }
+  assert_true(is_seen);
+}
+
 // Another process, or another mapping, can do this. Nobody calls forget() then.
 void has__file_that_is_cut__is_looked_at_each_time(void**) {
   MappedMemory mapped;
@@ -82,6 +97,7 @@ void has__nothing_remembered__looks_each_time(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(has__unmapped_memory__is_seen_after_forget),
+      cmocka_unit_test(has__unmapped_memory__is_seen_some_time_later),
       cmocka_unit_test(has__memory_without_the_right__is_seen_after_forget),
       cmocka_unit_test(has__file_that_is_cut__is_looked_at_each_time),
       cmocka_unit_test(has__nothing_remembered__looks_each_time),

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cerrno>
 
+#include "provider/common/clock.hpp"
 #include "provider/common/thread_object.hpp"
 #include "provider/soft/memory/mapped_range.hpp"
 #include "provider/soft/memory/mappings.hpp"
@@ -17,7 +18,21 @@ struct Known {
   uintptr_t begin = 0, end = 0;
   bool writable = false;
   bool stays = false;  // false: others may take it away, so each use needs a look
+  // The C library may take other memory than its heap's away by itself, such as the stack of a thread that has ended.
+  bool is_heap = false;
+  uint64_t looked_ns = 0;
+
+  bool is_usable(bool write, uint64_t now) const {
+    return stays && (writable || !write) && (is_heap || now - looked_ns < kFresh);
+  }
+
+ private:
+  static constexpr uint64_t kFresh = 10'000'000;  // nanoseconds
 };
+
+uint64_t coarse_now() {
+  return now_ns(CLOCK_MONOTONIC_COARSE);
+}
 
 // What a thread knows of the process' memory.
 struct Cache {
@@ -28,7 +43,7 @@ struct Cache {
   size_t next = 0;   // of `known` to be replaced
   Known known[kMax];
 
-  const Known* find(uintptr_t begin, uintptr_t end) const {
+  Known* find(uintptr_t begin, uintptr_t end) {
     for (size_t i = 0; i < count; i++)
       if (known[i].begin <= begin && end <= known[i].end) return &known[i];
     return nullptr;
@@ -49,14 +64,14 @@ Known look(uintptr_t begin, uintptr_t end) {
     const bool writable = mapping.rights[1] == 'w';
     if (!mapping.is_private_memory() || mapping.rights[0] != 'r') {
       run = {};
-    } else if (run.end == mapping.begin && run.writable == writable) {
+    } else if (run.end == mapping.begin && run.writable == writable && run.is_heap == mapping.is_heap()) {
       run.end = mapping.end;
     } else {
-      run = {mapping.begin, mapping.end, writable, true};
+      run = {mapping.begin, mapping.end, writable, true, mapping.is_heap(), coarse_now()};
     }
   }
   if (run.begin <= begin && end <= run.end) return run;
-  return {begin, end, false, false};
+  return {begin, end, false, false, false, 0};
 }
 
 // Whether one mapping holds these bytes and has the right.
@@ -87,10 +102,14 @@ bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
     cache->count = cache->next = 0;
   }
   const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const Known* known = cache->find(begin, begin + size);
-  if (known != nullptr && known->stays && (known->writable || !write)) return true;
+  Known* const known = cache->find(begin, begin + size);
+  if (known != nullptr && known->is_usable(write, coarse_now())) return true;
   if (!is_there(memory, size, write)) return false;
-  if (known == nullptr) cache->add(look(begin, begin + size));
+  if (known == nullptr) {
+    cache->add(look(begin, begin + size));
+  } else if (known->stays) {
+    *known = look(begin, begin + size);
+  }
   return true;
 }
 

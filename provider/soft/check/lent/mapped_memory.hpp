@@ -11,7 +11,8 @@
 namespace dapple::soft::check {
 
 // A look costs system calls. Only the program itself can take private memory away, so a thread remembers such mappings
-// until forget(). It looks each time at memory that files or other processes have.
+// until forget(), and those that are not the heap's for some milliseconds: nobody hears of what the C library unmaps by
+// itself. It looks each time at memory that files or other processes have.
 class MappedMemory {
  public:
   // True if all pages are there and have the right. Any thread.
