@@ -276,6 +276,27 @@ static void objects(void) {
   } else if (IS("read-only")) {
     mprotect(buffer + 4096, 4096, PROT_READ);
     MUST(ibv_reg_mr(pd, buffer, kBytes, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EFAULT);
+  } else if (IS("moved-nowhere")) {
+    const int moves = IBV_REREG_MR_CHANGE_TRANSLATION;
+    MUST(ibv_rereg_mr(region, moves, NULL, NULL, kBytes, 0) == IBV_REREG_MR_ERR_INPUT && errno == EINVAL);
+  } else if (IS("moved-empty")) {
+    const int moves = IBV_REREG_MR_CHANGE_TRANSLATION;
+    MUST(ibv_rereg_mr(region, moves, NULL, buffer, 0, 0) == IBV_REREG_MR_ERR_INPUT && errno == EINVAL);
+  } else if (IS("unknown-change")) {
+    MUST(ibv_rereg_mr(region, 64, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT && errno == EINVAL);
+  } else if (IS("rights-without-flag")) {
+    const int changes = IBV_REREG_MR_CHANGE_PD;
+    MUST(ibv_rereg_mr(region, changes, pd, NULL, 0, IBV_ACCESS_LOCAL_WRITE) == IBV_REREG_MR_ERR_INPUT &&
+         errno == EINVAL);
+  } else if (IS("null-region")) {
+    struct ibv_mr* null_region = ibv_alloc_null_mr(pd);
+    MUST(null_region != NULL);
+    MUST(ibv_rereg_mr(null_region, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT);
+  } else if (IS("moved-unmapped")) {
+    munmap(buffer + 4096, 4096);
+    MUST(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buffer, kBytes, 0) == IBV_REREG_MR_ERR_CMD);
+  } else if (IS("moved")) {
+    MUST(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buffer, 4096, 0) == 0);
   } else if (IS("gid")) {
     struct ibv_ah_attr to = address();
     MUST(ibv_create_ah(pd, &to) == NULL && errno == ENODATA);
