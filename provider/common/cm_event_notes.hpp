@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The events of librdmacm that a program has got and not acknowledged, for dapple-run --hang. libdapple-preload.so
-// notes them, and the plug-in reads them.
+// The events of librdmacm that a program has got and not acknowledged, and those that it has not answered, for
+// dapple-run --hang. libdapple-preload.so notes them, and the plug-in reads them.
 #pragma once
 
 #include <stdint.h>
 
 #include <atomic>
 
+#include "provider/common/cm_answer_notes.hpp"
 #include "provider/common/stack.hpp"
 
 namespace dapple::provider {
@@ -34,6 +35,7 @@ struct CmEventNotes {
   };
   static constexpr int kMaxEndings = 64;
   Ending endings[kMaxEndings];
+  CmAnswerNotes unanswered;
 };
 
 // The name of the variable that libdapple-preload.so exports.

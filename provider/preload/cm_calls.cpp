@@ -10,6 +10,7 @@
 
 #include "provider/common/cm_calls.hpp"
 #include "provider/common/host_guards.hpp"
+#include "provider/preload/cm_answers.hpp"
 #include "provider/preload/cm_reasons.hpp"
 #include "provider/preload/real_dlsym.hpp"
 #include "provider/preload/real_function.hpp"
@@ -104,13 +105,9 @@ using namespace dapple::preload;
     reason_of_srq(id, pd))                                                                                           \
   X(create_srq_ex, "RDMACM_1.0", (rdma_cm_id * id, ibv_srq_init_attr_ex * attr), (id, attr),                         \
     reason_of_srq(id, nullptr))                                                                                      \
-  X(establish, "RDMACM_1.2", (rdma_cm_id * id), (id), kEstablishes)                                                  \
   X(listen, "RDMACM_1.0", (rdma_cm_id * id, int backlog), (id, backlog), kNoReason)                                  \
   X(get_request, "RDMACM_1.0", (rdma_cm_id * listener, rdma_cm_id * *id), (listener, id), reason_of_request(errno))  \
-  X(reject, "RDMACM_1.0", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason)            \
-  X(reject_ece, "RDMACM_1.3", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason)        \
   X(notify, "RDMACM_1.0", (rdma_cm_id * id, ibv_event_type event), (id, event), kNoReason)                           \
-  X(disconnect, "RDMACM_1.0", (rdma_cm_id * id), (id), kNoReason)                                                    \
   X(join_multicast, "RDMACM_1.0", (rdma_cm_id * id, sockaddr * address, void* context), (id, address, context),      \
     reason_of_address(address))                                                                                      \
   X(join_multicast_ex, "RDMACM_1.1", (rdma_cm_id * id, rdma_cm_join_mc_attr_ex * attr, void* context),               \
@@ -124,27 +121,43 @@ using namespace dapple::preload;
   X(set_local_ece, "RDMACM_1.3", (rdma_cm_id * id, ibv_ece * ece), (id, ece), reason_of_ece(id, ece))                \
   X(get_remote_ece, "RDMACM_1.3", (rdma_cm_id * id, ibv_ece * ece), (id, ece), reason_of_ece(id, ece))
 
+// Those that also answer an event of the id.
+#define DAPPLE_CM_ANSWERS(X)                                                                              \
+  X(disconnect, "RDMACM_1.0", (rdma_cm_id * id), (id), kNoReason)                                         \
+  X(establish, "RDMACM_1.2", (rdma_cm_id * id), (id), kEstablishes)                                       \
+  X(reject, "RDMACM_1.0", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason) \
+  X(reject_ece, "RDMACM_1.3", (rdma_cm_id * id, const void* data, uint8_t size), (id, data, size), kNoReason)
+
 #pragma GCC visibility push(default)
 extern "C" {
 
-#define DAPPLE_CM_FUNCTION(name, version, parameters, arguments, reason) \
-  int rdma_##name parameters {                                           \
-    const auto next = DAPPLE_NEXT_CM(rdma_##name, version);              \
-    if (next == nullptr) return -1;                                      \
-    const CmCall call("rdma_" #name);                                    \
-    const int result = next arguments;                                   \
-    const int error = result < 0 ? errno : result;                       \
-    if (result != 0 && call.is_unexplained(error)) [[unlikely]]          \
-      call.report(error, reason);                                        \
-    return result;                                                       \
+#define DAPPLE_CM_CALL(name, version, parameters, arguments, reason, before) \
+  int rdma_##name parameters {                                               \
+    const auto next = DAPPLE_NEXT_CM(rdma_##name, version);                  \
+    if (next == nullptr) return -1;                                          \
+    before;                                                                  \
+    const CmCall call("rdma_" #name);                                        \
+    const int result = next arguments;                                       \
+    const int error = result < 0 ? errno : result;                           \
+    if (result != 0 && call.is_unexplained(error)) [[unlikely]]              \
+      call.report(error, reason);                                            \
+    return result;                                                           \
   }
+#define DAPPLE_CM_FUNCTION(name, version, parameters, arguments, reason) \
+  DAPPLE_CM_CALL(name, version, parameters, arguments, reason, )
 DAPPLE_CM_FUNCTIONS(DAPPLE_CM_FUNCTION)
 #undef DAPPLE_CM_FUNCTION
+#define DAPPLE_CM_ANSWER(name, version, parameters, arguments, reason) \
+  DAPPLE_CM_CALL(name, version, parameters, arguments, reason, note_answer(id))
+DAPPLE_CM_ANSWERS(DAPPLE_CM_ANSWER)
+#undef DAPPLE_CM_ANSWER
+#undef DAPPLE_CM_CALL
 
 #define DAPPLE_CM_CONNECTS(name, reason_of)                      \
   int rdma_##name(rdma_cm_id* id, rdma_conn_param* parameters) { \
     const auto next = DAPPLE_NEXT_CM(rdma_##name, "RDMACM_1.0"); \
     if (next == nullptr) return -1;                              \
+    note_answer(id);                                             \
     const CmCall call("rdma_" #name);                            \
     const int result = next(id, parameters);                     \
     const int error = result < 0 ? errno : result;               \

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The functions of librdmacm for events. For dapple-run --hang: notes the events of librdmacm that a program has got
-// and not acknowledged, since a destroy of their id waits for that without end. In other programs these functions only
-// pass on the call.
+// and not acknowledged, since a destroy of their id waits for that without end, and those that the peer waits for an
+// answer to. In other programs these functions only pass on the call.
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <sys/syscall.h>
@@ -11,6 +11,7 @@
 
 #include "provider/common/cm_event_notes.hpp"
 #include "provider/common/settings.hpp"
+#include "provider/preload/cm_answers.hpp"
 #include "provider/preload/cm_calls.hpp"
 #include "provider/preload/cm_reasons.hpp"
 
@@ -96,7 +97,10 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
   if (real == nullptr) return -1;
   const CmCall call("rdma_get_cm_event");
   const int result = real(channel, event);
-  if (result == 0 && notes_events()) note(**event);
+  if (result == 0 && notes_events()) {
+    note(**event);
+    note_owed_answer(**event);
+  }
   if (result == 0) call.look_for_end(**event);
   if (result != 0 && call.is_unexplained(errno)) call.report(errno, event == nullptr ? kNoEvent : kNoReason);
   return result;
@@ -117,6 +121,7 @@ int rdma_destroy_id(rdma_cm_id* id) {
   if (real == nullptr) return -1;
   const CmCall call("rdma_destroy_id");
   const Ending ending(notes_events() ? id : nullptr);
+  note_answer(id);
   const int result = real(id);
   if (result != 0 && call.is_unexplained(errno)) call.report(errno, kNoReason);
   return result;

@@ -299,8 +299,13 @@ std::vector<Report> explain(const ThreadStack& thread, const Wait& wait, const V
   if (!found.empty()) return found;
   const std::string& what = wait.function.empty() ? wait.system_function : wait.function;
   report.text = begin + (what.empty() ? "for something outside of the libraries of RDMA. " : "in " + what + "(). ");
-  report.text += "Nothing is wrong that dapple can see here.";
-  report.remedy = "Look at what should end the wait.";
+  if (view.owes_answers && wait.function.starts_with("rdma_")) {
+    report.text += "A peer waits for the program's answer, as another report says.";
+    report.remedy = "Answer it before the thread waits.";
+  } else {
+    report.text += "Nothing is wrong that dapple can see here.";
+    report.remedy = "Look at what should end the wait.";
+  }
   found.push_back(report);
   return found;
 }

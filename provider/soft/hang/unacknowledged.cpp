@@ -2,12 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/hang/unacknowledged.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <string_view>
 
-#include "provider/common/cm_event_notes.hpp"
+#include "provider/soft/hang/cm_notes.hpp"
 
 namespace dapple::soft::hang {
 namespace {
@@ -18,13 +16,6 @@ using check::Report;
 
 constexpr char kAckCqEvents[] = "ibv_ack_cq_events()";
 constexpr char kAckAsyncEvent[] = "ibv_ack_async_event()";
-
-// Null without the preloaded library.
-const provider::CmEventNotes* cm_notes() {
-  static const auto* const notes =
-      static_cast<const provider::CmEventNotes*>(dlsym(RTLD_DEFAULT, provider::kCmEventNotes));
-  return notes;
-}
 
 // `count`: how many of the events that the program has got it has not acknowledged.
 void report_object(const char* what, const std::string& device, const GotEvents& got, int32_t count,

@@ -58,7 +58,8 @@ struct View {
   std::vector<QpView> qps;
   std::vector<SrqView> srqs;
   std::map<int, Poller> pollers;
-  size_t threads = 0;  // of the program, if they are known
+  size_t threads = 0;         // of the program, if they are known
+  bool owes_answers = false;  // unanswered_events() has some
 
   const CqView* find(const ibv_cq* cq) const {
     for (const CqView& each : cqs) {

@@ -19,6 +19,7 @@
 #include "provider/soft/hang/hang_reporter.hpp"
 #include "provider/soft/hang/proc_files.hpp"
 #include "provider/soft/hang/unacknowledged.hpp"
+#include "provider/soft/hang/unanswered.hpp"
 #include "provider/system/doors.hpp"
 #include "provider/system/own_thread.hpp"
 #include "provider/system/owned_fd.hpp"
@@ -170,6 +171,10 @@ void* Watcher::write_report_of(void* watcher) {
     for (const check::Report& report : not_ready(before, view)) reporter.show(report, nullptr);
   }
   for (const check::Report& report : lost_receives(view)) reporter.show(report, nullptr);
+  // In a program that gets on, a thread may be about to answer.
+  const std::vector<check::Report> unanswered = is_quiet ? unanswered_events() : std::vector<check::Report>();
+  for (const check::Report& report : unanswered) reporter.show(report, nullptr);
+  view.owes_answers = !unanswered.empty();
   const std::vector<ThreadStack> threads = stacks_of_threads();
   view.threads = threads.size();
   for (const ThreadStack& thread : threads) {

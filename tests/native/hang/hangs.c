@@ -428,6 +428,81 @@ static void unacknowledged_id(void) {
   CHECK(rdma_destroy_id(id) == 0);
 }
 
+static struct rdma_event_channel* cm_events;
+
+static struct rdma_cm_id* get_cm_event(enum rdma_cm_event_type type) {
+  struct rdma_cm_event* event;
+  CHECK(rdma_get_cm_event(cm_events, &event) == 0 && event->event == type);
+  struct rdma_cm_id* id = event->id;
+  CHECK(rdma_ack_cm_event(event) == 0);
+  return id;
+}
+
+/* A client and a server in one program, whose queue pairs are their own. Returns the server's id. */
+static struct rdma_cm_id* connect_to_self(struct rdma_cm_id** client, uint16_t port) {
+  struct rdma_cm_id* listener;
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  make_pair();
+  CHECK((cm_events = rdma_create_event_channel()) && rdma_create_id(cm_events, &listener, NULL, RDMA_PS_TCP) == 0);
+  CHECK(rdma_bind_addr(listener, (struct sockaddr*)&address) == 0 && rdma_listen(listener, 1) == 0);
+  CHECK(rdma_create_id(cm_events, client, NULL, RDMA_PS_TCP) == 0);
+  CHECK(rdma_resolve_addr(*client, NULL, (struct sockaddr*)&address, 2000) == 0);
+  get_cm_event(RDMA_CM_EVENT_ADDR_RESOLVED);
+  CHECK(rdma_resolve_route(*client, 2000) == 0);
+  get_cm_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  struct rdma_conn_param parameters = {.qp_num = sender.qp->qp_num};
+  CHECK(rdma_connect(*client, &parameters) == 0);
+  return get_cm_event(RDMA_CM_EVENT_CONNECT_REQUEST); /* unanswered */
+}
+
+static void accept_request(struct rdma_cm_id* id) {
+  struct rdma_conn_param parameters = {.qp_num = receiver.qp->qp_num};
+  CHECK(rdma_accept(id, &parameters) == 0);
+}
+
+static void* accept_in_thread(void* id) {
+  accept_request(id);
+  return NULL;
+}
+
+/* The server of the mended program answers in another thread. */
+static void unanswered(void) {
+  struct rdma_cm_id* client;
+  struct rdma_cm_id* const server = connect_to_self(&client, 7474);
+  pthread_t worker;
+  if (mended) CHECK(pthread_create(&worker, NULL, accept_in_thread, server) == 0);
+  get_cm_event(RDMA_CM_EVENT_CONNECT_RESPONSE);
+  pthread_join(worker, NULL);
+}
+
+static void rejected(void) {
+  struct rdma_cm_id* client;
+  struct rdma_cm_id* const server = connect_to_self(&client, 7475);
+  CHECK(rdma_reject(server, NULL, 0) == 0);
+  get_cm_event(RDMA_CM_EVENT_REJECTED);
+  if (!mended) get_cm_event(RDMA_CM_EVENT_DISCONNECTED); /* rejected */
+}
+
+static void unestablished(void) {
+  struct rdma_cm_id* client;
+  accept_request(connect_to_self(&client, 7476));
+  get_cm_event(RDMA_CM_EVENT_CONNECT_RESPONSE); /* unestablished */
+  if (mended) CHECK(rdma_establish(client) == 0);
+  get_cm_event(RDMA_CM_EVENT_ESTABLISHED);
+}
+
+/* Both ends are connected, and nobody ends the connection: nothing is wrong. */
+static void established(void) {
+  struct rdma_cm_id* client;
+  accept_request(connect_to_self(&client, 7477));
+  get_cm_event(RDMA_CM_EVENT_CONNECT_RESPONSE);
+  CHECK(rdma_establish(client) == 0);
+  get_cm_event(RDMA_CM_EVENT_ESTABLISHED);
+  if (mended) CHECK(rdma_disconnect(client) == 0);
+  get_cm_event(RDMA_CM_EVENT_DISCONNECTED); /* established */
+}
+
 /* A server without clients: nothing is wrong. */
 static void idle(void) {
   struct rdma_event_channel* events = rdma_create_event_channel();
@@ -585,6 +660,10 @@ static const struct {
     {"unacknowledged", unacknowledged},
     {"acknowledged-twice", acknowledged_twice},
     {"unacknowledged-id", unacknowledged_id},
+    {"unanswered", unanswered},
+    {"rejected", rejected},
+    {"unestablished", unestablished},
+    {"established", established},
     {"idle", idle},
     {"listening", listening},
     {"unresolved", unresolved},
