@@ -14,6 +14,7 @@
 #include "provider/soft/hang/last_look.hpp"
 #include "provider/soft/hang/noted_polls.hpp"
 #include "provider/soft/hang/notes.hpp"
+#include "provider/soft/hang/open_batches.hpp"
 #include "provider/soft/hang/watcher.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/verbs.hpp"
@@ -73,9 +74,13 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   return polled;
 }
 
-int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
-  const int error = ours<Cq>(cq)->below_hang.start_poll(cq, attr);
-  note_poll(ibv_cq_ex_to_cq(cq), error != 0);
+int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
+  Cq& cq = *ours<Cq>(ibv);
+  const bool locks = !cq.single_threaded;
+  if (locks && waits_for_itself(cq.polling, ibv_cq_ex_to_cq(ibv))) return EBUSY;
+  const int error = cq.below_hang.start_poll(ibv, attr);
+  if (locks && error == 0) begin_batch(cq.polling);
+  note_poll(ibv_cq_ex_to_cq(ibv), error != 0);
   return error;
 }
 
@@ -85,12 +90,22 @@ int next_poll(ibv_cq_ex* cq) {
   return error;
 }
 
+void end_poll(ibv_cq_ex* ibv) {
+  Cq& cq = *ours<Cq>(ibv);
+  if (!cq.single_threaded) {
+    if (is_not_begun(cq.polling, ibv_cq_ex_to_cq(ibv))) return;
+    end_batch(cq.polling);
+  }
+  cq.below_hang.end_poll(ibv);
+}
+
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   ibv_cq_ex* cq = inner->create_cq_ex(context, attr);
   if (cq == nullptr) return nullptr;
-  ours<Cq>(cq)->below_hang = {cq->start_poll, cq->next_poll};
+  ours<Cq>(cq)->below_hang = {cq->start_poll, cq->next_poll, cq->end_poll};
   cq->start_poll = watched<start_poll>();
   cq->next_poll = watched<next_poll>();
+  cq->end_poll = watched<end_poll>();
   return note_cq(cq, ibv_cq_ex_to_cq(cq));
 }
 
@@ -163,15 +178,44 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   return error;
 }
 
+// Threads share the queue pair, so a batch of posts has a lock.
+bool locks_batches(const Qp& qp) {
+  return !qp.pd->is_single_threaded();
+}
+
+void wr_start(ibv_qp_ex* ibv) {
+  Qp& qp = *ours<Qp>(ibv);
+  ExtendedPost& post = *qp.extended;
+  if (locks_batches(qp) && waits_for_itself(post.posting, &ibv->qp_base)) {
+    end_batch(post.posting);
+    post.below_hang.wr_abort(ibv);
+  }
+  post.below_hang.wr_start(ibv);
+  if (locks_batches(qp)) begin_batch(post.posting);
+}
+
+void wr_abort(ibv_qp_ex* ibv) {
+  Qp& qp = *ours<Qp>(ibv);
+  if (locks_batches(qp)) {
+    if (is_not_begun(qp.extended->posting, &ibv->qp_base, "ibv_wr_abort")) return;
+    end_batch(qp.extended->posting);
+  }
+  qp.extended->below_hang.wr_abort(ibv);
+}
+
 int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = *ours<Qp>(ibv);
   const CallStack call;
+  if (locks_batches(qp)) {
+    if (is_not_begun(qp.extended->posting, &ibv->qp_base, "ibv_wr_complete")) return errno = EINVAL;
+    end_batch(qp.extended->posting);
+  }
   notes().note_progress();
   // Between wr_start() and wr_complete() only this thread uses the requests.
   const ExtendedPost& post = *qp.extended;
   const uint32_t count = post.error == 0 ? post.count : 0;
   for (uint32_t i = 0; i < count; i++) note_send(qp, call.get(), (post.requests[i]->send.flags & roce::kSignaled) != 0);
-  const int error = post.complete_below_hang(ibv);
+  const int error = post.below_hang.wr_complete(ibv);
   end_post(qp, count, error == 0 ? 0 : count);
   return error;
 }
@@ -180,8 +224,10 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   ibv_qp* qp = inner->create_qp_ex(context, attr);
   if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
     ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
-    ours<Qp>(qp)->extended->complete_below_hang = extended.wr_complete;
+    ours<Qp>(qp)->extended->below_hang = {extended.wr_start, extended.wr_complete, extended.wr_abort};
+    extended.wr_start = watched<wr_start>();
     extended.wr_complete = watched<wr_complete>();
+    extended.wr_abort = watched<wr_abort>();
   }
   return note_qp(qp);
 }

@@ -10,14 +10,15 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/objects/open_batch.hpp"
 
 namespace dapple::soft {
 
-// The functions of an extended queue pair below the layer of dapple-run --explain. They depend on the queue pair's
-// thread domain.
+// The functions of an extended queue pair below a layer. They depend on the queue pair's thread domain.
 struct PostsBelow {
   decltype(ibv_qp_ex::wr_start) wr_start = nullptr;
   decltype(ibv_qp_ex::wr_complete) wr_complete = nullptr;
+  decltype(ibv_qp_ex::wr_abort) wr_abort = nullptr;  // only that below the layer of --hang
 };
 
 // The requests that are collected for one queue pair.
@@ -36,8 +37,8 @@ struct ExtendedPost {
   uint32_t room = 0;
   uint32_t count = 0;
   int error = 0;  // the first
-  PostsBelow below_explain;
-  decltype(ibv_qp_ex::wr_complete) complete_below_hang = nullptr;
+  PostsBelow below_explain, below_hang;
+  OpenBatch posting;
   decltype(ibv_qp_ex::wr_complete) complete_below_tombs = nullptr;
   bool names_ended = false;  // a request has got an object that has ended, as dapple-run --check has reported
 };

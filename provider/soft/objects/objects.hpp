@@ -31,6 +31,7 @@
 #include "provider/soft/objects/kept_memory.hpp"
 #include "provider/soft/objects/mapped_dmabuf.hpp"
 #include "provider/soft/objects/object_limits.hpp"
+#include "provider/soft/objects/open_batch.hpp"
 #include "provider/soft/objects/peers_packets.hpp"
 #include "provider/soft/objects/qp_held.hpp"
 #include "provider/soft/objects/queue_allocator.hpp"
@@ -151,6 +152,7 @@ struct Ah : KeptMemory {
 struct PollsBelow {
   decltype(ibv_cq_ex::start_poll) start_poll = nullptr;
   decltype(ibv_cq_ex::next_poll) next_poll = nullptr;
+  decltype(ibv_cq_ex::end_poll) end_poll = nullptr;  // only that below the layer of --hang
 };
 
 struct Cq : KeptMemory {
@@ -168,6 +170,7 @@ struct Cq : KeptMemory {
   std::unique_ptr<StampedCompletions> stamped;  // null: the program wants no time stamps
   PollsBelow below_check, below_explain, below_hang;
   std::atomic<bool> was_polled{false};     // at least once, under --hang or --check
+  OpenBatch polling;
   std::atomic<uint32_t> moderation_us{0};  // the most that an event waits for others
   // Guarded by the lock of HeldEvents.
   bool holds_event = false;

@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // mistakes NAME: makes one mistake for dapple-run --check, or none.
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/pair.hpp"
@@ -355,6 +358,147 @@ bool post_circle_to_work_queue(Pair& pair) {
          ibv_destroy_wq(wq) == 0;
 }
 
+// An extended queue pair that is connected with itself, and its extended completion queue.
+struct Extended {
+  End end;
+  ibv_cq_ex* cq = nullptr;
+  ibv_qp_ex* qp = nullptr;
+};
+
+bool make_extended(const Pair& pair, Extended& made) {
+  ibv_cq_init_attr_ex queue = {};
+  queue.cqe = kDepth;
+  made.cq = ibv_create_cq_ex(pair.context, &queue);
+  if (made.cq == nullptr) return false;
+  made.end.cq = ibv_cq_ex_to_cq(made.cq);
+  ibv_qp_init_attr_ex attr = {};
+  attr.send_cq = attr.recv_cq = made.end.cq;
+  attr.cap = {kDepth, 1, 1, 1, 0};
+  attr.qp_type = IBV_QPT_RC;
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  attr.pd = pair.pd;
+  attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
+  made.end.qp = ibv_create_qp_ex(pair.context, &attr);
+  made.end.mr = ibv_reg_mr(pair.pd, made.end.buffer, kBufferSize, int{kPeerRights});
+  if (made.end.qp == nullptr || made.end.mr == nullptr) return false;
+  made.qp = ibv_qp_to_qp_ex(made.end.qp);
+  return connect(made.end.qp, made.end.qp->qp_num);
+}
+
+bool end(Extended& made) {
+  return ibv_destroy_qp(made.end.qp) == 0 && ibv_destroy_cq(made.end.cq) == 0 && ibv_dereg_mr(made.end.mr) == 0;
+}
+
+// Writes within the buffer, without ibv_wr_complete().
+void begin_write(Extended& made, uint64_t id) {
+  ibv_wr_start(made.qp);
+  made.qp->wr_id = id;
+  made.qp->wr_flags = IBV_SEND_SIGNALED;
+  ibv_wr_rdma_write(made.qp, made.end.mr->rkey, reinterpret_cast<uintptr_t>(made.end.buffer + kBufferSize / 2));
+  ibv_wr_set_sge(made.qp, made.end.mr->lkey, reinterpret_cast<uintptr_t>(made.end.buffer), 8);
+}
+
+// Begins a batch of polls. It ends in a destructor, as in some programs, but only if it has begun.
+class Batch {
+ public:
+  explicit Batch(ibv_cq_ex* cq) : cq_(cq) {
+    ibv_poll_cq_attr attr = {};
+    has_begun_ = ibv_start_poll(cq, &attr) == 0;
+  }
+  ~Batch() {
+    if (has_begun_) ibv_end_poll(cq_);
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  bool has_begun() const { return has_begun_; }
+
+ private:
+  ibv_cq_ex* cq_;
+  bool has_begun_;
+};
+
+// Waits for one completion.
+bool polls_one(Extended& made, uint64_t id) {
+  const auto end = Clock::now() + std::chrono::duration<double>(kPatience);
+  while (Clock::now() < end) {
+    const Batch batch(made.cq);
+    if (batch.has_begun()) return made.cq->status == IBV_WC_SUCCESS && made.cq->wr_id == id;
+  }
+  return false;
+}
+
+// The program returns early from its loop of polls.
+bool poll_twice(Extended& made) {
+  begin_write(made, 1);
+  if (ibv_wr_complete(made.qp) != 0) return false;
+  ibv_poll_cq_attr attr = {};
+  const auto end = Clock::now() + std::chrono::duration<double>(kPatience);
+  while (ibv_start_poll(made.cq, &attr) != 0) {
+    if (Clock::now() > end) return false;
+  }
+  if (ibv_start_poll(made.cq, &attr) != EBUSY) return false;
+  ibv_end_poll(made.cq);
+  return true;
+}
+
+// ENOENT begins nothing.
+bool end_in_vain(Extended& made) {
+  ibv_poll_cq_attr attr = {};
+  if (ibv_start_poll(made.cq, &attr) != ENOENT) return false;
+  ibv_end_poll(made.cq);
+  begin_write(made, 1);
+  return ibv_wr_complete(made.qp) == 0 && polls_one(made, 1);
+}
+
+// The first request is given up, without ibv_wr_abort().
+bool start_twice(Extended& made) {
+  begin_write(made, 1);
+  begin_write(made, 2);
+  return ibv_wr_complete(made.qp) == 0 && polls_one(made, 2);
+}
+
+bool complete_in_vain(Extended& made) {
+  if (ibv_wr_complete(made.qp) != EINVAL) return false;
+  begin_write(made, 1);
+  return ibv_wr_complete(made.qp) == 0 && polls_one(made, 1);
+}
+
+bool abort_in_vain(Extended& made) {
+  ibv_wr_abort(made.qp);
+  begin_write(made, 1);
+  return ibv_wr_complete(made.qp) == 0 && polls_one(made, 1);
+}
+
+// Threads that share both queues, and give up each other request.
+bool share_batches(Extended& made) {
+  constexpr int kThreads = 3, kRounds = 200;
+  std::atomic<int> polled{0};
+  std::atomic<bool> good{true};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; i++) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; round++) {
+        begin_write(made, 1);
+        ibv_wr_abort(made.qp);
+        begin_write(made, 1);
+        if (ibv_wr_complete(made.qp) != 0 || !polls_one(made, 1)) {
+          good = false;
+          return;
+        }
+        polled++;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return good && polled == kThreads * kRounds;
+}
+
+bool use_batches(const Pair& pair, bool (*use)(Extended&)) {
+  const auto made = std::make_unique<Extended>();
+  return make_extended(pair, *made) && use(*made) && end(*made);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -397,6 +541,12 @@ int main(int count, char** words) {
     good = post_circle<ibv_recv_wr>([&](auto* list, auto** bad) { return ibv_post_recv(pair->a.qp, list, bad); });
   if (strcmp(name, "circle-shared") == 0) good = post_shared_circle(*pair);
   if (strcmp(name, "circle-work-queue") == 0) good = post_circle_to_work_queue(*pair);
+  if (strcmp(name, "polls-twice") == 0) good = use_batches(*pair, poll_twice);
+  if (strcmp(name, "ends-in-vain") == 0) good = use_batches(*pair, end_in_vain);
+  if (strcmp(name, "starts-twice") == 0) good = use_batches(*pair, start_twice);
+  if (strcmp(name, "completes-in-vain") == 0) good = use_batches(*pair, complete_in_vain);
+  if (strcmp(name, "aborts-in-vain") == 0) good = use_batches(*pair, abort_in_vain);
+  if (strcmp(name, "batches") == 0) good = use_batches(*pair, share_batches);
   if (strcmp(name, "leaks") == 0) {
     good = leak(*pair);
     // The regions still use the domain.
