@@ -213,6 +213,16 @@ bool use_second(Pair& pair, const char* name) {
   return ibv_dereg_mr(first.mr) == 0 && ibv_dereg_mr(second.mr) == 0;
 }
 
+// An inline request has no memory, and the same id as the one behind it. Its completion tells nothing of that one.
+bool free_behind_inline(Pair& pair) {
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize))) return false;
+  if (post_send(pair.a, 0, IBV_WR_RDMA_WRITE, 0, 8, &pair.b, 0, IBV_SEND_SIGNALED | IBV_SEND_INLINE) != 0) return false;
+  if (!post(pair, memory, IBV_WR_RDMA_WRITE) || !ends(pair.a.cq)) return false;
+  free(memory.bytes);
+  return ends_either_way(pair.a.cq) && ibv_dereg_mr(memory.mr) == 0;
+}
+
 // A request without a completion is over when a later one is complete.
 bool change_unsignaled(Pair& pair) {
   Memory first, second;
@@ -298,6 +308,20 @@ bool be_correct(Pair& pair) {
     free(second.bytes);
     if (ibv_dereg_mr(first.mr) != 0 || ibv_dereg_mr(second.mr) != 0) return false;
   }
+  // All requests have one id.
+  for (int i = 0; i < 20; i++) {
+    for (int j = 0; j < 2; j++) {
+      if (post_send(pair.a, 0, IBV_WR_RDMA_WRITE, 0, 8, &pair.b, 0, int{IBV_SEND_SIGNALED} | IBV_SEND_INLINE) != 0)
+        return false;
+    }
+    if (!add(pair, memory, malloc(kSize)) || !post(pair, memory, IBV_WR_RDMA_WRITE)) return false;
+    for (int j = 0; j < 3; j++) {
+      if (!ends(pair.a.cq)) return false;
+    }
+    memory.bytes[100]++;
+    free(memory.bytes);
+    if (ibv_dereg_mr(memory.mr) != 0) return false;
+  }
   Memory received;
   if (!add(pair, memory, malloc(kSize)) || !add(pair, received, malloc(kSize))) return false;
   if (!post_receive(pair, received) || !post(pair, memory, IBV_WR_RDMA_WRITE, 0)) return false;
@@ -347,6 +371,8 @@ int main(int count, char** words) {
     good = reallocate(*pair, kSize + 64);
   } else if (strcmp(name, "unmapped-receive") == 0) {
     good = unmap_receive(*pair);
+  } else if (strcmp(name, "freed-behind-inline") == 0) {
+    good = free_behind_inline(*pair);
   } else if (strstr(name, "-second") != nullptr || strstr(name, "-other-queue") != nullptr) {
     good = use_second(*pair, name);
   } else if (strstr(name, "-long-after") != nullptr) {

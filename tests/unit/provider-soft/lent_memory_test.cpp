@@ -163,6 +163,31 @@ void user_of__completion_of_a_request_without_memory__does_not_take_its_place(vo
   assert_false(is_used(lent));
 }
 
+void user_of__completions_of_earlier_requests_without_memory__leave_it(void**) {
+  LentMemory lent{mapped};
+  for (int i = 0; i < 2; i++) post_without_memory(lent, 0);
+  post(lent);
+  for (int i = 0; i < 2; i++) {
+    lent.polled(kQpn, 0);
+    assert_true(is_used(lent));
+  }
+  lent.polled(kQpn, 0);
+  assert_false(is_used(lent));
+}
+
+void user_of__earlier_requests_without_memory_are_over__finds_nothing(void**) {
+  LentMemory lent{mapped};
+  lent.remove(kQpn, lent.add_signaled(kQpn, 0));
+  lent.add_signaled(kOtherQpn, 0);
+  lent.forget(kOtherQpn);
+  post(lent, {.qpn = kOtherQpn});
+  lent.polled(kOtherQpn, 0);
+  assert_false(is_used(lent));
+  post(lent);
+  lent.polled(kQpn, 0);
+  assert_false(is_used(lent));
+}
+
 void user_of__peer_told__finds_nothing(void**) {
   LentMemory lent{mapped};
   post(lent, {.id = 1});
@@ -260,7 +285,8 @@ void polled__changed_buffer_of_a_later_request__waits_for_its_poll(void**) {
   post(lent, {.id = 1});
   post(lent, {.id = 2});
   buffer[5] ^= std::byte{1};
-  lent.polled(kQpn, 1);
+  assert_int_equal(lent.polled(kQpn, 1).size(), 0);
+  assert_int_equal(lent.polled(kQpn, 1).size(), 1);
   assert_int_equal(lent.polled(kQpn, 2).size(), 1);
 }
 
@@ -333,6 +359,8 @@ int main() {
       cmocka_unit_test(user_of__completion_of_another_queue_pair_is_polled__finds_it),
       cmocka_unit_test(user_of__same_id_again__finds_the_later_one),
       cmocka_unit_test(user_of__completion_of_a_request_without_memory__does_not_take_its_place),
+      cmocka_unit_test(user_of__completions_of_earlier_requests_without_memory__leave_it),
+      cmocka_unit_test(user_of__earlier_requests_without_memory_are_over__finds_nothing),
       cmocka_unit_test(user_of__peer_told__finds_nothing),
       cmocka_unit_test(user_of__after_a_peers_write__finds_only_those_of_the_writer),
       cmocka_unit_test(user_of__refused_request__finds_nothing),

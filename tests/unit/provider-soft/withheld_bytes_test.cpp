@@ -134,6 +134,45 @@ void polled__request_before_a_result__brings_nothing(void**) {
   assert_true(all_are(kSize, 8, WithheldBytes::kPattern));
 }
 
+void polled__requests_with_one_id__brings_bytes_with_the_last(void**) {
+  WithheldBytes withheld{mapped};
+  for (int i = 0; i < 2; i++) withheld.add_signaled(kQpn, 0);
+  add(withheld, nullptr, 0);
+  withheld.add_signaled(kQpn, 0);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  for (int i = 0; i < 2; i++) {
+    assert_true(withheld.polled(kQpn, 0, false).empty());
+    assert_true(all_are(0, 8, WithheldBytes::kPattern));
+  }
+  withheld.add_signaled(kQpn, 0);
+  assert_true(withheld.polled(kQpn, 0, false).empty());
+  assert_true(all_are(0, 8, kData));
+  // One request is left.
+  add(withheld, nullptr, 0);
+  withheld.add_signaled(kQpn, 0);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  assert_true(withheld.polled(kQpn, 0, false).empty());
+  assert_true(all_are(0, 8, WithheldBytes::kPattern));
+  assert_true(withheld.polled(kQpn, 0, false).empty());
+  assert_true(all_are(0, 8, kData));
+}
+
+// Bytes that came too late would break a correct program.
+void polled__earlier_requests_are_over__brings_bytes(void**) {
+  WithheldBytes withheld{mapped};
+  withheld.remove_signaled(kQpn, withheld.add_signaled(kQpn, 0));
+  withheld.add_signaled(kOtherQpn, 0);
+  withheld.end(kOtherQpn, nullptr);
+  for (const uint32_t qpn : {kQpn, kOtherQpn}) {
+    const size_t at = qpn == kQpn ? 0 : kSize;
+    add(withheld, nullptr, 0, at, qpn);
+    withheld.add_signaled(qpn, 0);
+    assert_true(withheld.store(qpn, memory + at, data, 8));
+    assert_true(withheld.polled(qpn, 0, false).empty());
+    assert_true(all_are(at, 8, kData));
+  }
+}
+
 // The receives of a shared queue have one id, and two queue pairs use them out of order.
 void polled__shared_queue__brings_the_bytes_of_this_queue_pair(void**) {
   WithheldBytes withheld{mapped};
@@ -290,6 +329,8 @@ int main() {
       cmocka_unit_test_setup(polled__no_bytes_of_the_device_there__tells_nothing, set_up),
       cmocka_unit_test_setup(polled__later_request__brings_earlier_results, set_up),
       cmocka_unit_test_setup(polled__request_before_a_result__brings_nothing, set_up),
+      cmocka_unit_test_setup(polled__requests_with_one_id__brings_bytes_with_the_last, set_up),
+      cmocka_unit_test_setup(polled__earlier_requests_are_over__brings_bytes, set_up),
       cmocka_unit_test_setup(polled__shared_queue__brings_the_bytes_of_this_queue_pair, set_up),
       cmocka_unit_test_setup(add__bytes_of_another_request__withholds_neither, set_up),
       cmocka_unit_test_setup(overwrite__other_bytes__tells_of_the_lost_message_once, set_up),

@@ -74,6 +74,7 @@ void LentMemory::assert_consistent([[maybe_unused]] const OfQueuePair& queue) co
   assert(queue.lent <= queue.loans.size() && queue.complete <= queue.loans.size() &&
          queue.loans.size() <= count_.load(std::memory_order_relaxed));
   assert(queue.lent <= lent_.load(std::memory_order_relaxed) && count_.load(std::memory_order_relaxed) <= kMax);
+  assert(queue.counted <= counted_.load(std::memory_order_relaxed));
   assert(queue.loans.empty() ||
          (queue.loans.front().number <= queue.loans.back().number && queue.loans.back().number < next_number_));
 }
@@ -92,6 +93,13 @@ Loan* LentMemory::numbered(uint32_t qpn, uint64_t number) {
   const auto found =
       std::find_if(loans.rbegin(), loans.rend(), [&](const Loan& loan) { return loan.number <= number; });
   return found == loans.rend() || found->number != number ? nullptr : &*found;
+}
+
+void LentMemory::count(OfQueuePair& queue, int64_t more) {
+  assert_held(mutex_);
+  assert(more >= 0 || queue.counted >= static_cast<uint64_t>(-more));
+  queue.counted += static_cast<uint64_t>(more);
+  counted_.store(counted_.load(std::memory_order_relaxed) + static_cast<uint64_t>(more), std::memory_order_release);
 }
 
 // The loan counts no more.
@@ -158,12 +166,13 @@ uint64_t LentMemory::add(Loan loan) {
   const std::lock_guard lock(mutex_);
   OfQueuePair& queue = queues_[loan.owner.qpn];
   const uint64_t number = next_number_++;
-  // Nothing waits for what its completion tells.
-  if (!is_lent(loan) && queue.lent == 0) return kNone;
-  if (count_.load(std::memory_order_relaxed) == kMax) {
-    if (queue.loans.empty()) return kNone;
-    drop_first(queue);
+  const bool has_room = count_.load(std::memory_order_relaxed) < kMax;
+  if (queue.loans.empty() && (!is_lent(loan) || !has_room)) {
+    if (!loan.is_signaled) return kNone;
+    count(queue, 1);
+    return kCounted;
   }
+  if (!has_room) drop_first(queue);
   loan.number = number;
   if (is_lent(loan)) {
     for (const Piece& piece : loan.pieces) pages_.add(piece.begin, piece.end);
@@ -177,7 +186,6 @@ uint64_t LentMemory::add(Loan loan) {
 }
 
 uint64_t LentMemory::add_signaled(uint32_t qpn, uint64_t id) {
-  if (!any()) return kNone;
   Loan loan;
   loan.id = id;
   loan.owner.qpn = qpn;
@@ -187,12 +195,14 @@ uint64_t LentMemory::add_signaled(uint32_t qpn, uint64_t id) {
 
 void LentMemory::keep(uint32_t qpn, uint64_t number, SharedCopy copy) {
   assert(number != kNone);
+  if (number == kCounted) return;
   const std::lock_guard lock(mutex_);
   Loan* loan = numbered(qpn, number);
   if (loan != nullptr && is_lent(*loan) && !loan->overwritten) loan->copy = std::move(copy);
 }
 
 void LentMemory::returned(uint32_t qpn, uint64_t number, uint64_t now) {
+  if (number == kCounted) return;
   const std::lock_guard lock(mutex_);
   // kSoon is much longer than the clock's ticks, and kShortestAnswer much shorter.
   if (Loan* loan = numbered(qpn, number)) loan->returned = loan->is_signaled ? about(now) : exact(now);
@@ -203,6 +213,10 @@ void LentMemory::remove(uint32_t qpn, uint64_t number) {
   const std::lock_guard lock(mutex_);
   OfQueuePair* const queue = find(qpn);
   if (queue == nullptr) return;
+  if (number == kCounted) {
+    if (queue->counted > 0) count(*queue, -1);
+    return;
+  }
   size_t behind = queue->loans.size();
   while (behind > 0 && queue->loans[behind - 1].number > number) behind--;
   if (behind == 0 || queue->loans[behind - 1].number != number) return;
@@ -232,14 +246,18 @@ void LentMemory::completed(uint32_t qpn, uint64_t id, uint64_t now) {
 // free() of such memory waits for the lock, so the memory stays during the comparison.
 std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id, uint64_t now) {
   std::vector<ChangedLoan> changed;
-  if (count_.load(std::memory_order_acquire) == 0) return changed;
+  if (count_.load(std::memory_order_acquire) == 0 && counted_.load(std::memory_order_acquire) == 0) return changed;
   const std::lock_guard lock(mutex_);
   OfQueuePair* const found = find(qpn);
   if (found == nullptr) return changed;
   OfQueuePair& queue = *found;
+  if (queue.counted > 0) {
+    count(queue, -1);
+    return changed;
+  }
   const auto polled = std::find_if(queue.loans.begin(), queue.loans.end(),
                                    [&](const Loan& loan) { return loan.is_signaled && loan.id == id; });
-  // It was posted when nothing waited for it.
+  // The program may poll a completion from before the queue pair failed, or was changed.
   if (polled == queue.loans.end()) return changed;
   for (uint64_t last = polled->number; !queue.loans.empty() && queue.loans.front().number <= last; drop_first(queue)) {
     const Loan& loan = queue.loans.front();
@@ -307,6 +325,7 @@ void LentMemory::forget(uint32_t qpn) {
   OfQueuePair* const queue = find(qpn);
   if (queue == nullptr) return;
   while (!queue->loans.empty()) drop_first(*queue);
+  count(*queue, -static_cast<int64_t>(queue->counted));
   queues_.erase(qpn);
 }
 
@@ -316,6 +335,7 @@ void LentMemory::forget_all() {
     while (!queue.loans.empty()) drop_first(queue);
   }
   queues_.clear();
+  counted_.store(0);
   assert(count_.load(std::memory_order_relaxed) == 0 && !any());
 }
 

@@ -57,8 +57,8 @@ struct ChangedLoan {
 
 // A loan *ends* when the program may know that the device no longer needs its memory. A signaled request without a loan
 // stays in its place until its completion is polled, because this tells of all earlier requests of the queue pair. One
-// that is posted while nothing is lent has no place: if its id comes again, its completion is taken for that of the
-// later request. Each such error only ends a loan early.
+// that is posted while no request has a place gets none, and is only counted, since many requests have one id. The
+// completions of a queue pair come in the order of its posts, so the next ones are those of the counted requests.
 //
 // Internally locked; the lock is a leaf. free() may take it. The times are those of now_ns(); kNow is the present one,
 // which is read only where it matters, and some milliseconds old where that does not matter.
@@ -66,11 +66,11 @@ class LentMemory {
  public:
   explicit LentMemory(MappedMemory& mapped) : mapped_(mapped) {}
 
-  static constexpr uint64_t kNone = UINT64_MAX;  // no number
+  static constexpr uint64_t kNone = UINT64_MAX;         // no number
+  static constexpr uint64_t kCounted = UINT64_MAX - 1;  // that of a signaled request without a place
   static constexpr uint64_t kNow = 0;
 
-  // The program posts the request. Returns its number; kNone if it has no loan and nothing waits for its completion, or
-  // if there is no room.
+  // The program posts the request. Returns its number; kNone if nothing is known of it.
   uint64_t add(Loan loan);
   // The same for a signaled request without memory.
   uint64_t add_signaled(uint32_t qpn, uint64_t id);
@@ -80,7 +80,8 @@ class LentMemory {
   void returned(uint32_t qpn, uint64_t number, uint64_t now = kNow);
   // The device has refused it.
   void remove(uint32_t qpn, uint64_t number);
-  // The device has completed the oldest signaled request with this id, and so all earlier ones.
+  // The device has completed the oldest signaled request with this id that has a place, or one without a place, and so
+  // all earlier ones. The difference only lets the loan count for a shorter time.
   void completed(uint32_t qpn, uint64_t id, uint64_t now = kNow);
   // The program has polled that completion. The loans of this request and of the earlier ones of the queue pair end.
   // Returns the requests whose bytes differ from their copies.
@@ -122,6 +123,7 @@ class LentMemory {
     std::deque<Loan> loans;  // in the order of their posts
     size_t complete = 0;     // the first so many are complete, or not signaled
     size_t lent = 0;         // so many have not ended
+    uint64_t counted = 0;    // signaled requests without a place, whose completions come before all of these
   };
 
   // Without the lock. False: no request uses memory.
@@ -129,6 +131,8 @@ class LentMemory {
   // Asserts the conditions that hold between two calls.
   void assert_consistent(const OfQueuePair& queue) const;
   OfQueuePair* find(uint32_t qpn);
+  // So many more.
+  void count(OfQueuePair& queue, int64_t more);
   Loan* numbered(uint32_t qpn, uint64_t number);
   std::optional<uint64_t> change_in(const Loan& loan);
   void take_back(OfQueuePair& queue, const Loan& loan);
@@ -145,6 +149,7 @@ class LentMemory {
   std::atomic<size_t> lent_{0};  // loans that have not ended; changed with the lock, as count_
   uint64_t next_number_ = 0;
   std::atomic<size_t> count_{0};  // of all requests
+  std::atomic<uint64_t> counted_{0};
   std::unordered_map<uint32_t, OfQueuePair> queues_;
   PageCounts pages_;  // of the loans that have not ended
 };

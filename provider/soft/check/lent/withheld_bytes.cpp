@@ -119,12 +119,22 @@ void WithheldBytes::withhold(User& user, bool fills) {
   if (fills) user.filled = size;
 }
 
+void WithheldBytes::count(OfQueuePair& queues, int64_t more) {
+  assert_held(mutex_);
+  assert(more >= 0 || queues.counted >= static_cast<uint64_t>(-more));
+  queues.counted += static_cast<uint64_t>(more);
+  counted_.store(counted_.load(std::memory_order_relaxed) + static_cast<uint64_t>(more), std::memory_order_release);
+}
+
+// Many requests have one id, so the program's next polls are for those before the first result.
 uint64_t WithheldBytes::add_signaled(uint32_t qpn, uint64_t id) {
-  if (!any()) return kNone;
   const std::lock_guard lock(mutex_);
-  const auto found = queue_pairs_.find(qpn);
-  if (found == queue_pairs_.end() || found->second.results.empty()) return kNone;
-  found->second.signaled.push_back({next_number_, id});
+  OfQueuePair& queues = queue_pairs_[qpn];
+  if (queues.results.empty()) {
+    count(queues, 1);
+    return kCounted;
+  }
+  queues.signaled.push_back({next_number_, id});
   return next_number_++;
 }
 
@@ -133,7 +143,11 @@ void WithheldBytes::remove_signaled(uint32_t qpn, uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end()) return;
-  std::erase_if(found->second.signaled, [&](const Signaled& signaled) { return signaled.number == number; });
+  OfQueuePair& queues = found->second;
+  const size_t erased =
+      std::erase_if(queues.signaled, [&](const Signaled& signaled) { return signaled.number == number; });
+  // The last result may have been polled meanwhile.
+  if (erased == 0 && queues.counted > 0) count(queues, -1);
 }
 
 // It waits: the device has never had it.
@@ -351,7 +365,7 @@ void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_
 
 std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t id, bool is_receive) {
   std::vector<Changed> changed;
-  if (!any()) return changed;
+  if (!any() && (is_receive || !any_counted())) return changed;
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end()) return changed;
@@ -363,6 +377,8 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
     const auto polled =
         std::find_if(queues.complete.begin(), queues.complete.end(), [&](const auto& user) { return user->id == id; });
     if (polled != queues.complete.end()) let_go(queues.complete, polled);
+  } else if (queues.counted > 0) {
+    count(queues, -1);
   } else {
     const auto polled = std::find_if(queues.signaled.begin(), queues.signaled.end(),
                                      [&](const Signaled& signaled) { return signaled.id == id; });
@@ -372,7 +388,10 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
     // The completion tells of all earlier requests of the send queue, too.
     while (!queues.results.empty() && queues.results.front()->number < behind)
       let_go(queues.results, queues.results.begin());
-    if (queues.results.empty()) queues.signaled.clear();
+    if (queues.results.empty()) {
+      count(queues, static_cast<int64_t>(queues.signaled.size()));
+      queues.signaled.clear();
+    }
   }
   assert_consistent();
   return changed;
@@ -406,11 +425,12 @@ void WithheldBytes::take_out(User& user) {
 }
 
 void WithheldBytes::end(uint32_t qpn, const void* receives) {
-  if (!any()) return;
+  if (!any() && !any_counted()) return;
   const std::lock_guard lock(mutex_);
   if (const auto queues = queue_pairs_.find(qpn); queues != queue_pairs_.end()) {
     for (const auto& user : queues->second.results) take_out(*user);
     for (const auto& user : queues->second.complete) take_out(*user);
+    count(queues->second, -static_cast<int64_t>(queues->second.counted));
     queue_pairs_.erase(queues);
   }
   if (const auto queue = receives_.find(receives); queue != receives_.end()) {
@@ -443,6 +463,7 @@ void WithheldBytes::forget_all() {
   receives_.clear();
   queue_pairs_.clear();
   count_ = 0;
+  counted_.store(0);
   any_.store(false, std::memory_order_relaxed);
   assert_consistent();
 }

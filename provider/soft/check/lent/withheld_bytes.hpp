@@ -31,7 +31,8 @@ namespace dapple::soft::check {
 class WithheldBytes {
  public:
   static constexpr std::byte kPattern{0xdb};
-  static constexpr uint64_t kNone = UINT64_MAX;  // no number
+  static constexpr uint64_t kNone = UINT64_MAX;         // no number
+  static constexpr uint64_t kCounted = UINT64_MAX - 1;  // that of a request for which no bytes wait
 
   explicit WithheldBytes(MappedMemory& mapped) : mapped_(mapped) {}
 
@@ -61,7 +62,7 @@ class WithheldBytes {
   // The device has refused it.
   void remove(uint64_t number);
   // The program posts a request that asks for a completion, after add() if it has a result. Returns its own number;
-  // kNone if no bytes wait for the completion.
+  // kCounted if no bytes wait for the completion.
   uint64_t add_signaled(uint32_t qpn, uint64_t id);
   // The device has refused it.
   void remove_signaled(uint32_t qpn, uint64_t number);
@@ -122,6 +123,7 @@ class WithheldBytes {
   struct OfQueuePair {
     Users results;                  // Reads and atomics; their numbers go up
     std::deque<Signaled> signaled;  // since the first of these
+    uint64_t counted = 0;           // those before, whose completions have not been polled
     Users complete;                 // receives whose completions have not been polled
   };
 
@@ -129,6 +131,9 @@ class WithheldBytes {
   static constexpr size_t kMaxOverwritable = 64;
 
   bool any() const { return any_.load(std::memory_order_acquire); }
+  // The same for requests that wait for their completions alone.
+  bool any_counted() const { return counted_.load(std::memory_order_acquire) != 0; }
+  void count(OfQueuePair& queues, int64_t more);
   // With the lock.
   bool is_used(uintptr_t begin, uintptr_t end) const;
   std::map<uintptr_t, UserPart>::iterator withheld_at(uintptr_t begin, uintptr_t end);
@@ -150,6 +155,7 @@ class WithheldBytes {
   std::atomic<bool> any_overwritable_{false};
   uint64_t next_number_ = 0;                   // of a user, or of a request that asks for a completion
   size_t count_ = 0;                           // of users
+  std::atomic<uint64_t> counted_{0};           // of all queue pairs; changed with the lock
   std::map<uintptr_t, UserPart> withheld_;     // by their first bytes; they do not overlap
   std::multimap<uintptr_t, UserPart> others_;  // the pieces of the other users; they may overlap
   uintptr_t longest_other_ = 0;                // no other piece has been longer
