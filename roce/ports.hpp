@@ -180,6 +180,8 @@ class EventSink {
   virtual void send_fails(const SendRequest&, CompletionStatus) {}
   virtual void receive_fails(const ReceiveRequest&, CompletionStatus) {}
   virtual void dropped(const DroppedMessage&) {}
+  // A peer's message has found no receive: an RNR NAK lets it come again later.
+  virtual void not_ready() {}
   // Requests are about to complete with an error, although the peer may still fetch their bytes, or write to memory.
   virtual void sends_fail() {}
 

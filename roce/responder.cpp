@@ -177,6 +177,7 @@ bool Responder::select_receives(uint32_t srq) {
     case InboundError::kNoReceive:
       gap_ = true;
       core_.count.rnr_naks_sent++;
+      core_.events.not_ready();
       reply_ = Reply::kNak;
       syndrome_ = rnr_syndrome(core_.values.min_rnr_timer);
       reply_psn_ = expected_psn_;

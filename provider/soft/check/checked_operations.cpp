@@ -387,6 +387,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   if (attr->qp_state == IBV_QPS_RESET) {
     checker().receives.forget(&qp.own_receives);
     checker().told.remove(qp.qpn);
+    qp.layers.checked->events.forget_unready();
   }
   const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
   if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.layers.checked->sends.clear();

@@ -57,6 +57,7 @@ void CheckingCompletions::note_withheld(const roce::Completion& completion) {
 
 void CheckingCompletions::end_receive(const roce::Completion& completion) {
   const std::optional<PostedReceive> receive = checker_.receives.take(receives(), completion.request_id);
+  if (completion.status != roce::CompletionStatus::kFlushed) qp_.layers.checked->events.forget_unready();
   if (completion.status != roce::CompletionStatus::kLocalLength) return;
   checker_.told.add(qp_.qpn, ToldFailures::kPeersRequest);
   std::vector<ReportedStack> places;

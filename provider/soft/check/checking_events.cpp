@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checking_events.hpp"
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -34,6 +35,12 @@ void CheckingEvents::refused(uint32_t access) {
        .remedy = remedy_for(right, qp_.layers.checked->has_rdma_cms_rights.load(std::memory_order_relaxed)),
        .places = places});
   below_.refused(access);
+}
+
+// Under the queue pair's lock, as forget_unready() for a message.
+void CheckingEvents::not_ready() {
+  if (unready_since() == 0) unready_since_.store(now_ns(), std::memory_order_relaxed);
+  below_.not_ready();
 }
 
 }  // namespace dapple::soft::check

@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Between a queue pair's engine and its events under dapple-run --check: explains requests of the peer that the queue
-// pair's attributes forbid.
+// pair's attributes forbid, and knows how long a message has waited for a receive.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/objects/objects.hpp"
@@ -27,11 +30,21 @@ class CheckingEvents final : public roce::EventSink {
   }
   void dropped(const roce::DroppedMessage& message) override { below_.dropped(message); }
   void sends_fail() override { below_.sends_fail(); }
+  void not_ready() override;
+
+  // The time of now_ns() since which a message has found no receive, again and again. 0: none waits, as far as is
+  // known.
+  uint64_t unready_since() const { return unready_since_.load(std::memory_order_relaxed); }
+  // A message has got its receive, or the queue pair begins anew.
+  void forget_unready() {
+    if (unready_since() != 0) unready_since_.store(0, std::memory_order_relaxed);
+  }
 
  private:
   Checker& checker_;
   const Qp& qp_;
   roce::EventSink& below_;
+  std::atomic<uint64_t> unready_since_{0};
 };
 
 }  // namespace dapple::soft::check

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "provider/common/clock.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/hang/view.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -104,20 +106,50 @@ std::optional<check::Report> polled_the_other(Notes& notes, const Qp& qp) {
       .places = {{"that queue was made by ibv_create_cq", unpolled->note.made}, {"destroyed", check::here()}}};
 }
 
+// The place of the last receive that the queue pair could use.
+std::optional<check::Stack> last_receive(Notes& notes, const Qp& qp, const QpNote& note) {
+  if (qp.srq == nullptr)
+    return note.receives.empty() ? std::nullopt : std::optional<check::Stack>(note.receives.back());
+  std::optional<check::Stack> last;
+  notes.change([&](const Notes::Tables& tables) {
+    const auto found = tables.srqs.find(qp.srq);
+    if (found != tables.srqs.end() && found->second.receive) last = *found->second.receive;
+  });
+  return last;
+}
+
+// A message of the peer has waited for a receive until now. If there are receives that the program has not polled, it
+// has stopped to look at messages on purpose.
+bool is_kept_waiting(const QpView& view) {
+  return view.unready_since_ns != 0 && now_ns() - view.unready_since_ns >= kLong && view.receives == 0 &&
+         !view.has_unpolled_receives;
+}
+
 // The queue pair had many messages of its peer, or one that came again and again.
 std::optional<check::Report> never_ready(Notes& notes, Qp& qp) {
-  if (qp.init.qp_type != IBV_QPT_RC || qp.srq != nullptr) return std::nullopt;
+  if (qp.init.qp_type != IBV_QPT_RC) return std::nullopt;
   for (const QpView& view : look_at(notes, qp).qps) {
-    if (view.naks < kManyNaks || view.note.lost || !view.note.receives.empty()) continue;
-    return check::Report{
-        .level = check::Level::kWarning,
-        .kind = "receiver-not-ready",
-        .text =
-            check::format("Queue pair 0x%x of %s has told its peer %llu times that it has no receive (RNR NAKs), and "
-                          "the program has never posted one.",
-                          view.qpn, view.device.c_str(), check::number(view.naks)),
-        .remedy = "Post a receive for each message, before the peer can send it.",
-        .places = {{"destroyed", check::here()}, {"the queue pair was made", view.note.made}}};
+    const std::optional<check::Stack> last = last_receive(notes, qp, view.note);
+    const bool had_none = qp.srq == nullptr && !last && view.naks >= kManyNaks;
+    if (view.note.lost || (!had_none && !is_kept_waiting(view))) continue;
+    std::string text = check::format(
+        "Queue pair 0x%x of %s has told its peer %llu times that it has no receive (RNR "
+        "NAKs), and the program has %s.",
+        view.qpn, view.device.c_str(), check::number(view.naks), last ? "not posted another one" : "never posted one");
+    std::string remedy = "Post a receive for each message, before the peer can send it.";
+    if (qp.srq != nullptr) {
+      text += " Its shared receive queue is empty.";
+      remedy = "Post a receive to the shared receive queue for each one that a message has used.";
+    }
+    if (view.min_rnr_timer == 0)
+      remedy += " Set min_rnr_timer, too: 0 lets the peer wait for 655 ms after each such answer.";
+    check::Report report = {.level = check::Level::kWarning,
+                            .kind = "receiver-not-ready",
+                            .text = text,
+                            .remedy = remedy,
+                            .places = {{"destroyed", check::here()}, {"the queue pair was made", view.note.made}}};
+    if (last) report.places.push_back({"the last receive was posted", *last});
+    return report;
   }
   return std::nullopt;
 }

@@ -247,8 +247,11 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   if (explain::is_circle(hang_reporter(), "ibv_post_srq_recv", srq, requests, bad)) return EINVAL;
+  const CallStack call;
   notes().note_progress();
-  return inner->post_srq_recv(srq, requests, bad);
+  const int error = inner->post_srq_recv(srq, requests, bad);
+  if (error == 0) notes().change([&](Notes::Tables& tables) { tables.srqs[ours<Srq>(srq)].receive = call.get(); });
+  return error;
 }
 
 // In RESET the device forgets all requests.

@@ -79,7 +79,8 @@ struct QpNote {
 
 struct SrqNote {
   Stack made;
-  std::optional<Stack> limit;  // the last call that armed the limit
+  std::optional<KnownStack> receive;  // the last post
+  std::optional<Stack> limit;         // the last call that armed the limit
   uint32_t limit_value = 0;
   GotEvents got;  // of the limit
   bool ends = false;

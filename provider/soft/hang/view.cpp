@@ -25,6 +25,21 @@ int32_t missing(uint32_t written, uint32_t acknowledged) {
   return static_cast<int32_t>(written - acknowledged);
 }
 
+// Completions in a queue.
+struct Count {
+  uint32_t all = 0;
+  uint32_t received = 0;  // of these, those of receives
+};
+
+Count count_of(Cq& cq) {
+  Count count;
+  cq.queue.look([&](const roce::Completion& completion) {
+    count.all++;
+    if (completion.opcode >= roce::CompletionOpcode::kReceive) count.received++;
+  });
+  return count;
+}
+
 CqView view_of(Cq& cq, const CqNote& note) {
   CqView view;
   view.cq = &cq.abi.cq;
@@ -32,11 +47,9 @@ CqView view_of(Cq& cq, const CqNote& note) {
   view.device = cq.context->ibv->device->name;
   const ibv_cq& ibv = cq.abi.cq;
   if (ibv.channel != nullptr && !note.ends) view.channel = ibv.channel->fd;
-  cq.queue.look([&](const roce::Completion& completion) {
-    view.there++;
-    if (completion.opcode >= roce::CompletionOpcode::kReceive) view.received++;
-  });
-  assert(view.received <= view.there);
+  const Count count = count_of(cq);
+  view.there = count.all;
+  view.received = count.received;
   view.armed = cq.queue.armed();
   view.not_acknowledged = missing(cq.completion_events.written, ibv.comp_events_completed);
   view.errors_not_acknowledged = missing(cq.asynchronous_events.written, ibv.async_events_completed);
@@ -52,8 +65,13 @@ QpView view_of(Qp& qp, const QpNote& note) {
   view.recv_cq = &qp.recv_cq->abi.cq;
   view.receives = qp.srq == nullptr ? qp.own_receives.count() : qp.srq->queue.count();
   view.not_acknowledged = missing(qp.event_count.written, qp.abi.qp.events_completed);
-  view.was_written = qp.layers.checked != nullptr && qp.layers.checked->memory.was_written();
+  if (qp.layers.checked != nullptr) {
+    view.was_written = qp.layers.checked->memory.was_written();
+    view.unready_since_ns = qp.layers.checked->events.unready_since();
+  }
+  if (view.unready_since_ns != 0) view.has_unpolled_receives = count_of(*qp.recv_cq).received != 0;
   const std::lock_guard lock(qp.mutex);
+  view.min_rnr_timer = qp.engine->attributes().min_rnr_timer;
   view.state = qp.engine->state();
   view.is_patient = qp.init.qp_type == IBV_QPT_RC && qp.engine->attributes().timeout == 0;
   view.peer = qp.engine->attributes().destination_qpn;

@@ -41,6 +41,10 @@ struct QpView {
   explain::Reason silence;   // why the peer does not answer, if there are outstanding requests; only of look()
   uint64_t naks = 0;         // RNR NAKs that it has sent
   bool was_written = false;  // by a Write or an atomic of its peer, under the check
+  // The time of now_ns() since which a message has found no receive, under the check. 0: none waits.
+  uint64_t unready_since_ns = 0;
+  uint8_t min_rnr_timer = 0;
+  bool has_unpolled_receives = false;  // if a message has found none: its queue has completions of receives
   int32_t not_acknowledged = 0;
 };
 

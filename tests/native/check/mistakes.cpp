@@ -301,6 +301,53 @@ bool send_without_receive(Pair& pair, bool late) {
   return to_error(pair.a.qp) && ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR);
 }
 
+// Until the sender gives up, so many of its requests have not been sent.
+bool give_up_rest(Pair& pair, int requests) {
+  std::this_thread::sleep_for(kInVain);
+  if (!to_error(pair.a.qp)) return false;
+  while (requests-- > 0) {
+    if (!ends(pair.a.cq, IBV_WC_WR_FLUSH_ERR)) return false;
+  }
+  return true;
+}
+
+// The program takes the first message, and posts no other receive for the second one.
+bool forget_next_receive(Pair& pair) {
+  return post_receive(pair.b, 1, 0, 64) == 0 && post_send(pair.a, 1, IBV_WR_SEND, 0, 64) == 0 &&
+         post_send(pair.a, 2, IBV_WR_SEND, 0, 64) == 0 && ends(pair.b.cq, IBV_WC_SUCCESS) &&
+         ends(pair.a.cq, IBV_WC_SUCCESS) && give_up_rest(pair, 1);
+}
+
+// After a pause of the receiver the peer tries again once in 655 ms.
+bool wait_long(Pair& pair) {
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_RTS;
+  return ibv_modify_qp(pair.b.qp, &attr, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER) == 0 &&
+         post_send(pair.a, 1, IBV_WR_SEND, 0, 64) == 0 && give_up_rest(pair, 1);
+}
+
+// A server whose time is over looks at no message, while its client still sends.
+bool stop_serving(Pair& pair) {
+  constexpr int kSent = 4, kReceives = 2;
+  for (int i = 0; i < kReceives; i++) {
+    if (post_receive(pair.b, 1, 0, 64) != 0) return false;
+  }
+  for (int i = 0; i < kSent; i++) {
+    if (post_send(pair.a, 1, IBV_WR_SEND, 0, 64) != 0) return false;
+  }
+  for (int i = 0; i < kReceives; i++) {
+    if (!ends(pair.a.cq, IBV_WC_SUCCESS)) return false;
+  }
+  return give_up_rest(pair, kSent - kReceives);
+}
+
+bool use_shared_receives(bool (*use)(Pair&)) {
+  PairOptions options;
+  options.srq = true;
+  const std::unique_ptr<Pair> pair(make_pair(options));
+  return pair != nullptr && use(*pair);
+}
+
 // A Read has no bytes to send.
 bool read_inline(Pair& pair) {
   return post_send(pair.a, 1, IBV_WR_RDMA_READ, 0, 64, &pair.b, 0, IBV_SEND_SIGNALED | IBV_SEND_INLINE) == 0 &&
@@ -534,6 +581,15 @@ int main(int count, char** words) {
   if (strcmp(name, "hopless") == 0) good = make_hopless();
   if (strcmp(name, "no-receive") == 0) good = send_without_receive(*pair, false);
   if (strcmp(name, "late-receive") == 0) good = send_without_receive(*pair, true);
+  if (strcmp(name, "no-next-receive") == 0) good = forget_next_receive(*pair);
+  if (strcmp(name, "long-wait") == 0) good = wait_long(*pair);
+  if (strcmp(name, "stopped-server") == 0) good = stop_serving(*pair);
+  if (strcmp(name, "no-shared-receive") == 0)
+    good = use_shared_receives([](Pair& shared) { return send_without_receive(shared, false); });
+  if (strcmp(name, "late-shared-receive") == 0)
+    good = use_shared_receives([](Pair& shared) { return send_without_receive(shared, true); });
+  if (strcmp(name, "no-next-shared-receive") == 0) good = use_shared_receives(forget_next_receive);
+  if (strcmp(name, "stopped-shared-server") == 0) good = use_shared_receives(stop_serving);
   if (strcmp(name, "null-list") == 0) good = post_null_lists(*pair);
   if (strcmp(name, "circle-send") == 0)
     good = post_circle<ibv_send_wr>([&](auto* list, auto** bad) { return ibv_post_send(pair->a.qp, list, bad); });
