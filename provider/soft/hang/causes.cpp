@@ -197,6 +197,30 @@ Report of_empty(const std::vector<const CqView*>& cqs, Report report, const std:
   return report;
 }
 
+// The thread waits by epoll, which does not tell again of an event that the program has left in the channel. Another
+// thread may yet read it. Empty if there is none.
+std::optional<Report> of_unread(const std::vector<const CqView*>& cqs, const Wait& wait, Report report,
+                                const std::string& begin, const View& view) {
+  const auto unread = std::find_if(cqs.begin(), cqs.end(), [](const CqView* cq) { return cq->unread; });
+  if (unread == cqs.end() || wait.system_function.find("epoll") == std::string::npos) return std::nullopt;
+  if (view.threads == 1) {
+    report.level = Level::kError;
+    report.kind = "lost-notification";
+  }
+  report.text = begin +
+                "by epoll for an event of a completion channel, in which an event waits that the program has not read. "
+                "With EPOLLET or EPOLLONESHOT epoll tells of it only once.";
+  report.remedy =
+      "Call ibv_get_cq_event() after each EPOLLIN until it fails with EAGAIN (with O_NONBLOCK), or wait without "
+      "EPOLLET.";
+  for (const CqView* cq : cqs) {
+    if (report.places.size() > kMaxQueues) break;
+    if (!cq->note.got.last.empty()) report.places.push_back({"the last event was got", cq->note.got.last.back()});
+  }
+  report.places.push_back({"a queue of the channel was made by ibv_create_cq", (*unread)->note.made});
+  return report;
+}
+
 // Events that `cqs` of a channel should give.
 void of_channel(const std::vector<const CqView*>& cqs, const Report& report, const std::string& begin, const View& view,
                 std::vector<Report>& found) {
@@ -287,7 +311,10 @@ std::vector<Report> explain(const ThreadStack& thread, const Wait& wait, const V
   if (cqs.empty() && wait.function == "ibv_get_cq_event" && !view.cqs.empty()) {
     found.push_back(of_no_queue(report, begin, view));
   } else if (!cqs.empty()) {
-    of_channel(cqs, report, begin, view, found);
+    if (const std::optional<Report> unread = of_unread(cqs, wait, report, begin, view))
+      found.push_back(*unread);
+    else
+      of_channel(cqs, report, begin, view, found);
   } else if (wait.function.empty()) {
     std::vector<const CqView*> polled;
     for (const ibv_cq* cq : wait.polled) {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/hang/view.hpp"
 
+#include <poll.h>
+
 #include <cassert>
 #include <mutex>
 
@@ -25,6 +27,11 @@ int32_t missing(uint32_t written, uint32_t acknowledged) {
   return static_cast<int32_t>(written - acknowledged);
 }
 
+bool is_readable(int fd) {
+  pollfd state = {fd, POLLIN, 0};
+  return poll(&state, 1, 0) == 1 && (state.revents & POLLIN) != 0;
+}
+
 // Completions in a queue.
 struct Count {
   uint32_t all = 0;
@@ -46,7 +53,10 @@ CqView view_of(Cq& cq, const CqNote& note) {
   view.note = note;
   view.device = cq.context->ibv->device->name;
   const ibv_cq& ibv = cq.abi.cq;
-  if (ibv.channel != nullptr && !note.ends) view.channel = ibv.channel->fd;
+  if (ibv.channel != nullptr && !note.ends) {
+    view.channel = ibv.channel->fd;
+    view.unread = is_readable(view.channel);
+  }
   const Count count = count_of(cq);
   view.there = count.all;
   view.received = count.received;

@@ -19,6 +19,7 @@ struct CqView {
   CqNote note;
   std::string device;
   int channel = -1;       // the descriptor; -1: none
+  bool unread = false;    // an event waits in the channel, of this queue or another one
   uint32_t there = 0;     // completions
   uint32_t received = 0;  // of these, those of receives
   CompletionQueue::Armed armed = CompletionQueue::Armed::kNo;
