@@ -22,7 +22,7 @@ using namespace dapple::udapl;
 namespace {
 
 constexpr uint32_t kPosts = 30'000;
-constexpr int64_t kPatience_ns = 60'000'000'000;
+constexpr int64_t kPatience_ns = 240'000'000'000;
 
 class Seen {
  public:
