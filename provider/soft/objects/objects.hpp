@@ -169,7 +169,7 @@ struct Cq : KeptMemory {
   bool single_threaded = false;
   std::unique_ptr<StampedCompletions> stamped;  // null: the program wants no time stamps
   PollsBelow below_check, below_explain, below_hang;
-  std::atomic<bool> was_polled{false};     // at least once, under --hang or --check
+  std::atomic<bool> was_polled{false};  // at least once, under --hang or --check
   OpenBatch polling;
   std::atomic<uint32_t> moderation_us{0};  // the most that an event waits for others
   // Guarded by the lock of HeldEvents.
