@@ -88,9 +88,9 @@ struct Noted {
     if (loan != LentMemory::kNone) Checker::get()->lent.returned(qp.qpn, loan);
   }
   void was_refused(Qp& qp) const {
-    if (loan != LentMemory::kNone) Checker::get()->lent.remove(qp.qpn, loan);
+    if (loan != LentMemory::kNone) Checker::get()->lent.remove(qp.qpn, loan, id);
     if (withheld != WithheldBytes::kNone) Checker::get()->withheld.remove(withheld);
-    if (signaled != WithheldBytes::kNone) Checker::get()->withheld.remove_signaled(qp.qpn, signaled);
+    if (signaled != WithheldBytes::kNone) Checker::get()->withheld.remove_signaled(qp.qpn, signaled, id);
     if (context != PostedContexts::kNone) Checker::get()->contexts.remove(id, context);
     if (send != PostedSends::kNone) qp.layers.checked->sends.remove(send);
   }
@@ -174,9 +174,9 @@ Noted note_memory(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, 
 Noted note(Qp& qp, roce::SendOpcode opcode, uint32_t flags, uint64_t id, const Segments& segments,
            const ibv_ah* address_handle = nullptr) {
   Noted noted = note_memory(qp, opcode, flags, id, segments, address_handle);
+  noted.id = id;
   const bool is_signaled = (flags & roce::kSignaled) != 0 || qp.init.sq_sig_all != 0;
   if (Checker::get()->contexts.may_be_context(id)) {
-    noted.id = id;
     noted.context =
         note_context(id, is_signaled, segments,
                      {.receives = nullptr, .owner = {qp.qpn, qp.context->ibv->device->name}, .posted = here()});

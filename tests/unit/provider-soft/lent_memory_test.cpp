@@ -177,7 +177,7 @@ void user_of__completions_of_earlier_requests_without_memory__leave_it(void**) {
 
 void user_of__earlier_requests_without_memory_are_over__finds_nothing(void**) {
   LentMemory lent{mapped};
-  lent.remove(kQpn, lent.add_signaled(kQpn, 0));
+  lent.remove(kQpn, lent.add_signaled(kQpn, 0), 0);
   lent.add_signaled(kOtherQpn, 0);
   lent.forget(kOtherQpn);
   post(lent, {.qpn = kOtherQpn});
@@ -185,6 +185,29 @@ void user_of__earlier_requests_without_memory_are_over__finds_nothing(void**) {
   assert_false(is_used(lent));
   post(lent);
   lent.polled(kQpn, 0);
+  assert_false(is_used(lent));
+}
+
+// Two threads poll one completion queue, and the second one tells first.
+void user_of__later_completion_is_told_first__finds_nothing(void**) {
+  LentMemory lent{mapped};
+  post_without_memory(lent, 1);
+  post(lent, {.id = 2});
+  lent.polled(kQpn, 2);
+  assert_false(is_used(lent));
+  post(lent, {.id = 1});
+  lent.polled(kQpn, 1);
+  assert_true(is_used(lent));
+  lent.polled(kQpn, 1);
+  assert_false(is_used(lent));
+}
+
+// The completions of a queue that ignores overruns may be dropped.
+void user_of__completions_that_never_come__finds_nothing(void**) {
+  LentMemory lent{mapped};
+  for (size_t i = 0; i < 2 * dapple::soft::check::UnpolledIds::kMax; i++) post_without_memory(lent, i);
+  post(lent, {.id = 1});
+  lent.polled(kQpn, 1);
   assert_false(is_used(lent));
 }
 
@@ -207,7 +230,7 @@ void user_of__after_a_peers_write__finds_only_those_of_the_writer(void**) {
 
 void user_of__refused_request__finds_nothing(void**) {
   LentMemory lent{mapped};
-  lent.remove(kQpn, post(lent));
+  lent.remove(kQpn, post(lent), 0);
   assert_false(is_used(lent));
 }
 
@@ -271,9 +294,9 @@ void polled__changed_long_after_the_post_of_an_unsignaled_request__is_not_certai
 void remove__full_queue__leaves_no_place(void**) {
   LentMemory lent{mapped};
   post(lent, {.id = 1});
-  for (size_t i = 0; i < 2 * LentMemory::kMax; i++) lent.remove(kQpn, post(lent, {.id = 2}));
+  for (size_t i = 0; i < 2 * LentMemory::kMax; i++) lent.remove(kQpn, post(lent, {.id = 2}), 2);
   lent.completed(kQpn, 1, kPosted);
-  lent.remove(kQpn, post(lent, {.id = 2}));
+  lent.remove(kQpn, post(lent, {.id = 2}), 2);
   assert_true(is_used(lent));
   lent.polled(kQpn, 1);
   assert_false(is_used(lent));
@@ -361,6 +384,8 @@ int main() {
       cmocka_unit_test(user_of__completion_of_a_request_without_memory__does_not_take_its_place),
       cmocka_unit_test(user_of__completions_of_earlier_requests_without_memory__leave_it),
       cmocka_unit_test(user_of__earlier_requests_without_memory_are_over__finds_nothing),
+      cmocka_unit_test(user_of__later_completion_is_told_first__finds_nothing),
+      cmocka_unit_test(user_of__completions_that_never_come__finds_nothing),
       cmocka_unit_test(user_of__peer_told__finds_nothing),
       cmocka_unit_test(user_of__after_a_peers_write__finds_only_those_of_the_writer),
       cmocka_unit_test(user_of__refused_request__finds_nothing),

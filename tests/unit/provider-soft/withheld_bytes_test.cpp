@@ -157,10 +157,22 @@ void polled__requests_with_one_id__brings_bytes_with_the_last(void**) {
   assert_true(all_are(0, 8, kData));
 }
 
+// Two threads poll one completion queue, and the second one tells first.
+void polled__later_completion_is_told_first__brings_bytes(void**) {
+  WithheldBytes withheld{mapped};
+  withheld.add_signaled(kQpn, 1);
+  add(withheld, nullptr, 2);
+  withheld.add_signaled(kQpn, 2);
+  assert_true(withheld.store(kQpn, memory, data, 8));
+  assert_true(withheld.polled(kQpn, 2, false).empty());
+  assert_true(all_are(0, 8, kData));
+  assert_true(withheld.polled(kQpn, 1, false).empty());
+}
+
 // Bytes that came too late would break a correct program.
 void polled__earlier_requests_are_over__brings_bytes(void**) {
   WithheldBytes withheld{mapped};
-  withheld.remove_signaled(kQpn, withheld.add_signaled(kQpn, 0));
+  withheld.remove_signaled(kQpn, withheld.add_signaled(kQpn, 0), 0);
   withheld.add_signaled(kOtherQpn, 0);
   withheld.end(kOtherQpn, nullptr);
   for (const uint32_t qpn : {kQpn, kOtherQpn}) {
@@ -329,6 +341,7 @@ int main() {
       cmocka_unit_test_setup(polled__no_bytes_of_the_device_there__tells_nothing, set_up),
       cmocka_unit_test_setup(polled__later_request__brings_earlier_results, set_up),
       cmocka_unit_test_setup(polled__request_before_a_result__brings_nothing, set_up),
+      cmocka_unit_test_setup(polled__later_completion_is_told_first__brings_bytes, set_up),
       cmocka_unit_test_setup(polled__requests_with_one_id__brings_bytes_with_the_last, set_up),
       cmocka_unit_test_setup(polled__earlier_requests_are_over__brings_bytes, set_up),
       cmocka_unit_test_setup(polled__shared_queue__brings_the_bytes_of_this_queue_pair, set_up),

@@ -74,7 +74,7 @@ void LentMemory::assert_consistent([[maybe_unused]] const OfQueuePair& queue) co
   assert(queue.lent <= queue.loans.size() && queue.complete <= queue.loans.size() &&
          queue.loans.size() <= count_.load(std::memory_order_relaxed));
   assert(queue.lent <= lent_.load(std::memory_order_relaxed) && count_.load(std::memory_order_relaxed) <= kMax);
-  assert(queue.counted <= counted_.load(std::memory_order_relaxed));
+  assert(queue.earlier.size() <= earlier_.load(std::memory_order_relaxed));
   assert(queue.loans.empty() ||
          (queue.loans.front().number <= queue.loans.back().number && queue.loans.back().number < next_number_));
 }
@@ -95,11 +95,15 @@ Loan* LentMemory::numbered(uint32_t qpn, uint64_t number) {
   return found == loans.rend() || found->number != number ? nullptr : &*found;
 }
 
-void LentMemory::count(OfQueuePair& queue, int64_t more) {
+void LentMemory::add_earlier(OfQueuePair& queue, uint64_t id) {
   assert_held(mutex_);
-  assert(more >= 0 || queue.counted >= static_cast<uint64_t>(-more));
-  queue.counted += static_cast<uint64_t>(more);
-  counted_.store(counted_.load(std::memory_order_relaxed) + static_cast<uint64_t>(more), std::memory_order_release);
+  if (queue.earlier.add(id)) earlier_.store(earlier_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+bool LentMemory::took_earlier(bool was_there) {
+  assert_held(mutex_);
+  if (was_there) earlier_.store(earlier_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return was_there;
 }
 
 // The loan counts no more.
@@ -169,8 +173,8 @@ uint64_t LentMemory::add(Loan loan) {
   const bool has_room = count_.load(std::memory_order_relaxed) < kMax;
   if (queue.loans.empty() && (!is_lent(loan) || !has_room)) {
     if (!loan.is_signaled) return kNone;
-    count(queue, 1);
-    return kCounted;
+    add_earlier(queue, loan.id);
+    return kEarlier;
   }
   if (!has_room) drop_first(queue);
   loan.number = number;
@@ -195,26 +199,26 @@ uint64_t LentMemory::add_signaled(uint32_t qpn, uint64_t id) {
 
 void LentMemory::keep(uint32_t qpn, uint64_t number, SharedCopy copy) {
   assert(number != kNone);
-  if (number == kCounted) return;
+  if (number == kEarlier) return;
   const std::lock_guard lock(mutex_);
   Loan* loan = numbered(qpn, number);
   if (loan != nullptr && is_lent(*loan) && !loan->overwritten) loan->copy = std::move(copy);
 }
 
 void LentMemory::returned(uint32_t qpn, uint64_t number, uint64_t now) {
-  if (number == kCounted) return;
+  if (number == kEarlier) return;
   const std::lock_guard lock(mutex_);
   // kSoon is much longer than the clock's ticks, and kShortestAnswer much shorter.
   if (Loan* loan = numbered(qpn, number)) loan->returned = loan->is_signaled ? about(now) : exact(now);
 }
 
 // It is one of the last.
-void LentMemory::remove(uint32_t qpn, uint64_t number) {
+void LentMemory::remove(uint32_t qpn, uint64_t number, uint64_t id) {
   const std::lock_guard lock(mutex_);
   OfQueuePair* const queue = find(qpn);
   if (queue == nullptr) return;
-  if (number == kCounted) {
-    if (queue->counted > 0) count(*queue, -1);
+  if (number == kEarlier) {
+    took_earlier(queue->earlier.take_newest(id));
     return;
   }
   size_t behind = queue->loans.size();
@@ -246,15 +250,12 @@ void LentMemory::completed(uint32_t qpn, uint64_t id, uint64_t now) {
 // free() of such memory waits for the lock, so the memory stays during the comparison.
 std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id, uint64_t now) {
   std::vector<ChangedLoan> changed;
-  if (count_.load(std::memory_order_acquire) == 0 && counted_.load(std::memory_order_acquire) == 0) return changed;
+  if (count_.load(std::memory_order_acquire) == 0 && earlier_.load(std::memory_order_acquire) == 0) return changed;
   const std::lock_guard lock(mutex_);
   OfQueuePair* const found = find(qpn);
   if (found == nullptr) return changed;
   OfQueuePair& queue = *found;
-  if (queue.counted > 0) {
-    count(queue, -1);
-    return changed;
-  }
+  if (took_earlier(queue.earlier.take(id))) return changed;
   const auto polled = std::find_if(queue.loans.begin(), queue.loans.end(),
                                    [&](const Loan& loan) { return loan.is_signaled && loan.id == id; });
   // The program may poll a completion from before the queue pair failed, or was changed.
@@ -325,7 +326,7 @@ void LentMemory::forget(uint32_t qpn) {
   OfQueuePair* const queue = find(qpn);
   if (queue == nullptr) return;
   while (!queue->loans.empty()) drop_first(*queue);
-  count(*queue, -static_cast<int64_t>(queue->counted));
+  earlier_.store(earlier_.load(std::memory_order_relaxed) - queue->earlier.size(), std::memory_order_relaxed);
   queues_.erase(qpn);
 }
 
@@ -335,7 +336,7 @@ void LentMemory::forget_all() {
     while (!queue.loans.empty()) drop_first(queue);
   }
   queues_.clear();
-  counted_.store(0);
+  earlier_.store(0);
   assert(count_.load(std::memory_order_relaxed) == 0 && !any());
 }
 

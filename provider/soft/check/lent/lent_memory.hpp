@@ -17,6 +17,7 @@
 #include "provider/soft/check/lent/mapped_memory.hpp"
 #include "provider/soft/check/lent/page_counts.hpp"
 #include "provider/soft/check/lent/short_list.hpp"
+#include "provider/soft/check/lent/unpolled_ids.hpp"
 #include "provider/soft/check/reports/owner.hpp"
 #include "provider/soft/check/reports/stack.hpp"
 
@@ -57,8 +58,8 @@ struct ChangedLoan {
 
 // A loan *ends* when the program may know that the device no longer needs its memory. A signaled request without a loan
 // stays in its place until its completion is polled, because this tells of all earlier requests of the queue pair. One
-// that is posted while no request has a place gets none, and is only counted, since many requests have one id. The
-// completions of a queue pair come in the order of its posts, so the next ones are those of the counted requests.
+// that is posted while no request has a place gets none, and only its id is kept: the next completion with this id is
+// its own, and not that of a later request.
 //
 // Internally locked; the lock is a leaf. free() may take it. The times are those of now_ns(); kNow is the present one,
 // which is read only where it matters, and some milliseconds old where that does not matter.
@@ -67,7 +68,7 @@ class LentMemory {
   explicit LentMemory(MappedMemory& mapped) : mapped_(mapped) {}
 
   static constexpr uint64_t kNone = UINT64_MAX;         // no number
-  static constexpr uint64_t kCounted = UINT64_MAX - 1;  // that of a signaled request without a place
+  static constexpr uint64_t kEarlier = UINT64_MAX - 1;  // that of a signaled request without a place
   static constexpr uint64_t kNow = 0;
 
   // The program posts the request. Returns its number; kNone if nothing is known of it.
@@ -79,7 +80,7 @@ class LentMemory {
   // The post has returned.
   void returned(uint32_t qpn, uint64_t number, uint64_t now = kNow);
   // The device has refused it.
-  void remove(uint32_t qpn, uint64_t number);
+  void remove(uint32_t qpn, uint64_t number, uint64_t id);
   // The device has completed the oldest signaled request with this id that has a place, or one without a place, and so
   // all earlier ones. The difference only lets the loan count for a shorter time.
   void completed(uint32_t qpn, uint64_t id, uint64_t now = kNow);
@@ -123,7 +124,7 @@ class LentMemory {
     std::deque<Loan> loans;  // in the order of their posts
     size_t complete = 0;     // the first so many are complete, or not signaled
     size_t lent = 0;         // so many have not ended
-    uint64_t counted = 0;    // signaled requests without a place, whose completions come before all of these
+    UnpolledIds earlier;     // signaled requests without a place, whose completions come before all of these
   };
 
   // Without the lock. False: no request uses memory.
@@ -131,8 +132,9 @@ class LentMemory {
   // Asserts the conditions that hold between two calls.
   void assert_consistent(const OfQueuePair& queue) const;
   OfQueuePair* find(uint32_t qpn);
-  // So many more.
-  void count(OfQueuePair& queue, int64_t more);
+  void add_earlier(OfQueuePair& queue, uint64_t id);
+  // True if there was one.
+  bool took_earlier(bool was_there);
   Loan* numbered(uint32_t qpn, uint64_t number);
   std::optional<uint64_t> change_in(const Loan& loan);
   void take_back(OfQueuePair& queue, const Loan& loan);
@@ -148,8 +150,8 @@ class LentMemory {
   Mutex mutex_{LockRank::kLentMemory};
   std::atomic<size_t> lent_{0};  // loans that have not ended; changed with the lock, as count_
   uint64_t next_number_ = 0;
-  std::atomic<size_t> count_{0};  // of all requests
-  std::atomic<uint64_t> counted_{0};
+  std::atomic<size_t> count_{0};    // of all requests
+  std::atomic<size_t> earlier_{0};  // of all queue pairs
   std::unordered_map<uint32_t, OfQueuePair> queues_;
   PageCounts pages_;  // of the loans that have not ended
 };

@@ -119,27 +119,31 @@ void WithheldBytes::withhold(User& user, bool fills) {
   if (fills) user.filled = size;
 }
 
-void WithheldBytes::count(OfQueuePair& queues, int64_t more) {
+void WithheldBytes::add_earlier(OfQueuePair& queues, uint64_t id) {
   assert_held(mutex_);
-  assert(more >= 0 || queues.counted >= static_cast<uint64_t>(-more));
-  queues.counted += static_cast<uint64_t>(more);
-  counted_.store(counted_.load(std::memory_order_relaxed) + static_cast<uint64_t>(more), std::memory_order_release);
+  if (queues.earlier.add(id)) earlier_.store(earlier_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-// Many requests have one id, so the program's next polls are for those before the first result.
+bool WithheldBytes::took_earlier(bool was_there) {
+  assert_held(mutex_);
+  if (was_there) earlier_.store(earlier_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return was_there;
+}
+
+// Many requests have one id, so the next completion of an id may be that of a request before the first result.
 uint64_t WithheldBytes::add_signaled(uint32_t qpn, uint64_t id) {
   const std::lock_guard lock(mutex_);
   OfQueuePair& queues = queue_pairs_[qpn];
   if (queues.results.empty()) {
-    count(queues, 1);
-    return kCounted;
+    add_earlier(queues, id);
+    return kEarlier;
   }
   queues.signaled.push_back({next_number_, id});
   return next_number_++;
 }
 
 // If it stayed, the completion of a later request with this id would be taken for its own.
-void WithheldBytes::remove_signaled(uint32_t qpn, uint64_t number) {
+void WithheldBytes::remove_signaled(uint32_t qpn, uint64_t number, uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end()) return;
@@ -147,7 +151,7 @@ void WithheldBytes::remove_signaled(uint32_t qpn, uint64_t number) {
   const size_t erased =
       std::erase_if(queues.signaled, [&](const Signaled& signaled) { return signaled.number == number; });
   // The last result may have been polled meanwhile.
-  if (erased == 0 && queues.counted > 0) count(queues, -1);
+  if (erased == 0) took_earlier(queues.earlier.take_newest(id));
 }
 
 // It waits: the device has never had it.
@@ -365,7 +369,7 @@ void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_
 
 std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t id, bool is_receive) {
   std::vector<Changed> changed;
-  if (!any() && (is_receive || !any_counted())) return changed;
+  if (!any() && (is_receive || !any_earlier())) return changed;
   const std::lock_guard lock(mutex_);
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end()) return changed;
@@ -377,9 +381,7 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
     const auto polled =
         std::find_if(queues.complete.begin(), queues.complete.end(), [&](const auto& user) { return user->id == id; });
     if (polled != queues.complete.end()) let_go(queues.complete, polled);
-  } else if (queues.counted > 0) {
-    count(queues, -1);
-  } else {
+  } else if (!took_earlier(queues.earlier.take(id))) {
     const auto polled = std::find_if(queues.signaled.begin(), queues.signaled.end(),
                                      [&](const Signaled& signaled) { return signaled.id == id; });
     if (polled == queues.signaled.end()) return changed;
@@ -389,7 +391,7 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
     while (!queues.results.empty() && queues.results.front()->number < behind)
       let_go(queues.results, queues.results.begin());
     if (queues.results.empty()) {
-      count(queues, static_cast<int64_t>(queues.signaled.size()));
+      for (const Signaled& signaled : queues.signaled) add_earlier(queues, signaled.id);
       queues.signaled.clear();
     }
   }
@@ -425,12 +427,12 @@ void WithheldBytes::take_out(User& user) {
 }
 
 void WithheldBytes::end(uint32_t qpn, const void* receives) {
-  if (!any() && !any_counted()) return;
+  if (!any() && !any_earlier()) return;
   const std::lock_guard lock(mutex_);
   if (const auto queues = queue_pairs_.find(qpn); queues != queue_pairs_.end()) {
     for (const auto& user : queues->second.results) take_out(*user);
     for (const auto& user : queues->second.complete) take_out(*user);
-    count(queues->second, -static_cast<int64_t>(queues->second.counted));
+    earlier_.store(earlier_.load(std::memory_order_relaxed) - queues->second.earlier.size(), std::memory_order_relaxed);
     queue_pairs_.erase(queues);
   }
   if (const auto queue = receives_.find(receives); queue != receives_.end()) {
@@ -463,7 +465,7 @@ void WithheldBytes::forget_all() {
   receives_.clear();
   queue_pairs_.clear();
   count_ = 0;
-  counted_.store(0);
+  earlier_.store(0);
   any_.store(false, std::memory_order_relaxed);
   assert_consistent();
 }

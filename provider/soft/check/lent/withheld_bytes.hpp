@@ -32,7 +32,7 @@ class WithheldBytes {
  public:
   static constexpr std::byte kPattern{0xdb};
   static constexpr uint64_t kNone = UINT64_MAX;         // no number
-  static constexpr uint64_t kCounted = UINT64_MAX - 1;  // that of a request for which no bytes wait
+  static constexpr uint64_t kEarlier = UINT64_MAX - 1;  // that of a request for which no bytes wait
 
   explicit WithheldBytes(MappedMemory& mapped) : mapped_(mapped) {}
 
@@ -62,10 +62,10 @@ class WithheldBytes {
   // The device has refused it.
   void remove(uint64_t number);
   // The program posts a request that asks for a completion, after add() if it has a result. Returns its own number;
-  // kCounted if no bytes wait for the completion.
+  // kEarlier if no bytes wait for the completion.
   uint64_t add_signaled(uint32_t qpn, uint64_t id);
   // The device has refused it.
-  void remove_signaled(uint32_t qpn, uint64_t number);
+  void remove_signaled(uint32_t qpn, uint64_t number, uint64_t id);
 
   // The device brings bytes for a request of this queue pair, or for one of its shared receive queue. False if they are
   // to be stored in the memory itself.
@@ -123,7 +123,7 @@ class WithheldBytes {
   struct OfQueuePair {
     Users results;                  // Reads and atomics; their numbers go up
     std::deque<Signaled> signaled;  // since the first of these
-    uint64_t counted = 0;           // those before, whose completions have not been polled
+    UnpolledIds earlier;            // those before
     Users complete;                 // receives whose completions have not been polled
   };
 
@@ -132,8 +132,10 @@ class WithheldBytes {
 
   bool any() const { return any_.load(std::memory_order_acquire); }
   // The same for requests that wait for their completions alone.
-  bool any_counted() const { return counted_.load(std::memory_order_acquire) != 0; }
-  void count(OfQueuePair& queues, int64_t more);
+  bool any_earlier() const { return earlier_.load(std::memory_order_acquire) != 0; }
+  void add_earlier(OfQueuePair& queues, uint64_t id);
+  // True if there was one.
+  bool took_earlier(bool was_there);
   // With the lock.
   bool is_used(uintptr_t begin, uintptr_t end) const;
   std::map<uintptr_t, UserPart>::iterator withheld_at(uintptr_t begin, uintptr_t end);
@@ -155,7 +157,7 @@ class WithheldBytes {
   std::atomic<bool> any_overwritable_{false};
   uint64_t next_number_ = 0;                   // of a user, or of a request that asks for a completion
   size_t count_ = 0;                           // of users
-  std::atomic<uint64_t> counted_{0};           // of all queue pairs; changed with the lock
+  std::atomic<size_t> earlier_{0};             // of all queue pairs; changed with the lock
   std::map<uintptr_t, UserPart> withheld_;     // by their first bytes; they do not overlap
   std::multimap<uintptr_t, UserPart> others_;  // the pieces of the other users; they may overlap
   uintptr_t longest_other_ = 0;                // no other piece has been longer
