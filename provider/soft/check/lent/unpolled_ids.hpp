@@ -26,6 +26,10 @@ class UnpolledIds {
   }
   // Takes the oldest one of this id. False: there is none.
   bool take(uint64_t id) {
+    if (!ids_.empty() && ids_.front() == id) [[likely]] {
+      ids_.pop_front();
+      return true;
+    }
     const auto found = std::find(ids_.begin(), ids_.end(), id);
     if (found == ids_.end()) return false;
     ids_.erase(found);
