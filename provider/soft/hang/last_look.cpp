@@ -119,7 +119,7 @@ std::optional<check::Stack> last_receive(Notes& notes, const Qp& qp, const QpNot
 }
 
 // A message of the peer has waited for a receive until now. If there are receives that the program has not polled, it
-// has stopped to look at messages on purpose.
+// has stopped looking at messages on purpose.
 bool is_kept_waiting(const QpView& view) {
   return view.unready_since_ns != 0 && now_ns() - view.unready_since_ns >= kLong && view.receives == 0 &&
          !view.has_unpolled_receives;

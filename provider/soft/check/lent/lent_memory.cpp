@@ -95,17 +95,6 @@ Loan* LentMemory::numbered(uint32_t qpn, uint64_t number) {
   return found == loans.rend() || found->number != number ? nullptr : &*found;
 }
 
-void LentMemory::add_earlier(OfQueuePair& queue, uint64_t id) {
-  assert_held(mutex_);
-  if (queue.earlier.add(id)) earlier_.store(earlier_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-}
-
-bool LentMemory::took_earlier(bool was_there) {
-  assert_held(mutex_);
-  if (was_there) earlier_.store(earlier_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  return was_there;
-}
-
 // The loan counts no more.
 void LentMemory::take_back(OfQueuePair& queue, const Loan& loan) {
   assert_held(mutex_);
@@ -173,7 +162,7 @@ uint64_t LentMemory::add(Loan loan) {
   const bool has_room = count_.load(std::memory_order_relaxed) < kMax;
   if (queue.loans.empty() && (!is_lent(loan) || !has_room)) {
     if (!loan.is_signaled) return kNone;
-    add_earlier(queue, loan.id);
+    queue.earlier.add(loan.id, earlier_);
     return kEarlier;
   }
   if (!has_room) drop_first(queue);
@@ -218,7 +207,7 @@ void LentMemory::remove(uint32_t qpn, uint64_t number, uint64_t id) {
   OfQueuePair* const queue = find(qpn);
   if (queue == nullptr) return;
   if (number == kEarlier) {
-    took_earlier(queue->earlier.take_newest(id));
+    queue->earlier.take_newest(id, earlier_);
     return;
   }
   size_t behind = queue->loans.size();
@@ -255,7 +244,7 @@ std::vector<ChangedLoan> LentMemory::polled(uint32_t qpn, uint64_t id, uint64_t 
   OfQueuePair* const found = find(qpn);
   if (found == nullptr) return changed;
   OfQueuePair& queue = *found;
-  if (took_earlier(queue.earlier.take(id))) return changed;
+  if (queue.earlier.take(id, earlier_)) return changed;
   const auto polled = std::find_if(queue.loans.begin(), queue.loans.end(),
                                    [&](const Loan& loan) { return loan.is_signaled && loan.id == id; });
   // The program may poll a completion from before the queue pair failed, or was changed.
@@ -326,7 +315,7 @@ void LentMemory::forget(uint32_t qpn) {
   OfQueuePair* const queue = find(qpn);
   if (queue == nullptr) return;
   while (!queue->loans.empty()) drop_first(*queue);
-  earlier_.store(earlier_.load(std::memory_order_relaxed) - queue->earlier.size(), std::memory_order_relaxed);
+  queue->earlier.clear(earlier_);
   queues_.erase(qpn);
 }
 

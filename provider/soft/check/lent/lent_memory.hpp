@@ -132,9 +132,6 @@ class LentMemory {
   // Asserts the conditions that hold between two calls.
   void assert_consistent(const OfQueuePair& queue) const;
   OfQueuePair* find(uint32_t qpn);
-  void add_earlier(OfQueuePair& queue, uint64_t id);
-  // True if there was one.
-  bool took_earlier(bool was_there);
   Loan* numbered(uint32_t qpn, uint64_t number);
   std::optional<uint64_t> change_in(const Loan& loan);
   void take_back(OfQueuePair& queue, const Loan& loan);
@@ -150,8 +147,8 @@ class LentMemory {
   Mutex mutex_{LockRank::kLentMemory};
   std::atomic<size_t> lent_{0};  // loans that have not ended; changed with the lock, as count_
   uint64_t next_number_ = 0;
-  std::atomic<size_t> count_{0};    // of all requests
-  std::atomic<size_t> earlier_{0};  // of all queue pairs
+  std::atomic<size_t> count_{0};   // of all requests
+  UnpolledIds::Total earlier_{0};  // of all queue pairs
   std::unordered_map<uint32_t, OfQueuePair> queues_;
   PageCounts pages_;  // of the loans that have not ended
 };

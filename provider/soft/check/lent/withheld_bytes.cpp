@@ -119,23 +119,12 @@ void WithheldBytes::withhold(User& user, bool fills) {
   if (fills) user.filled = size;
 }
 
-void WithheldBytes::add_earlier(OfQueuePair& queues, uint64_t id) {
-  assert_held(mutex_);
-  if (queues.earlier.add(id)) earlier_.store(earlier_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-}
-
-bool WithheldBytes::took_earlier(bool was_there) {
-  assert_held(mutex_);
-  if (was_there) earlier_.store(earlier_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  return was_there;
-}
-
 // Many requests have one id, so the next completion of an id may be that of a request before the first result.
 uint64_t WithheldBytes::add_signaled(uint32_t qpn, uint64_t id) {
   const std::lock_guard lock(mutex_);
   OfQueuePair& queues = queue_pairs_[qpn];
   if (queues.results.empty()) {
-    add_earlier(queues, id);
+    queues.earlier.add(id, earlier_);
     return kEarlier;
   }
   queues.signaled.push_back({next_number_, id});
@@ -151,7 +140,7 @@ void WithheldBytes::remove_signaled(uint32_t qpn, uint64_t number, uint64_t id) 
   const size_t erased =
       std::erase_if(queues.signaled, [&](const Signaled& signaled) { return signaled.number == number; });
   // The last result may have been polled meanwhile.
-  if (erased == 0) took_earlier(queues.earlier.take_newest(id));
+  if (erased == 0) queues.earlier.take_newest(id, earlier_);
 }
 
 // It waits: the device has never had it.
@@ -259,7 +248,7 @@ std::optional<WithheldBytes::Request> WithheldBytes::waiting_at(uintptr_t begin,
   return oldest == nullptr ? std::nullopt : std::optional<Request>(*oldest);
 }
 
-// What is in the memory is the last message there.
+// The memory holds the last message.
 std::optional<WithheldBytes::Overwritten> WithheldBytes::overwrite(const std::byte* memory, const std::byte* from,
                                                                    size_t size) {
   if (!may_overwrite()) return std::nullopt;
@@ -381,7 +370,7 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
     const auto polled =
         std::find_if(queues.complete.begin(), queues.complete.end(), [&](const auto& user) { return user->id == id; });
     if (polled != queues.complete.end()) let_go(queues.complete, polled);
-  } else if (!took_earlier(queues.earlier.take(id))) {
+  } else if (!queues.earlier.take(id, earlier_)) {
     const auto polled = std::find_if(queues.signaled.begin(), queues.signaled.end(),
                                      [&](const Signaled& signaled) { return signaled.id == id; });
     if (polled == queues.signaled.end()) return changed;
@@ -391,7 +380,7 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
     while (!queues.results.empty() && queues.results.front()->number < behind)
       let_go(queues.results, queues.results.begin());
     if (queues.results.empty()) {
-      for (const Signaled& signaled : queues.signaled) add_earlier(queues, signaled.id);
+      for (const Signaled& signaled : queues.signaled) queues.earlier.add(signaled.id, earlier_);
       queues.signaled.clear();
     }
   }
@@ -432,7 +421,7 @@ void WithheldBytes::end(uint32_t qpn, const void* receives) {
   if (const auto queues = queue_pairs_.find(qpn); queues != queue_pairs_.end()) {
     for (const auto& user : queues->second.results) take_out(*user);
     for (const auto& user : queues->second.complete) take_out(*user);
-    earlier_.store(earlier_.load(std::memory_order_relaxed) - queues->second.earlier.size(), std::memory_order_relaxed);
+    queues->second.earlier.clear(earlier_);
     queue_pairs_.erase(queues);
   }
   if (const auto queue = receives_.find(receives); queue != receives_.end()) {

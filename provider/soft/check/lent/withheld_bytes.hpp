@@ -133,9 +133,6 @@ class WithheldBytes {
   bool any() const { return any_.load(std::memory_order_acquire); }
   // The same for requests that wait for their completions alone.
   bool any_earlier() const { return earlier_.load(std::memory_order_acquire) != 0; }
-  void add_earlier(OfQueuePair& queues, uint64_t id);
-  // True if there was one.
-  bool took_earlier(bool was_there);
   // With the lock.
   bool is_used(uintptr_t begin, uintptr_t end) const;
   std::map<uintptr_t, UserPart>::iterator withheld_at(uintptr_t begin, uintptr_t end);
@@ -157,7 +154,7 @@ class WithheldBytes {
   std::atomic<bool> any_overwritable_{false};
   uint64_t next_number_ = 0;                   // of a user, or of a request that asks for a completion
   size_t count_ = 0;                           // of users
-  std::atomic<size_t> earlier_{0};             // of all queue pairs; changed with the lock
+  UnpolledIds::Total earlier_{0};              // of all queue pairs; changed with the lock
   std::map<uintptr_t, UserPart> withheld_;     // by their first bytes; they do not overlap
   std::multimap<uintptr_t, UserPart> others_;  // the pieces of the other users; they may overlap
   uintptr_t longest_other_ = 0;                // no other piece has been longer
