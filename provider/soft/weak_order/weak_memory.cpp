@@ -3,14 +3,12 @@
 #include "provider/soft/weak_order/weak_memory.hpp"
 
 #include <string.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cassert>
 #include <new>
 #include <utility>
 
-#include "provider/common/host_guards.hpp"
 #include "provider/soft/weak_order/waits.hpp"
 
 namespace dapple::soft {
@@ -20,27 +18,29 @@ constexpr uint64_t kWord = sizeof(uint64_t);
 // Of the pieces of a packet that are kept.
 constexpr double kHeldShare = 0.5;
 constexpr double kLastHeldShare = 0.25;
-// Of atomics that have a window.
-constexpr double kWindowShare = 0.5;
-// Long enough for a program that changes the word on another CPU.
-constexpr timespec kWindow = {0, 20'000};
+// Of Reads that fetch their bytes when they arrive.
+constexpr double kEarlyShare = 0.25;
+// Of atomics whose store comes later.
+constexpr double kLateStoreShare = 0.5;
 
 }  // namespace
 
 std::unique_ptr<WeakMemory> WeakMemory::create(roce::Memory& below, uint64_t seed) {
   std::unique_ptr<WeakMemory> made(new (std::nothrow) WeakMemory(below, seed));
   if (made == nullptr) return nullptr;
-  made->bytes_.reset(new (std::nothrow) std::byte[kRoom]);
+  made->bytes_.reset(new (std::nothrow) std::byte[kRoom + kMaxEarly]);
   return made->bytes_ == nullptr ? nullptr : std::move(made);
 }
 
 WeakMemory::~WeakMemory() {
+  late_atomic.forget(this);
   if (count_ != 0) kept_bytes.end();
 }
 
 void WeakMemory::assert_consistent() const {
   assert(count_ <= kMaxHeld && used_ <= kRoom);
-  assert((count_ == 0) == (used_ == 0));
+  assert((count_ == 0) == (used_ == 0) && (count_ != 0 || !is_in_order_));
+  assert(early_.length <= kMaxEarly);
   assert(count_ == 0 || kept_bytes.any());
   assert(count_ == 0 || held_[count_ - 1].at + held_[count_ - 1].range.length == used_);
 }
@@ -56,10 +56,34 @@ bool WeakMemory::hold(roce::Accessor who, const roce::RemoteRange& range, const 
 
 void WeakMemory::place_held() {
   assert_consistent();
+  late_atomic.store_of(this, below_);
   if (count_ == 0) return;
   for (size_t i = 0; i < count_; i++) below_.write(held_[i].who, held_[i].range, &bytes_[held_[i].at]);
   count_ = used_ = 0;
+  is_in_order_ = false;
   kept_bytes.end();
+}
+
+roce::Fault WeakMemory::check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) {
+  const roce::Fault fault = below_.check_remote(who, range, access);
+  if (fault != roce::Fault::kNone || access != roce::kRemoteRead || range.length > kMaxEarly) return fault;
+  if (early_.length != 0 || !random_.happens(kEarlyShare)) return fault;
+  // A fault that comes only now may be over when the answer leaves.
+  if (below_.read(who, range, &bytes_[kRoom]) == roce::Fault::kNone) early_ = range;
+  return fault;
+}
+
+// The answer to another Read of the same bytes may take them, because it has arrived as well.
+roce::Fault WeakMemory::read(roce::Accessor who, const roce::RemoteRange& range, std::byte* to) {
+  const uint64_t offset = range.address - early_.address;
+  const bool is_early = early_.length != 0 && range.rkey == early_.rkey && range.address >= early_.address &&
+                        offset + range.length <= early_.length;
+  if (!is_early) return below_.read(who, range, to);
+  // The region may have been deregistered since.
+  const roce::Fault fault = below_.check_remote(who, range, roce::kRemoteRead);
+  if (fault == roce::Fault::kNone) memcpy(to, &bytes_[kRoom + offset], range.length);
+  if (fault != roce::Fault::kNone || offset + range.length == early_.length) early_ = {};
+  return fault;
 }
 
 roce::Fault WeakMemory::write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) {
@@ -75,48 +99,24 @@ roce::Fault WeakMemory::write(roce::Accessor who, const roce::RemoteRange& range
     next = begin < middle ? std::min(middle, last_word) : begin < last_word ? last_word : end;
     const roce::RemoteRange piece = {range.rkey, begin, next - begin};
     const std::byte* bytes = from + (begin - range.address);
-    const bool is_kept = random_.happens(next == end ? kLastHeldShare : kHeldShare);
+    const bool is_kept = is_in_order_ || random_.happens(next == end ? kLastHeldShare : kHeldShare);
     if (is_kept && hold(who, piece, bytes)) continue;
+    if (is_in_order_) place_held();
     fault = below_.write(who, piece, bytes);
   }
   return fault;
 }
 
-// The lower layers have atomics only, so the load adds 0, and the store is a swap that is repeated until it succeeds.
-template <typename Next>
-roce::Fault WeakMemory::change_word(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t& original,
-                                    Next next) {
-  const roce::Fault fault = below_.fetch_add(who, rkey, address, 0, original);
-  if (fault != roce::Fault::kNone) return fault;
-  const CancelGuard whole;
-  nanosleep(&kWindow, nullptr);
-  uint64_t changed = 0;
-  if (!next(original, changed)) return roce::Fault::kNone;
-  uint64_t expected = original;
-  for (;;) {
-    uint64_t found = 0;
-    const roce::Fault stored = below_.compare_swap(who, rkey, address, expected, changed, found);
-    if (stored != roce::Fault::kNone || found == expected) return stored;
-    expected = found;
-  }
-}
-
 roce::Fault WeakMemory::compare_swap(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t compare,
                                      uint64_t swap, uint64_t& original) {
-  if (!random_.happens(kWindowShare)) return below_.compare_swap(who, rkey, address, compare, swap, original);
-  return change_word(who, rkey, address, original, [&](uint64_t old, uint64_t& changed) {
-    changed = swap;
-    return old == compare;
-  });
+  return late_atomic.execute(this, below_, {who, rkey, address, true, compare, swap}, random_.happens(kLateStoreShare),
+                             original);
 }
 
 roce::Fault WeakMemory::fetch_add(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t add,
                                   uint64_t& original) {
-  if (!random_.happens(kWindowShare)) return below_.fetch_add(who, rkey, address, add, original);
-  return change_word(who, rkey, address, original, [&](uint64_t old, uint64_t& changed) {
-    changed = old + add;
-    return true;
-  });
+  return late_atomic.execute(this, below_, {who, rkey, address, false, 0, add}, random_.happens(kLateStoreShare),
+                             original);
 }
 
 roce::Fault WeakMemory::bind_window(roce::Accessor who, const roce::WindowBind& bind) {

@@ -31,6 +31,7 @@ bool comes_after_kept_bytes(const roce::OpcodeInfo& info) {
   return !info.has(roce::kIsWrite) || info.has(roce::kStarts) || info.has(roce::kHasImmediate);
 }
 
+// One of the packets of such a Write.
 bool may_keep_bytes(const roce::OpcodeInfo& info) {
   return info.has(roce::kIsWrite) && !info.has(roce::kHasImmediate);
 }
@@ -76,6 +77,7 @@ void WeakQueuePair::place_held() {
 
 bool WeakQueuePair::modify(const roce::QpAttributes& attributes, uint32_t mask) {
   place_held();
+  memory_->forget_early();
   return roce::QueuePairLayer::modify(attributes, mask);
 }
 
@@ -90,8 +92,15 @@ void WeakQueuePair::receive(roce::Now now, const roce::Packet& packet) {
   const roce::OpcodeInfo& info = *packet.info;
   // A program that has read a count of the peer's Writes sees their bytes.
   const bool is_counted = is_observed_ && info.has(roce::kIsWrite) && info.has(roce::kEnds);
-  if (comes_after_kept_bytes(info) || is_counted) place_held();
-  memory_->holds(may_keep_bytes(info) && !is_counted);
+  const bool may_keep = may_keep_bytes(info) && !is_counted;
+  if (comes_after_kept_bytes(info) || is_counted) {
+    if (may_keep && memory_->has_held() && random_.happens(kLateShare)) {
+      memory_->keep_in_order();
+    } else {
+      place_held();
+    }
+  }
+  memory_->holds(may_keep);
   roce::QueuePairLayer::receive(now, packet);
   memory_->holds(false);
   if (state() == roce::QpState::kError) {

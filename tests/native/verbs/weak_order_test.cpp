@@ -302,6 +302,7 @@ bool an_atomic_loses_another(WeakEnd& end) {
   end.post(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 8, 0, 1);
   end.post(1, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 8, 0, 1);
   end.complete(2);
+  for (int pair = 0; pair < kWeakPairs; pair++) end.make_visible(pair);
   return __atomic_load_n(word, __ATOMIC_SEQ_CST) != 2 || originals[0] + originals[1] != 1;
 }
 
