@@ -19,7 +19,7 @@ constexpr uint64_t kWord = sizeof(uint64_t);
 constexpr double kHeldShare = 0.5;
 constexpr double kLastHeldShare = 0.25;
 // Of Reads that fetch their bytes when they arrive.
-constexpr double kEarlyShare = 0.25;
+constexpr double kEarlyShare = 0.5;
 // Of atomics whose store comes later.
 constexpr double kLateStoreShare = 0.5;
 
