@@ -15,7 +15,7 @@ constexpr uint64_t kMakeMemDefinedIfAddressable = kMemcheck + 11;
 
 // A client request: instructions that do nothing on a CPU, and that valgrind takes for a call. 0 without valgrind.
 uint64_t request(uint64_t number, uint64_t first, uint64_t second = 0) {
-  const volatile uint64_t arguments[6] = {number, first, second, 0, 0, 0};
+  [[maybe_unused]] const volatile uint64_t arguments[6] = {number, first, second, 0, 0, 0};
   uint64_t result = 0;
 #if defined(__x86_64__)
   asm volatile(
