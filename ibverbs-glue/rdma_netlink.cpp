@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -87,9 +88,15 @@ class Netlink {
   Netlink(const Netlink&) = delete;
   Netlink& operator=(const Netlink&) = delete;
 
+  // A kernel without RDMA starts modprobe for each such socket, so it is asked once, and again when sysfs shows RDMA.
   bool open() {
+    static std::atomic<bool> is_missing{false};
+    if (is_missing.load(std::memory_order_relaxed) && ::access("/sys/class/infiniband", F_OK) != 0) return false;
     socket_ = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-    if (socket_ < 0) throw_at_shortage(errno);
+    if (socket_ < 0) {
+      is_missing = errno == EPROTONOSUPPORT;
+      throw_at_shortage(errno);
+    }
     return socket_ >= 0;
   }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
@@ -114,9 +115,19 @@ struct KernelsAnswer {
   int error = 0;        // of the exchange
 };
 
+// A socket of the kernel; -1 if it has no RDMA. Such a kernel starts modprobe for each of these sockets, so it is asked
+// once, and again when its sysfs shows RDMA.
+int kernels_socket() {
+  static std::atomic<bool> is_missing{false};
+  if (is_missing.load(std::memory_order_relaxed) && real.access("/sys/class/infiniband", F_OK) != 0) return -1;
+  const int kernel = real.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+  is_missing = kernel < 0 && errno == EPROTONOSUPPORT;
+  return kernel;
+}
+
 // Passes the kernel's answer on, if it has RDMA; without the end of a dump if ours follows.
 KernelsAnswer ask_kernel(Answers& answers, const NetlinkRequest& request, bool ours_follows) {
-  const int kernel = real.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+  const int kernel = kernels_socket();
   if (kernel < 0) return {};
   KernelsAnswer answer{.exists = true};
   for (const int option : {NETLINK_CAP_ACK, NETLINK_EXT_ACK}) {
