@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "tests/native/kills/stage.hpp"
-#include "tests/native/litmus/model.hpp"
 #include "tests/native/litmus/node.hpp"
 #include "tests/native/namespaces.hpp"
+#include "tests/unit/litmus/model.hpp"
 
 using namespace dapple::litmus;
 using dapple::tests::failed;

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/native/litmus/program.hpp"
+#include "tests/unit/litmus/program.hpp"
 
 namespace dapple::litmus {
 

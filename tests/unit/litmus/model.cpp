@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tests/native/litmus/model.hpp"
+#include "tests/unit/litmus/model.hpp"
 
 #include <algorithm>
 #include <compare>

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <set>
 
-#include "tests/native/litmus/program.hpp"
+#include "tests/unit/litmus/program.hpp"
 
 namespace dapple::litmus {
 

@@ -4,7 +4,7 @@
 // The model itself: the outcome of each program that the literature calls possible or impossible.
 #include <algorithm>
 
-#include "tests/native/litmus/model.hpp"
+#include "tests/unit/litmus/model.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::litmus;
