@@ -65,6 +65,7 @@ int sync_dmabufs(const coherence::BackEnd& back_end, SyncDirection direction, co
   int last = -1;
   int error = 0;
   for (size_t i = 0; i < num_fds; ++i) {
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): refuse() does not return 0, so all are found
     if (fds[i] < 0 || fds[i] == last) continue;
     last = fds[i];
     back_end.full_barrier();
