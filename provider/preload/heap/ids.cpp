@@ -49,13 +49,14 @@ constinit Next<void(rdma_cm_id*)> next_destroy_qp("rdma_destroy_qp");
 constinit Next<void(rdma_event_channel*)> next_destroy_event_channel("rdma_destroy_event_channel");
 constinit Next<int(rdma_cm_id*, const void*, uint8_t)> next_reject("rdma_reject");
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define DAPPLE_NEXT(name, parameters, arguments) constinit Next<int parameters> next_##name("rdma_" #name);
 DAPPLE_ID_FUNCTIONS(DAPPLE_NEXT)
 #undef DAPPLE_NEXT
 
 // With its channel an id loses its descriptor.
 bool is_dead(const rdma_cm_id* id, const char* function) {
-  return has_ended(id, function) || (id_watcher() != nullptr && has_ended(id->channel, function));
+  return has_ended(id, function) || (id != nullptr && id_watcher() != nullptr && has_ended(id->channel, function));
 }
 
 }  // namespace
@@ -118,10 +119,12 @@ void rdma_destroy_event_channel(rdma_event_channel* channel) {
   end(channel, *watcher, "rdma_destroy_event_channel", [&] { next_destroy_event_channel.get()(channel); });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations and calls
 #define DAPPLE_FUNCTION(name, parameters, arguments)                      \
   int rdma_##name parameters {                                            \
     return is_dead(id, "rdma_" #name) ? -1 : next_##name.get() arguments; \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 DAPPLE_ID_FUNCTIONS(DAPPLE_FUNCTION)
 #undef DAPPLE_FUNCTION
 

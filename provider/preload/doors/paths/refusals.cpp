@@ -60,6 +60,7 @@ ssize_t attributes_by_path(const char* path, bool follow, ssize_t in_tree, Kerne
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations and calls
 // NAME(PATH, ...): a function with one path, which is relative to the working directory.
 #define DAPPLE_REFUSAL(name, error, follow, parameters, arguments)                              \
   DAPPLE_WRAPPER(name, int wrapped_##name parameters) {                                         \
@@ -70,6 +71,7 @@ ssize_t attributes_by_path(const char* path, bool follow, ssize_t in_tree, Kerne
   DAPPLE_WRAPPER(name, int wrapped_##name parameters) {                                       \
     return refuse_by_path(folder, path, error, follow, [&] { return NEXT(name) arguments; }); \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 DAPPLE_REFUSAL(unlink, EPERM, false, (const char* path), (path))
 DAPPLE_REFUSAL(rmdir, EPERM, false, (const char* path), (path))

@@ -363,7 +363,7 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
   const auto found = queue_pairs_.find(qpn);
   if (found == queue_pairs_.end()) return changed;
   OfQueuePair& queues = found->second;
-  const auto let_go = [&](Users& users, Users::iterator which) {
+  const auto let_go = [&](Users& users, const Users::iterator& which) {
     if (std::optional<Changed> one = release(users, which)) changed.push_back(std::move(*one));
   };
   if (is_receive) {
@@ -389,7 +389,7 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
 }
 
 // A change of the program counts only if the bytes of the device were there, too.
-std::optional<WithheldBytes::Changed> WithheldBytes::release(Users& users, Users::iterator which) {
+std::optional<WithheldBytes::Changed> WithheldBytes::release(Users& users, const Users::iterator& which) {
   const std::unique_ptr<User> user = std::move(*which);
   users.erase(which);
   take_out(*user);

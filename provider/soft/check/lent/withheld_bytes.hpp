@@ -144,7 +144,7 @@ class WithheldBytes {
   static void note_change(User& user, size_t offset, const std::byte* memory, size_t size);
   void put_into_place(User& user);
   bool remove_from(Users& users, uint64_t number);
-  std::optional<Changed> release(Users& users, Users::iterator which);
+  std::optional<Changed> release(Users& users, const Users::iterator& which);
   void take_out(User& user);
   void assert_consistent() const;
 
