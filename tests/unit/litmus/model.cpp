@@ -3,12 +3,43 @@
 #include "tests/unit/litmus/model.hpp"
 
 #include <algorithm>
-#include <compare>
+#include <cassert>
+#include <functional>
+#include <iterator>
+#include <string_view>
+#include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 namespace dapple::litmus {
 namespace {
+
+// A list in place, so that a state is a block of bytes. What is behind the end is zero.
+template <typename T, size_t kMax>
+class List {
+ public:
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  T* begin() { return items_; }
+  T* end() { return items_ + size_; }
+  const T* begin() const { return items_; }
+  const T* end() const { return items_ + size_; }
+  T& operator[](size_t i) { return items_[i]; }
+  const T& operator[](size_t i) const { return items_[i]; }
+  void push_back(const T& item) {
+    assert(size_ < kMax);
+    items_[size_++] = item;
+  }
+  void erase(size_t at) {
+    std::copy(items_ + at + 1, items_ + size_, items_ + at);
+    items_[--size_] = T();
+  }
+
+ private:
+  uint8_t size_ = 0;
+  T items_[kMax] = {};
+};
 
 // A request on its way.
 enum class Stage : uint8_t {
@@ -22,26 +53,23 @@ enum class Stage : uint8_t {
 };
 
 struct Request {
-  Stage stage;
+  Stage stage = Stage::kPutPosted;
   uint8_t local = 0, remote = 0, value = 0;
   uint8_t added = 0;
 
   bool is_read() const { return stage == Stage::kGetPosted || stage == Stage::kAddPosted || stage == Stage::kAnswered; }
-  auto operator<=>(const Request&) const = default;
 };
 
 struct Effect {
   bool is_completion = false;
   uint8_t word = 0, value = 0;
   bool is_atomic = false;
-  auto operator<=>(const Effect&) const = default;
 };
 
 struct QueuePair {
-  std::vector<Request> pipe;    // oldest first
-  std::vector<Effect> arrived;  // at the other node, and not visible
-  std::vector<Effect> returned;
-  auto operator<=>(const QueuePair&) const = default;
+  List<Request, 2 * kMaxSteps> pipe;  // oldest first; each request may have a fence
+  List<Effect, kMaxSteps> arrived;    // at the other node, and not visible
+  List<Effect, 2 * kMaxSteps> returned;
 
   bool is_returned() const {
     return std::all_of(returned.begin(), returned.end(), [](const Effect& effect) { return effect.is_completion; });
@@ -53,8 +81,15 @@ struct State {
   Outcome seen;  // so far
   std::array<uint8_t, kNodes> next = {};
   std::array<uint8_t, kNodes> loaded = {};
-  std::array<std::array<QueuePair, kPairs>, kNodes> pairs;
-  auto operator<=>(const State&) const = default;
+  QueuePair pairs[kNodes][kPairs];
+
+  std::string_view bytes() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+  bool operator==(const State& other) const { return bytes() == other.bytes(); }
+};
+static_assert(std::has_unique_object_representations_v<State>);
+
+struct Hash {
+  size_t operator()(const State& state) const { return std::hash<std::string_view>()(state.bytes()); }
 };
 
 class Search {
@@ -67,7 +102,7 @@ class Search {
     for (int node = 0; node < kNodes; node++) first.loaded[node] = static_cast<uint8_t>(program_.loads_before(node));
     reach(first);
     while (!open_.empty()) {
-      const State state = std::move(open_.back());
+      const State& state = *open_.back();
       open_.pop_back();
       explore(state);
     }
@@ -75,8 +110,9 @@ class Search {
   }
 
  private:
-  void reach(State state) {
-    if (known_.insert(state).second) open_.push_back(std::move(state));
+  void reach(const State& state) {
+    const auto [known, is_new] = known_.insert(state);
+    if (is_new) open_.push_back(&*known);
   }
 
   void explore(const State& state) {
@@ -122,16 +158,16 @@ class Search {
         pair.pipe.push_back({Stage::kAddPosted, step.local, step.remote, 0, step.value});
         break;
       case Kind::kPoll:
-        if (pair.returned.empty() || !pair.returned.front().is_completion) return;
-        pair.returned.erase(pair.returned.begin());
+        if (pair.returned.empty() || !pair.returned[0].is_completion) return;
+        pair.returned.erase(0);
         break;
     }
-    reach(std::move(to));
+    reach(to);
   }
 
   // Whether a FetchAdd of this node is between its read and its write.
   static bool is_adding(const State& state, int node) {
-    return std::any_of(state.pairs[node].begin(), state.pairs[node].end(), [](const QueuePair& pair) {
+    return std::any_of(std::begin(state.pairs[node]), std::end(state.pairs[node]), [](const QueuePair& pair) {
       return std::any_of(pair.arrived.begin(), pair.arrived.end(),
                          [](const Effect& effect) { return effect.is_atomic; });
     });
@@ -142,27 +178,26 @@ class Search {
     for (size_t i = 0; i < pair.pipe.size(); i++) advance(from, node, number, i);
     if (!pair.arrived.empty()) {
       State to = from;
-      std::vector<Effect>& arrived = to.pairs[node][number].arrived;
-      to.seen.words[arrived.front().word] = arrived.front().value;
-      arrived.erase(arrived.begin());
-      reach(std::move(to));
+      auto& arrived = to.pairs[node][number].arrived;
+      to.seen.words[arrived[0].word] = arrived[0].value;
+      arrived.erase(0);
+      reach(to);
     }
     // Completions wait for the program without holding up what follows.
     const auto first = std::find_if(pair.returned.begin(), pair.returned.end(),
                                     [](const Effect& effect) { return !effect.is_completion; });
     if (first != pair.returned.end()) {
       State to = from;
-      std::vector<Effect>& returned = to.pairs[node][number].returned;
       to.seen.words[first->word] = first->value;
-      returned.erase(returned.begin() + (first - pair.returned.begin()));
-      reach(std::move(to));
+      to.pairs[node][number].returned.erase(static_cast<size_t>(first - pair.returned.begin()));
+      reach(to);
     }
   }
 
   void advance(const State& from, int node, int number, size_t i) {
-    const std::vector<Request>& pipe = from.pairs[node][number].pipe;
+    const auto& pipe = from.pairs[node][number].pipe;
     const auto older_are = [&](auto... stages) {
-      return std::all_of(pipe.begin(), pipe.begin() + static_cast<std::ptrdiff_t>(i),
+      return std::all_of(pipe.begin(), pipe.begin() + i,
                          [&](const Request& older) { return ((older.stage == stages) || ...); });
     };
     State to = from;
@@ -198,27 +233,27 @@ class Search {
         if (i != 0) return;
         pair.returned.push_back({false, request.local, request.value});
         pair.returned.push_back({true});
-        pair.pipe.erase(pair.pipe.begin());
+        pair.pipe.erase(0);
         break;
       case Stage::kSent:
         if (i != 0) return;
         pair.returned.push_back({true});
-        pair.pipe.erase(pair.pipe.begin());
+        pair.pipe.erase(0);
         break;
       case Stage::kFence:
         for (size_t older = 0; older < i; older++) {
           if (pipe[older].is_read() || pipe[older].stage == Stage::kFence) return;
         }
-        pair.pipe.erase(pair.pipe.begin() + static_cast<std::ptrdiff_t>(i));
+        pair.pipe.erase(i);
         break;
     }
-    reach(std::move(to));
+    reach(to);
   }
 
   const Program& program_;
   const bool is_strong_;
-  std::set<State> known_;
-  std::vector<State> open_;
+  std::unordered_set<State, Hash> known_;
+  std::vector<const State*> open_;  // of these
   std::set<Outcome> outcomes_;
 };
 

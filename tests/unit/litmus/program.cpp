@@ -70,6 +70,7 @@ class Parser {
     require(rest_.empty());
     require(program.loads_before(kNodes) <= kMaxLoads);
     for (const std::vector<Step>& thread : program.threads) {
+      require(thread.size() <= kMaxSteps);
       int unpolled[kPairs] = {};
       for (const Step& step : thread) {
         if (step.is_request()) unpolled[step.pair]++;

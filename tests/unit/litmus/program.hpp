@@ -31,6 +31,7 @@ inline constexpr int kNodes = 2;
 inline constexpr int kPairs = 2;  // of each node
 inline constexpr int kWordsOfNode = 2;
 inline constexpr int kWords = kNodes * kWordsOfNode;
+inline constexpr int kMaxSteps = 6;  // of a thread
 inline constexpr int kMaxLoads = 4;  // of a program
 
 enum class Kind : uint8_t { kStore, kLoad, kPut, kGet, kAdd, kPoll, kAwait };
