@@ -44,7 +44,7 @@ uint32_t peer_of(const NodeTransports& transports, const soft::TransportRow& row
 }
 
 std::string reason_of(const NodeTransports& transports, const soft::TransportRow& row) {
-  const std::string reason = soft::name_of(row.transport).title;
+  std::string reason = soft::name_of(row.transport).title;
   if (row.transport != Transport::kPeerTakesNone) return reason;
   const ProgramTransports* peer = find(transports, row.slot);
   if (peer == nullptr) return reason + ": no program has its slot";
