@@ -39,7 +39,7 @@ WeakMemory::~WeakMemory() {
 
 void WeakMemory::assert_consistent() const {
   assert(count_ <= kMaxHeld && used_ <= kRoom);
-  assert((count_ == 0) == (used_ == 0) && (count_ != 0 || !is_in_order_));
+  assert((count_ == 0) == (used_ == 0));
   assert(early_.length <= kMaxEarly);
   assert(count_ == 0 || kept_bytes.any());
   assert(count_ == 0 || held_[count_ - 1].at + held_[count_ - 1].range.length == used_);
@@ -57,10 +57,10 @@ bool WeakMemory::hold(roce::Accessor who, const roce::RemoteRange& range, const 
 void WeakMemory::place_held() {
   assert_consistent();
   late_atomic.store_of(this, below_);
+  is_in_order_ = false;
   if (count_ == 0) return;
   for (size_t i = 0; i < count_; i++) below_.write(held_[i].who, held_[i].range, &bytes_[held_[i].at]);
   count_ = used_ = 0;
-  is_in_order_ = false;
   kept_bytes.end();
 }
 

@@ -149,6 +149,28 @@ void write__after_a_kept_one_without_room__both_come_at_once(void** state) {
   assert_true(rig.memory[0] == std::byte{1} && rig.memory[2047] == std::byte{2});
 }
 
+void write__after_an_atomic_that_has_not_stored__comes_after_it(void** state) {
+  Rig& rig = rig_of<Rig>(state);
+  uint64_t original = 0;
+  while (!rig.weak->has_held()) rig.weak->fetch_add(kOwner, rig.key, kIova, 1, original);
+  rig.weak->holds(true);
+  rig.weak->keep_in_order();
+  rig.write(8, 8, std::byte{5});
+  assert_true(rig.memory[8] == std::byte{0});
+  rig.weak->place_held();
+  assert_int_equal(*reinterpret_cast<uint64_t*>(rig.memory), original + 1);
+  assert_true(rig.memory[8] == std::byte{5} && !rig.weak->has_held());
+  // The order has ended, also if another queue pair's atomic has stored.
+  const std::unique_ptr<WeakMemory> other = WeakMemory::create(rig.table, 4);
+  while (!rig.weak->has_held()) rig.weak->fetch_add(kOwner, rig.key, kIova, 1, original);
+  rig.weak->keep_in_order();
+  other->fetch_add(kOwner, rig.key, kIova, 1, original);
+  rig.weak->place_held();
+  rig.weak->holds(false);
+  rig.write(8, 8, std::byte{6});
+  assert_true(rig.memory[8] == std::byte{6} && !rig.weak->has_held());
+}
+
 // Whether a Read's bytes are those of its arrival.
 bool is_early(Rig& rig, std::byte before, std::byte after) {
   std::byte got[64];
@@ -256,6 +278,7 @@ int main() {
       rig_test(atomics__nobody_else_changes_the_word__as_ever, Rig),
       rig_test(write__after_a_kept_one__comes_after_it, Rig),
       rig_test(write__after_a_kept_one_without_room__both_come_at_once, Rig),
+      rig_test(write__after_an_atomic_that_has_not_stored__comes_after_it, Rig),
       rig_test(read__some_bytes_are_those_of_the_arrival, Rig),
       rig_test(read__unanswered_ones_are_forgotten__later_ones_have_new_bytes, Rig),
       rig_test(read__the_region_has_gone_since_the_arrival__refused, Rig),
