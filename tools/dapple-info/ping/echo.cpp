@@ -43,7 +43,8 @@ bool Echo::open(const Address& local, const Address& peer) {
   setsockopt(fd_.get(), ipv6_ ? IPPROTO_IPV6 : IPPROTO_IP, ipv6_ ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &value,
              sizeof value);
   const Address from = with_port(local, 0);
-  bind(fd_.get(), &from.any, size_of_address(from));
+  // If this fails, the kernel chooses the address.
+  static_cast<void>(bind(fd_.get(), &from.any, size_of_address(from)));
   id_ = static_cast<uint16_t>(getpid());
   return true;
 }
