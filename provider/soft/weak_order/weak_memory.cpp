@@ -68,7 +68,7 @@ roce::Fault WeakMemory::check_remote(roce::Accessor who, const roce::RemoteRange
   const roce::Fault fault = below_.check_remote(who, range, access);
   if (fault != roce::Fault::kNone || access != roce::kRemoteRead || range.length > kMaxEarly) return fault;
   if (early_.length != 0 || !random_.happens(kEarlyShare)) return fault;
-  // A fault that comes only now may be over when the answer leaves.
+  // If this read fails, the answer reads again.
   if (below_.read(who, range, &bytes_[kRoom]) == roce::Fault::kNone) early_ = range;
   return fault;
 }

@@ -28,8 +28,8 @@ class WeakMemory final : public MemoryLayer {
   // From now on Writes may leave pieces behind, or leave none.
   void holds(bool may_hold) { may_hold_ = may_hold; }
   bool has_held() const { return count_ != 0 || late_atomic.is_of(this); }
-  // What is kept, or an atomic that has not stored, stays so while another Write arrives. Its bytes become visible
-  // later.
+  // Another Write arrives. Its bytes become visible after all that waits: kept pieces, or an atomic that has not
+  // stored.
   void keep_in_order() { is_in_order_ = true; }
   // Stores all that was kept. A piece whose memory is no longer registered is lost, as on a NIC.
   void place_held();

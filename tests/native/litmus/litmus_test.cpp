@@ -32,7 +32,7 @@ struct Named {
   const char* text;
 };
 
-// The shapes that the papers and the pages of this device speak of.
+// The usual shapes of memory models, and those of docs/faults.md.
 constexpr Named kNamed[] = {
     {"bytes of a Write are fetched late", "z <- x; x = 5"},
     {"bytes of a Write after its completion", "z <- x; poll; x = 5"},
@@ -131,8 +131,9 @@ bool run_random(Node& node, bool tells, uint64_t count) {
     if (tells) strong_count += strong_outcomes(program).size();
   }
   if (tells) {
-    printf("%llu random programs, %d rounds each: %zu of %zu allowed outcomes seen, of which %zu are strong\n",
-           static_cast<unsigned long long>(count), kRandomRounds, seen_count, allowed_count, strong_count);
+    printf(
+        "%llu random programs, %d rounds each: %zu of %zu allowed outcomes seen; %zu of the allowed ones are strong\n",
+        static_cast<unsigned long long>(count), kRandomRounds, seen_count, allowed_count, strong_count);
   }
   return true;
 }
@@ -173,6 +174,12 @@ int main(int argc, char** argv) {
 #ifdef __SANITIZE_THREAD__
   dapple::tests::skip_program("the programs change memory too early on purpose, which ThreadSanitizer reports");
 #endif
+  if (argc != 1 && argc != 3) {
+    fprintf(stderr, "usage: test-litmus [random COUNT | PROGRAM ROUNDS]\n");
+    return 2;
+  }
+  // A malformed program ends here, before there are nodes.
+  if (argc == 3 && strcmp(argv[1], "random") != 0) parsed(argv[1]);
   stage = dapple::tests::prepare_stage<Stage>();
   pid_t nodes[kNodes];
   for (int i = 0; i < kNodes; i++) nodes[i] = dapple::tests::start_process([&] { return be_node(i, argc, argv); });

@@ -38,10 +38,10 @@ class Node {
 
   // Both nodes run the program once. True with the outcome; false if it failed, which is reported.
   bool run(const Program& program, Outcome& outcome);
-  // Waits until the other node is here, too. False if it does not come.
-  bool meet();
 
  private:
+  // Waits until the other node is here, too. False if it does not come.
+  bool meet();
   bool execute(const Step& step);
   bool post(const Step& step);
   bool poll(int pair);

@@ -15,7 +15,7 @@
 namespace dapple::litmus {
 namespace {
 
-// A list in place, so that a state is a block of bytes. What is behind the end is zero.
+// A list that holds its items itself, so a state is one block of bytes. The room behind the last item is zero.
 template <typename T, size_t kMax>
 class List {
  public:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What RDMA hardware may do: an operational model after RDMA-TSO (Ambal and others, OOPSLA 2024), written anew. The CPU
-// of this model has no store buffer; each of its accesses is visible at once.
+// What RDMA hardware may do: an operational model after RDMA-TSO (Ambal and others, OOPSLA 2024). It is written anew,
+// and nobody has compared it with the paper's rules one by one. The CPU of this model has no store buffer; each of its
+// accesses is visible at once.
 //
 // A queue pair carries out its requests in steps, each of which may come late:
 //   - it fetches the bytes of a Write, in the order of the posts, after the results before it have become visible;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The model itself: the outcome of each program that the literature calls possible or impossible.
+// The model itself: an outcome of each program, which is possible or impossible on RDMA hardware.
 #include <algorithm>
 
 #include "tests/unit/litmus/model.hpp"
@@ -65,7 +65,7 @@ constexpr Verdict kVerdicts[] = {
     {false, "x <- z + 32; z <- y", [](const Outcome& o) { return o.words[z] != 2; }},
 };
 
-void verdicts_are_those_of_the_literature(void**) {
+void possible_outcomes_are_found_and_impossible_ones_are_not(void**) {
   for (const Verdict& verdict : kVerdicts) {
     const std::set<Outcome> allowed = allowed_outcomes(parsed(verdict.program));
     if (std::any_of(allowed.begin(), allowed.end(), verdict.outcome) != verdict.possible) {
@@ -95,7 +95,7 @@ void a_text_is_read_as_it_is_written(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(verdicts_are_those_of_the_literature),
+      cmocka_unit_test(possible_outcomes_are_found_and_impossible_ones_are_not),
       cmocka_unit_test(strong_outcomes_are_allowed),
       cmocka_unit_test(a_text_is_read_as_it_is_written),
   };

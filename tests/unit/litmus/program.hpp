@@ -55,7 +55,7 @@ struct Program {
 };
 
 std::string text_of(const Program& program);
-// The program of a text. Ends this process with a message if it is malformed or cannot end.
+// The program of a text. Ends this process with a message if it is malformed or polls more than it posts.
 Program parsed(std::string_view text);
 // A program of up to four steps in each thread, at least one of them a request.
 Program random_program(uint64_t seed);
@@ -65,8 +65,8 @@ constexpr uint8_t first_value(int word) {
   return static_cast<uint8_t>(word + 1);
 }
 
-// What a run ends with: all words, when every request has its effect, and the results of the loads in the order of the
-// text.
+// The end of a run: the values of all words after every request has taken effect, and the results of the loads in the
+// order of the text.
 struct Outcome {
   std::array<uint8_t, kWords> words = {};
   std::array<uint8_t, kMaxLoads> loads = {};
