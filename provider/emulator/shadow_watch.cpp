@@ -13,9 +13,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 
+#include "provider/common/fault.hpp"
 #include "provider/emulator/finding.hpp"
 #include "provider/emulator/shadow.hpp"
 
@@ -73,15 +73,6 @@ bool is_cache_maintenance(uintptr_t instruction) {
   return operation == 7 || (operation == 6 && has_operand_prefix);
 }
 
-// The signal is not ours: calls the program's handler or, without one, ends the program.
-void pass_on(const struct sigaction& action, int number, siginfo_t* info, void* context) {
-  if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction(number, info, context);
-  if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) return action.sa_handler(number);
-  // The signal is raised again and ends the process. A fault needs no raise().
-  signal(number, SIG_DFL);
-  if (number == SIGTRAP || info->si_code <= 0) raise(number);
-}
-
 void on_fault(int number, siginfo_t* info, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   Shadow* shadow = watching.load(std::memory_order_acquire);
@@ -135,19 +126,6 @@ void name_instruction(uintptr_t instruction, char* text, size_t size) {
   snprintf(text, size, "%s+%#" PRIxPTR "%s%s%s", info.dli_fname,
            instruction - reinterpret_cast<uintptr_t>(info.dli_fbase), info.dli_sname ? " (" : "",
            info.dli_sname ? info.dli_sname : "", info.dli_sname ? ")" : "");
-}
-
-// The stack of this thread from the interrupted instruction on, without the frames of the signal handler.
-Stack stack_from(uintptr_t instruction) {
-  Stack stack = stack_here();
-  void** const end = stack.callers + stack.count;
-  void** const begin = std::find(stack.callers, end, reinterpret_cast<void*>(instruction));
-  if (begin == end) return stack;
-  std::copy(begin, end, stack.callers);
-  stack.count = static_cast<int>(end - begin);
-  // Stack has return addresses, which lie behind their calls, so this entry lies one byte behind the instruction.
-  stack.callers[0] = reinterpret_cast<void*>(instruction + 1);
-  return stack;
 }
 
 }  // namespace
@@ -302,7 +280,7 @@ void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
     snprintf(where, sizeof where, ", offset %zu of the region %#" PRIxPTR " of %zu bytes,",
              static_cast<size_t>(address - region->address), region->address, region->length);
   }
-  report(kUnsyncedForCpu, {{"read", stack_from(instruction)}, {"registered", registered}},
+  report(kUnsyncedForCpu, {{"read", is_checked() ? stack_of_fault(instruction) : Stack()}, {"registered", registered}},
          "a line that the device has changed is read before a sync: %#" PRIxPTR "%s by %s", address, where, code);
 }
 

@@ -8,12 +8,12 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <optional>
 
+#include "provider/common/fault.hpp"
 #include "provider/preload/heap/event_places.hpp"
 #include "provider/preload/heap/ids.hpp"
 #include "provider/preload/heap/next.hpp"
@@ -66,36 +66,18 @@ bool protect(char* place, int rights) {
   return false;
 }
 
-uintptr_t place_of_access(const void* context) {
-#if defined(__x86_64__)
-  return static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return static_cast<const ucontext_t*>(context)->uc_mcontext.pc;
-#else
-  (void)context;
-  return 0;
-#endif
-}
-
-void pass_on(int number, siginfo_t* info, void* context) {
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(number);
-  // The access comes again, and ends the program.
-  sigaction(number, &before, nullptr);
-}
-
 // The program goes on with the event as it was.
 void on_access(int number, siginfo_t* info, void* context) {
   const int saved = errno;
   const Kept* kept = kept_at(info->si_addr);
   const bool is_old = kept != nullptr && kept->state.load(std::memory_order_acquire) == State::kAcknowledged;
   if (is_old && protect(place_of(*kept), PROT_READ | PROT_WRITE)) {
-    id_watcher()->touched(place_of(*kept), place_of_access(context));
+    id_watcher()->touched(place_of(*kept), provider::place_of_fault(context));
     errno = saved;
     return;
   }
   errno = saved;
-  pass_on(number, info, context);
+  provider::pass_on(before, number, info, context);
 }
 
 // Null if there is no memory.

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "provider/common/fault.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/check/reports/report.hpp"
@@ -47,22 +48,10 @@ void ended(const void* object, const char* function) {
   }
 }
 
-// The stack of the instruction, without the frames of the handler.
-check::Stack stack_from(uintptr_t place) {
-  check::Stack stack = check::Stack::here();
-  const auto end = stack.callers + stack.count;
-  const auto first = std::find(stack.callers, end, reinterpret_cast<void*>(place));
-  if (first == end) return stack;
-  stack.count = static_cast<int>(std::copy(first, end, stack.callers) - stack.callers);
-  // The others are return addresses, which are behind their calls.
-  stack.callers[0] = static_cast<char*>(stack.callers[0]) + 1;
-  return stack;
-}
-
 void touched(const void* event, uintptr_t place) {
   const std::optional<Tomb> tomb = Tombs::get().find(event);
   if (!tomb.has_value()) return;
-  std::vector<check::ReportedStack> places = {{"used", stack_from(place)}};
+  std::vector<check::ReportedStack> places = {{"used", provider::stack_of_fault(place)}};
   places.insert(places.end(), tomb->places.begin(), tomb->places.end());
   check::Checker::get()->reporter.show(
       {.kind = "used-after-destroy",
