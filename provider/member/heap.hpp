@@ -12,7 +12,7 @@
 
 namespace dapple::soft {
 
-inline constexpr uint32_t kHeapVersion = 6;
+inline constexpr uint32_t kHeapVersion = 7;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
 // The thread that calls malloc() or a similar function calls these. Their own use of the heap calls none of them.
@@ -34,6 +34,8 @@ struct HeapWatcher {
   // Before the system takes the memory back, by munmap(), free() or a new mapping in its place, or after mremap() has
   // moved it.
   void (*unmapped)(const void* memory, size_t size);
+  // Before mremap() moves the mapping, or mprotect() changes its rights.
+  void (*changing)(const void* memory, size_t size);
   // After madvise() has dropped the contents of pages.
   void (*dropped)(const void* memory, size_t size);
   // After the system has taken memory back, has put another mapping in its place, or has changed its rights. Size 0:

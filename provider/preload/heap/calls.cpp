@@ -209,6 +209,7 @@ void* mremap(void* memory, size_t old_size, size_t size, int flags, ...) noexcep
   va_start(arguments, flags);
   void* place = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
   va_end(arguments);
+  if (may_matter(memory)) tell_changing(memory, old_size, DAPPLE_CALLER);
   void* result = next_mremap.get()(memory, old_size, size, flags, place);
   if (result == MAP_FAILED || !may_matter(memory)) return result;
   if (result != memory) {
@@ -220,6 +221,7 @@ void* mremap(void* memory, size_t old_size, size_t size, int flags, ...) noexcep
 }
 
 int mprotect(void* memory, size_t size, int protection) noexcept {
+  if (may_matter(memory)) tell_changing(memory, size, DAPPLE_CALLER);
   const int result = next_mprotect.get()(memory, size, protection);
   if (result == 0 && may_matter(memory)) tell_remapped(memory, size, DAPPLE_CALLER);
   return result;

@@ -154,6 +154,10 @@ void tell_unmapped(const void* memory, size_t size, const void* caller) {
   tell_of_mapping(&HeapWatcher::unmapped, memory, size, caller);
 }
 
+void tell_changing(const void* memory, size_t size, const void* caller) {
+  tell_of_mapping(&HeapWatcher::changing, memory, size, caller);
+}
+
 void tell_dropped(const void* memory, size_t size, const void* caller) {
   tell_of_mapping(&HeapWatcher::dropped, memory, size, caller);
 }

@@ -36,6 +36,8 @@ bool tell_moving(const void* block, const void* caller);
 void tell_moved(const void* memory, size_t size, const void* caller);
 void tell_taken(const void* block, const void* caller);
 void tell_unmapped(const void* memory, size_t size, const void* caller);
+// Before mremap() or mprotect().
+void tell_changing(const void* memory, size_t size, const void* caller);
 // After madvise() has dropped the contents of pages.
 void tell_dropped(const void* memory, size_t size, const void* caller);
 // After mprotect().

@@ -28,20 +28,21 @@ class Probe final : public MemoryTable::Borrower {
 
   bool use(std::byte* memory, size_t done, size_t size) override {
     assert(gone_ == nullptr);
-    if (!checker_.mapped.has(memory, size, is_write_)) {
+    if (use_ != Use::kStores) checker_.withheld.yield(memory, size);
+    // The program could not have mapped other memory there without opening the pages.
+    if (!ClosedPages::has(memory, size) && !checker_.mapped.has(memory, size, is_write_)) {
       gone_ = memory;
       before_ = done;
       size_ = size;
       return false;
     }
-    return use_on_demand(memory, done, size);
+    note(memory, size);
+    return true;
   }
   // The table has just seen that it is there. If it goes away, the access fails.
   bool use_on_demand(std::byte* memory, size_t, size_t size) override {
     if (use_ != Use::kStores) checker_.withheld.yield(memory, size);
-    if (!is_write_) return true;
-    checker_.overwritten(memory, size);
-    changed_.emplace_back(memory, size);
+    note(memory, size);
     return true;
   }
   // A GPU's library finds out whether its memory is there. The program does not touch it by the CPU.
@@ -64,6 +65,12 @@ class Probe final : public MemoryTable::Borrower {
   }
 
  private:
+  void note(std::byte* memory, size_t size) {
+    if (!is_write_) return;
+    checker_.overwritten(memory, size);
+    changed_.emplace_back(memory, size);
+  }
+
   Checker& checker_;
   const Use use_;
   const bool is_write_;

@@ -11,6 +11,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/soft/check/late_queue_pair.hpp"
+#include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/reports/known_stacks.hpp"
 #include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/check/reports/scripts.hpp"
@@ -47,6 +48,7 @@ Checker* Checker::get() {
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
     made->freed = watch_heap(made->mapped, made->contexts);
+    if (made->withholds) ClosedPages::start(report_look);
     AnnouncedPeers::start(made->reporter.options().strict);
     atexit(before_exit);
     return made;
@@ -147,6 +149,7 @@ void Checker::after_fork() {
 
 // The child may open a device itself, and use its copy of the parent's memory for requests of its own.
 void Checker::forget_all() {
+  ClosedPages::after_fork_in_child();
   withheld.forget_all();
   contexts.forget_all();
   lent.forget_all();

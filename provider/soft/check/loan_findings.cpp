@@ -6,12 +6,17 @@
 #include <optional>
 #include <string>
 
+#include "provider/soft/check/reports/loaded_heap.hpp"
 #include "provider/soft/gpu/gpu_search.hpp"
+#include "provider/soft/locks/own_code.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
 namespace {
+
+constexpr char kLeaveToDevice[] =
+    "Leave the buffer of a receive, Read or atomic to the device until the completion has been polled.";
 
 void report(Checker& checker, const char* how, const std::string& user, const ReportedStack& end, const Stack& posted) {
   checker.reporter.show(
@@ -170,6 +175,26 @@ void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed) {
   }
 }
 
+// The plug-in's own code may meet closed pages while the program makes another mistake.
+void report_look(const Look& look) {
+  Checker& checker = *Checker::get();
+  void* const* const callers = look.stack.callers;
+  if (!checker.is_its_process() || std::any_of(callers, callers + look.stack.count, is_own_code)) return;
+  const bool paused = pause_heap(true);
+  const char* what = look.request.is_receive ? "receive" : "Read or atomic";
+  const char* how = look.kind == Look::Kind::kRead ? "read" : look.kind == Look::Kind::kWrite ? "written" : "used";
+  checker.reporter.show(
+      {.kind = "memory-in-use",
+       .text =
+           format("The program has %s the byte at %p, which is in the buffer of a %s of %s, after the %s and before "
+                  "the poll of the completion.",
+                  how, reinterpret_cast<void*>(look.address), what, look.request.owner.name().c_str(),
+                  look.request.is_receive ? "arrival of its message" : "post"),
+       .remedy = kLeaveToDevice,
+       .places = {{how, look.stack}, {"posted", look.request.posted}}});
+  pause_heap(paused);
+}
+
 void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>& changed) {
   for (const auto& [request, at] : changed) {
     const char* what = request.receives != nullptr ? "receive" : "Read or atomic";
@@ -178,7 +203,7 @@ void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>&
          .text = format("The program has written into the buffer of a %s of %s after the post and before the poll of "
                         "the completion: byte %llu is the first that differs.",
                         what, request.owner.name().c_str(), static_cast<unsigned long long>(at)),
-         .remedy = "Leave the buffer of a receive, Read or atomic to the device until the completion has been polled.",
+         .remedy = kLeaveToDevice,
          .places = {{"posted", request.posted}, {"polled", here()}}});
   }
 }

@@ -50,6 +50,8 @@ void report_changed(Checker& checker, const std::vector<ChangedLoan>& changed);
 void report_overwritten(Checker& checker, const WithheldBytes::Overwritten& message);
 // The program has written into the memory of these before this poll, which has got their completions.
 void report_written(Checker& checker, const std::vector<WithheldBytes::Changed>& changed);
+// The program looks at the buffer of a request before the poll. In a handler of SIGSEGV, with no lock.
+void report_look(const Look& look);
 // The program has polled the completion of this request, and has freed what its wr_id points to before.
 void report_freed_context(Checker& checker, uint64_t id, const PostedContexts::Freed& context);
 

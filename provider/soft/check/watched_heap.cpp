@@ -60,6 +60,7 @@ struct Moving {
 };
 
 bool moving(const void* block, size_t size) {
+  Checker::get()->withheld.yield(block, size);
   if (Moving* const last = ThreadObject<Moving>::made(); last != nullptr) last->user_before.reset();
   if (!mark(block, size, FreedMarks::How::kFreed, false)) return false;
   if (Moving* const now = ThreadObject<Moving>::get(); now != nullptr)
@@ -100,6 +101,11 @@ bool is_private(const void* memory) {
 
 void dropped(const void* memory, size_t size) {
   if (marks->is_registered(memory, size) && is_private(memory)) mark(memory, size, FreedMarks::How::kDropped, true);
+}
+
+// The new mapping gets the old one's rights, and the program's mprotect() may take some of them away.
+void changing(const void* memory, size_t size) {
+  Checker::get()->withheld.yield(memory, size);
 }
 
 // Another thread may have looked at the memory since unmapped(), when it was still there.
@@ -150,8 +156,8 @@ FreedMarks* watch_heap(MappedMemory& mapped, PostedContexts& contexts) {
   if (Sanitizer* sanitizer = Sanitizer::of_program()) return watch_sanitizers_heap(*sanitizer);
   const Heap* heap = loaded_heap();
   if (heap == nullptr) return nullptr;
-  static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   context_freed, moving, moved,
-                                      taken,        unmapped, dropped, remapped,      kept,   segment_size};
+  static const HeapWatcher watcher = {__ehdr_start, _end,     freed,   context_freed, moving, moved,       taken,
+                                      unmapped,     changing, dropped, remapped,      kept,   segment_size};
   marks = new FreedMarks(*heap->interest);
   contexts.watch(*heap->interest);
   if (heap->watch(watcher)) mapped.remember();

@@ -54,6 +54,23 @@ void has__memory_without_the_right__is_seen_after_forget(void**) {
   munmap(memory, kSize);
 }
 
+void is_plain__other_rights_or_shared__is_false(void**) {
+  MappedMemory mapped;
+  std::byte* memory = map_private();
+  assert_false(mapped.is_plain(memory, kSize));
+  mapped.remember();
+  assert_true(mapped.is_plain(memory, kSize));
+  for (const int rights : {PROT_READ, PROT_READ | PROT_WRITE | PROT_EXEC}) {
+    if (mprotect(memory, kSize, rights) != 0) continue;  // a hardened kernel
+    mapped.forget();
+    assert_false(mapped.is_plain(memory, kSize));
+  }
+  munmap(memory, kSize);
+  std::byte* shared = map(MAP_SHARED | MAP_ANONYMOUS, -1);
+  assert_false(mapped.is_plain(shared, kSize));
+  munmap(shared, kSize);
+}
+
 // As the C library does with the stack of a thread. The clock that decides has a step of some milliseconds.
 void has__unmapped_memory__is_seen_some_time_later(void**) {
   MappedMemory mapped;
@@ -97,6 +114,7 @@ void has__nothing_remembered__looks_each_time(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(has__unmapped_memory__is_seen_after_forget),
+      cmocka_unit_test(is_plain__other_rights_or_shared__is_false),
       cmocka_unit_test(has__unmapped_memory__is_seen_some_time_later),
       cmocka_unit_test(has__memory_without_the_right__is_seen_after_forget),
       cmocka_unit_test(has__file_that_is_cut__is_looked_at_each_time),

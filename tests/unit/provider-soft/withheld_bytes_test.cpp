@@ -2,16 +2,22 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/lent/withheld_bytes.hpp"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {
 
+using dapple::soft::check::ClosedPages;
+using dapple::soft::check::Look;
 using dapple::soft::check::MappedMemory;
 using dapple::soft::check::WithheldBytes;
 
@@ -25,7 +31,11 @@ const int queue = 0;
 
 MappedMemory mapped;
 
+std::atomic<int> looks;  // a handler of SIGSEGV changes it
+struct sigaction of_check;
+
 int set_up(void**) {
+  looks = 0;
   std::fill(std::begin(memory), std::end(memory), kOld);
   std::fill(std::begin(data), std::end(data), kData);
   return 0;
@@ -330,9 +340,110 @@ void remove__refused_request__brings_the_old_bytes_back(void**) {
   assert_true(all_are(0, kSize, kOld));
 }
 
+// A page of the program, and who may look at it.
+struct Page {
+  static constexpr size_t kRoom = size_t{1} << 16;  // at least a page on all machines
+
+  Page() {
+    bytes = static_cast<std::byte*>(mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    assert_true(bytes != MAP_FAILED);
+    std::fill_n(bytes, kRoom, kOld);
+    mapped.remember();
+    // cmocka has a handler of its own for each test.
+    sigaction(SIGSEGV, &of_check, nullptr);
+  }
+  ~Page() { munmap(bytes, kRoom); }
+
+  uint64_t add(WithheldBytes& withheld, const void* receives) const {
+    WithheldBytes::Request request;
+    request.receives = receives;
+    request.id = 5;
+    request.owner.qpn = kQpn;
+    request.pieces = {{reinterpret_cast<uintptr_t>(bytes), reinterpret_cast<uintptr_t>(bytes) + kRoom, kKey}};
+    return withheld.add(std::move(request), false);
+  }
+  bool is_closed() const { return ClosedPages::has(bytes, kRoom); }
+
+  MappedMemory mapped;
+  std::byte* bytes;
+};
+
+void add__read_of_a_page__closes_it_until_the_poll(void**) {
+  Page page;
+  WithheldBytes withheld{page.mapped};
+  page.add(withheld, nullptr);
+  withheld.add_signaled(kQpn, 5);
+  assert_true(page.is_closed());
+  assert_true(withheld.store(kQpn, page.bytes, data, kSize));
+  assert_true(withheld.polled(kQpn, 5, false).empty());
+  assert_false(page.is_closed());
+  assert_int_equal(looks, 0);
+  assert_true(page.bytes[0] == kData && page.bytes[kSize] == kOld);
+}
+
+void receive_completes__message_of_a_page__closes_it_until_the_poll(void**) {
+  Page page;
+  const std::vector<std::byte> message(Page::kRoom, kData);
+  WithheldBytes withheld{page.mapped};
+  page.add(withheld, &queue);
+  assert_true(withheld.store(kQpn, page.bytes, message.data(), Page::kRoom));
+  assert_false(page.is_closed());
+  withheld.receive_completes(&queue, 5, kQpn, Page::kRoom);
+  assert_true(page.is_closed());
+  assert_true(withheld.polled(kQpn, 5, true).empty());
+  assert_false(page.is_closed());
+  assert_true(std::equal(message.begin(), message.end(), page.bytes));
+  assert_int_equal(looks, 0);
+}
+
+void polled__page_written_before_it_was_closed__tells_the_place(void**) {
+  Page page;
+  const std::vector<std::byte> message(Page::kRoom, kData);
+  WithheldBytes withheld{page.mapped};
+  page.add(withheld, &queue);
+  assert_true(withheld.store(kQpn, page.bytes, message.data(), Page::kRoom));
+  page.bytes[100] = kProgram;
+  withheld.receive_completes(&queue, 5, kQpn, Page::kRoom);
+  const auto changed = withheld.polled(kQpn, 5, true);
+  assert_true(changed.size() == 1 && changed[0].at == 100);
+}
+
+// A program may have data of its own behind the longest message.
+void receive_completes__short_message__closes_nothing(void**) {
+  Page page;
+  WithheldBytes withheld{page.mapped};
+  page.add(withheld, &queue);
+  assert_true(withheld.store(kQpn, page.bytes, data, kSize));
+  withheld.receive_completes(&queue, 5, kQpn, kSize);
+  assert_false(page.is_closed());
+  withheld.polled(kQpn, 5, true);
+}
+
+void polled__closed_page_written__tells_only_the_look(void**) {
+  Page page;
+  WithheldBytes withheld{page.mapped};
+  page.add(withheld, nullptr);
+  withheld.add_signaled(kQpn, 5);
+  *static_cast<volatile std::byte*>(page.bytes + 3) = kProgram;
+  assert_int_equal(looks, 1);
+  assert_true(withheld.store(kQpn, page.bytes, data, kSize));
+  assert_true(withheld.polled(kQpn, 5, false).empty());
+  assert_true(page.bytes[3] == kData);
+}
+
+void forget_memory__closed_page__opens_it(void**) {
+  Page page;
+  WithheldBytes withheld{page.mapped};
+  page.add(withheld, nullptr);
+  withheld.forget_memory(page.bytes, 1);
+  assert_false(page.is_closed());
+}
+
 }  // namespace
 
 int main() {
+  ClosedPages::start([](const Look&) { looks++; });
+  sigaction(SIGSEGV, nullptr, &of_check);
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup(polled__receive__brings_the_bytes_that_arrived, set_up),
       cmocka_unit_test_setup(polled__filled_receive__brings_the_old_bytes_back, set_up),
@@ -356,6 +467,12 @@ int main() {
       cmocka_unit_test_setup(forget_memory__given_back__stays_as_it_is, set_up),
       cmocka_unit_test_setup(end__queue_pair__brings_all_that_arrived, set_up),
       cmocka_unit_test_setup(end__one_queue_pair_of_a_shared_queue__leaves_the_others, set_up),
+      cmocka_unit_test_setup(add__read_of_a_page__closes_it_until_the_poll, set_up),
+      cmocka_unit_test_setup(receive_completes__message_of_a_page__closes_it_until_the_poll, set_up),
+      cmocka_unit_test_setup(receive_completes__short_message__closes_nothing, set_up),
+      cmocka_unit_test_setup(polled__page_written_before_it_was_closed__tells_the_place, set_up),
+      cmocka_unit_test_setup(polled__closed_page_written__tells_only_the_look, set_up),
+      cmocka_unit_test_setup(forget_memory__closed_page__opens_it, set_up),
       cmocka_unit_test_setup(remove__refused_request__brings_the_old_bytes_back, set_up),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

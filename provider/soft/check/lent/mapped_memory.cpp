@@ -17,6 +17,7 @@ namespace {
 struct Known {
   uintptr_t begin = 0, end = 0;
   bool writable = false;
+  bool executable = false;
   bool stays = false;  // false: others may take it away, so each use needs a look
   // The C library may take other memory than its heap's away by itself, such as the stack of a thread that has ended.
   bool is_heap = false;
@@ -61,17 +62,18 @@ Known look(uintptr_t begin, uintptr_t end) {
   Known run;
   Mappings mappings;
   for (Mapping mapping; mappings.next(mapping) && mapping.begin < end;) {
-    const bool writable = mapping.rights[1] == 'w';
+    const bool writable = mapping.rights[1] == 'w', executable = mapping.rights[2] == 'x';
     if (!mapping.is_private_memory() || mapping.rights[0] != 'r') {
       run = {};
-    } else if (run.end == mapping.begin && run.writable == writable && run.is_heap == mapping.is_heap()) {
+    } else if (run.end == mapping.begin && run.writable == writable && run.executable == executable &&
+               run.is_heap == mapping.is_heap()) {
       run.end = mapping.end;
     } else {
-      run = {mapping.begin, mapping.end, writable, true, mapping.is_heap(), coarse_now()};
+      run = {mapping.begin, mapping.end, writable, executable, true, mapping.is_heap(), coarse_now()};
     }
   }
   if (run.begin <= begin && end <= run.end) return run;
-  return {begin, end, false, false, false, 0};
+  return {begin, end, false, false, false, false, 0};
 }
 
 // Whether one mapping holds these bytes and has the right.
@@ -90,6 +92,15 @@ bool is_there(const std::byte* memory, size_t size, bool write) {
 }
 
 }  // namespace
+
+bool MappedMemory::is_plain(const std::byte* memory, size_t size) {
+  if (!remembers_.load(std::memory_order_relaxed) || !has(memory, size, true)) return false;
+  Cache* const cache = ThreadObject<Cache>::made();
+  if (cache == nullptr) return false;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const Known* const known = cache->find(begin, begin + size);
+  return known != nullptr && known->stays && known->writable && !known->executable;
+}
 
 bool MappedMemory::has(const std::byte* memory, size_t size, bool write) {
   if (!remembers_.load(std::memory_order_relaxed)) return is_there(memory, size, write);

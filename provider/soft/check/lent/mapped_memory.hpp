@@ -20,6 +20,10 @@ class MappedMemory {
   // The same, and no sanitizer of the program forbids the check to use them: AddressSanitizer would end the program.
   bool is_usable(const std::byte* memory, size_t size, bool write);
 
+  // The same for writing, and the memory is known to be private, with the rights to read and to write alone. False
+  // until remember().
+  bool is_plain(const std::byte* memory, size_t size);
+
   // From now on somebody calls forget() each time, and has() remembers.
   void remember() { remembers_.store(true, std::memory_order_relaxed); }
   // The program changes its mappings.

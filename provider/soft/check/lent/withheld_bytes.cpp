@@ -117,6 +117,23 @@ void WithheldBytes::withhold(User& user, bool fills) {
     withheld_.emplace(begin, UserPart{begin + part, &user, offset});
   });
   if (fills) user.filled = size;
+  if (user.receives == nullptr) close(user, size);
+}
+
+// The first `size` bytes are not the program's. A program may have data of its own in the rest of a receive's buffer,
+// if its peers' messages are never that long: UCX has.
+void WithheldBytes::close(User& user, size_t size) {
+  assert_held(mutex_);
+  constexpr size_t kSmallestPage = 4096;
+  if (size < kSmallestPage) return;
+  Pieces pieces;
+  for_each_part(user.pieces, size, [&](const std::byte* memory, size_t offset, size_t part) {
+    const auto begin = reinterpret_cast<uintptr_t>(memory);
+    if (mapped_.is_plain(memory, part)) pieces.push_back({begin, begin + part, 0});
+    // The last look before nobody can change them.
+    if (user.arrived != 0) note_change(user, offset, memory, part);
+  });
+  user.closed.close(pieces, {user.receives != nullptr, user.owner, user.posted});
 }
 
 // Many requests have one id, so the next completion of an id may be that of a request before the first result.
@@ -173,6 +190,11 @@ void WithheldBytes::note_change(User& user, size_t offset, const std::byte* memo
   }
 }
 
+void WithheldBytes::note_change_of_open(User& user, size_t offset, const std::byte* memory, size_t size) {
+  user.closed.for_each_open(
+      memory, size, [&](size_t at, size_t open_size) { note_change(user, offset + at, memory + at, open_size); });
+}
+
 bool WithheldBytes::store(uint32_t qpn, std::byte* memory, const std::byte* from, size_t size) {
   if (!any()) return false;
   const auto begin = reinterpret_cast<uintptr_t>(memory);
@@ -189,9 +211,10 @@ bool WithheldBytes::store(uint32_t qpn, std::byte* memory, const std::byte* from
     return false;
   }
   user.qpn = qpn;
-  note_change(user, offset, memory, size);
+  note_change_of_open(user, offset, memory, size);
   user.bytes->put(offset, from, size);
-  memset(memory, static_cast<int>(kPattern), size);
+  user.closed.for_each_open(
+      memory, size, [&](size_t at, size_t open_size) { memset(memory + at, static_cast<int>(kPattern), open_size); });
   user.arrived = std::max(user.arrived, offset + size);
   user.filled = std::max(user.filled, user.arrived);
   assert_consistent();
@@ -202,10 +225,11 @@ bool WithheldBytes::store(uint32_t qpn, std::byte* memory, const std::byte* from
 void WithheldBytes::put_into_place(User& user) {
   assert_held(mutex_);
   assert(user.bytes != nullptr && user.arrived <= user.filled);
+  user.closed.open();
   for_each_part(user.pieces, user.filled, [&](std::byte* memory, size_t offset, size_t part) {
     if (!mapped_.has(memory, part, true)) return;
     const size_t arrived = std::clamp(user.arrived, offset, offset + part) - offset;
-    note_change(user, offset, memory, arrived);
+    note_change_of_open(user, offset, memory, arrived);
     user.bytes->take(offset, memory, arrived);
     for (size_t i = arrived; i < part; i++) {
       if (memory[i] == kPattern) user.bytes->take(offset + i, memory + i, 1);
@@ -217,6 +241,7 @@ void WithheldBytes::put_into_place(User& user) {
 void WithheldBytes::stop_withholding(User& user) {
   assert_held(mutex_);
   user.bytes.reset();
+  user.closed.open();
   size_t offset = 0;
   for (const Piece& piece : user.pieces) {
     const auto found = withheld_.find(piece.begin);
@@ -350,6 +375,7 @@ void WithheldBytes::receive_completes(const void* receives, uint64_t id, uint32_
   waiting.erase(found);
   user->qpn = qpn;
   user->is_complete = true;
+  if (user->bytes != nullptr) close(*user, user->arrived);
   if (user->bytes == nullptr) user->arrived = is_certain ? std::min(size, length_of(user->pieces)) : 0;
   may_be_overwritten(*user);
   queue_pairs_[qpn].complete.push_back(std::move(user));
@@ -388,12 +414,12 @@ std::vector<WithheldBytes::Changed> WithheldBytes::polled(uint32_t qpn, uint64_t
   return changed;
 }
 
-// A change of the program counts only if the bytes of the device were there, too.
+// A change of the program counts only if the bytes of the device were there, too. A look has been told.
 std::optional<WithheldBytes::Changed> WithheldBytes::release(Users& users, const Users::iterator& which) {
   const std::unique_ptr<User> user = std::move(*which);
   users.erase(which);
   take_out(*user);
-  if (!user->changed || user->arrived == 0) return std::nullopt;
+  if (!user->changed || user->arrived == 0 || user->closed.was_seen()) return std::nullopt;
   const uint64_t at = *user->changed;
   return Changed{std::move(*user), at};
 }

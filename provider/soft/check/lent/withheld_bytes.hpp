@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The bytes that messages, Reads and atomics have brought, until the program polls the completion: a program that looks
-// earlier finds kPattern in their place.
+// earlier finds kPattern in their place, or closed pages.
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/check/lent/buffer_copy.hpp"
+#include "provider/soft/check/lent/closed_pages.hpp"
 #include "provider/soft/check/lent/lent_memory.hpp"
 #include "provider/soft/check/lent/mapped_memory.hpp"
 #include "provider/soft/check/reports/owner.hpp"
@@ -104,9 +105,10 @@ class WithheldBytes {
     uint32_t qpn = 0;  // of the queue pair that uses it; 0: none has begun to
     // The bytes at the post, and then those that have arrived. Null: they are not withheld.
     std::unique_ptr<BufferCopy> bytes;
+    ClosedPages closed;  // only while they are withheld
     size_t arrived = 0;
     bool is_complete = false;  // its completion is in the completion queue
-    size_t filled = 0;         // the first bytes in memory that have the pattern
+    size_t filled = 0;         // the first bytes in memory that have the pattern, but for those in closed pages
     std::optional<uint64_t> changed;
   };
   struct UserPart {
@@ -137,10 +139,12 @@ class WithheldBytes {
   bool is_used(uintptr_t begin, uintptr_t end) const;
   std::map<uintptr_t, UserPart>::iterator withheld_at(uintptr_t begin, uintptr_t end);
   void withhold(User& user, bool fills);
+  void close(User& user, size_t size);
   void yield_range(uintptr_t begin, uintptr_t end);
   void may_be_overwritten(User& user);
   std::optional<Request> waiting_at(uintptr_t begin, uintptr_t end) const;
   void stop_withholding(User& user);
+  static void note_change_of_open(User& user, size_t offset, const std::byte* memory, size_t size);
   static void note_change(User& user, size_t offset, const std::byte* memory, size_t size);
   void put_into_place(User& user);
   bool remove_from(Users& users, uint64_t number);
