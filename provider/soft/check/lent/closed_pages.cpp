@@ -118,11 +118,9 @@ bool gets_faults() {
   return true;
 }
 
-// The number of a slot that nobody else has; kSlots if there is none.
+// The number of the first slot that nobody has; kSlots if there is none. So has() looks at few.
 size_t free_slot() {
-  static std::atomic<size_t> next{0};
-  for (size_t tried = 0; tried < kSlots; tried++) {
-    const size_t number = next.fetch_add(1, std::memory_order_relaxed) % kSlots;
+  for (size_t number = 0; number < kSlots; number++) {
     if (!slots[number].take(State::kFree, State::kFilling)) continue;
     size_t used = used_slots.load();
     while (used <= number && !used_slots.compare_exchange_weak(used, number + 1)) continue;
