@@ -42,7 +42,7 @@ class LockOrder {
 
   // Before a thread waits for the lock, or tries to get it.
   void may_take() const {
-    uint64_t wrong = held_ & forbidden_before(rank_);
+    RankSet wrong = held_ & forbidden_before(rank_);
     if (forks_ && info_of(rank_).kind == LockKind::kFamily) wrong &= ~bit_of(rank_);
     if (wrong != 0) abort_with(wrong);
   }
@@ -64,9 +64,9 @@ class LockOrder {
   static void forks(bool does) { forks_ = does; }
 
  private:
-  [[noreturn, gnu::cold, gnu::noinline]] void abort_with(uint64_t wrong) const {
+  [[noreturn, gnu::cold, gnu::noinline]] void abort_with(RankSet wrong) const {
     char line[256];
-    const auto held = static_cast<LockRank>(63 - __builtin_clzll(wrong));
+    const LockRank held = last_of(wrong);
     snprintf(line, sizeof line, "dapple: a thread takes %s while it holds %s: see lock_ranks.def\n",
              info_of(rank_).member, info_of(held).member);
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, strlen(line));
@@ -74,11 +74,11 @@ class LockOrder {
   }
 
   // The ranks of the locks that this thread holds. Its address is the thread's identity, also after a fork().
-  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit uint64_t held_ = 0;
+  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit RankSet held_ = 0;
   [[gnu::tls_model("initial-exec")]] static inline thread_local constinit bool forks_ = false;
 
   const LockRank rank_;
-  std::atomic<const uint64_t*> owner_{nullptr};
+  std::atomic<const RankSet*> owner_{nullptr};
 };
 
 #endif

@@ -30,15 +30,23 @@ constexpr const LockInfo& info_of(LockRank rank) {
   return kLocks[static_cast<size_t>(rank)];
 }
 
-// Sets of ranks are words with a bit for each.
-constexpr uint64_t bit_of(LockRank rank) {
-  return uint64_t{1} << static_cast<unsigned>(rank);
+// Sets of ranks have a bit for each. A word is too short for the list.
+__extension__ using RankSet = unsigned __int128;
+constexpr RankSet bit_of(LockRank rank) {
+  return RankSet{1} << static_cast<unsigned>(rank);
 }
-static_assert(kLockRanks <= 64);
+static_assert(kLockRanks <= sizeof(RankSet) * 8);
+
+// The last rank of a set that is not empty.
+constexpr LockRank last_of(RankSet set) {
+  const auto upper = static_cast<uint64_t>(set >> 64);
+  const auto lower = static_cast<uint64_t>(set);
+  return static_cast<LockRank>(upper != 0 ? 127 - __builtin_clzll(upper) : 63 - __builtin_clzll(lower));
+}
 
 // The ranks of which a thread may hold no lock when it takes one of this rank.
-constexpr uint64_t forbidden_before(LockRank rank) {
-  uint64_t forbidden = ~(bit_of(rank) - 1);
+constexpr RankSet forbidden_before(LockRank rank) {
+  RankSet forbidden = ~(bit_of(rank) - 1);
   for (size_t i = 0; i < kLockRanks; i++) {
     const auto other = static_cast<LockRank>(i);
     if (info_of(rank).kind == LockKind::kPrograms && info_of(other).kind == LockKind::kPrograms)

@@ -24,6 +24,7 @@ namespace {
 Mutex first{LockRank::kContexts};
 Mutex second{LockRank::kTimers};
 Mutex same{LockRank::kTimers};
+Mutex last_one{static_cast<LockRank>(kLockRanks - 1)};
 Mutex one_of_family{LockRank::kPostedSends};
 Mutex another_of_family{LockRank::kPostedSends};
 Mutex one_of_program{LockRank::kPolling};
@@ -65,6 +66,27 @@ void lock__against_the_order__dies(void**) {
                      const std::lock_guard inner(first);
                    }),
                    SIGABRT);
+}
+
+void lock__the_last_of_the_list__after_all_others(void**) {
+  assert_int_equal(end_of([] {
+                     const std::lock_guard lock(first);
+                     const std::lock_guard inner(last_one);
+                   }),
+                   0);
+  assert_int_equal(end_of([] {
+                     const std::lock_guard lock(last_one);
+                     const std::lock_guard inner(first);
+                   }),
+                   SIGABRT);
+}
+
+void last_of__any_rank__is_found(void**) {
+  for (unsigned i = 0; i < 128; ++i) {
+    const RankSet set = RankSet{1} << i;
+    assert_int_equal(static_cast<unsigned>(last_of(set | 1)), i);
+    assert_int_equal(static_cast<unsigned>(last_of(set | (set - 1))), i);
+  }
 }
 
 void lock__two_of_one_rank__dies(void**) {
@@ -178,6 +200,8 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(lock__in_order__goes_on),
       cmocka_unit_test(lock__against_the_order__dies),
+      cmocka_unit_test(lock__the_last_of_the_list__after_all_others),
+      cmocka_unit_test(last_of__any_rank__is_found),
       cmocka_unit_test(lock__two_of_one_rank__dies),
       cmocka_unit_test(try_lock__against_the_order__dies),
       cmocka_unit_test(lock__after_an_unlock__goes_on),
