@@ -120,6 +120,8 @@ class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
   virtual bool complete(const Completion& completion) = 0;
+  // The same of a message that has met its tag. Hosts that match no tags get no such completions.
+  virtual bool complete_match(const Completion& completion, const MatchedTag&) { return complete(completion); }
 };
 
 // A receive queue, of one queue pair or shared; the host handles the limit event of a shared queue.

@@ -163,6 +163,8 @@ enum class CompletionStatus : uint8_t {
   kRemoteOperation = 11,
   kRetryExceeded = 12,
   kRnrRetryExceeded = 13,
+  kTagError = 22,              // a tag cannot be taken out of its list
+  kRendezvousIncomplete = 23,  // the program must read the message that matched
 };
 
 enum class CompletionOpcode : uint8_t {
@@ -177,9 +179,29 @@ enum class CompletionOpcode : uint8_t {
   kAtomicWrite = 9,
   kReceive = 128,
   kReceiveWriteImmediate = 129,
+  // Tag matching: three operations on a list, and two kinds of messages.
+  kTagAdd = 130,
+  kTagDelete = 131,
+  kTagSync = 132,
+  kTagReceive = 133,
+  kReceiveNoTag = 134,
 };
 
-enum CompletionFlag : uint8_t { kWithGrh = 1, kWithImmediate = 2, kIpChecksumGood = 4, kWithInvalidate = 8 };
+enum CompletionFlag : uint8_t {
+  kWithGrh = 1,
+  kWithImmediate = 2,
+  kIpChecksumGood = 4,
+  kWithInvalidate = 8,
+  kTagSyncWanted = 16,  // the program has not told of all unexpected messages
+  kTagMatch = 32,       // a message has met its tag
+  kTagDataValid = 64,   // all bytes of that message are here
+};
+
+// What the header of a message that has met its tag has in it.
+struct MatchedTag {
+  uint64_t tag = 0;
+  uint32_t application = 0;  // what its sender's program has put beside the tag
+};
 
 struct Completion {
   uint64_t request_id = 0;

@@ -27,7 +27,8 @@ enum DeviceFeature : uint32_t {
   kFeatureDeviceMemory = 1 << 7,
   kFeatureDmaHandles = 1 << 8,
   kFeatureCompletionCounters = 1 << 9,
-  kAllFeatures = (1 << 10) - 1,
+  kFeatureTagMatching = 1 << 10,
+  kAllFeatures = (1 << 11) - 1,
 };
 
 // libibverbs' numbers (ibv_atomic_cap).

@@ -326,6 +326,7 @@ constexpr Key kKeys[] = {
     feature("device_memory", soft::kFeatureDeviceMemory),
     feature("dma_handles", soft::kFeatureDmaHandles),
     feature("completion_counters", soft::kFeatureCompletionCounters),
+    feature("tag_matching", soft::kFeatureTagMatching),
     DAPPLE_LIMIT(max_qp_rd_atom, 0),
     DAPPLE_LIMIT(max_qp_init_rd_atom, 0),
     DAPPLE_LIMIT(max_res_rd_atom, 0),

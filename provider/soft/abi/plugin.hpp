@@ -134,6 +134,7 @@ struct Operations {
   provider::PollCq poll_cq = nullptr;
   int (*post_recv)(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) = nullptr;
   provider::PostSend post_send = nullptr;
+  int (*post_srq_ops)(ibv_srq* srq, ibv_ops_wr* operations, ibv_ops_wr** bad) = nullptr;
   int (*post_srq_recv)(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) = nullptr;
   int (*qp_attach_comp_cntr)(ibv_qp* qp, provider::CompletionCounter* counter,
                              provider::CompletionCounterAttachAttr* attr) = nullptr;

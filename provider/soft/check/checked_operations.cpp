@@ -12,9 +12,11 @@
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/check/request_findings.hpp"
+#include "provider/soft/check/tag_entries.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::check {
@@ -252,6 +254,7 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
   if (srq == nullptr) return nullptr;
   Srq& made = *ours<Srq>(srq);
   checker().asked.add(&made.queue, asked);
+  if (made.tags != nullptr) made.tags->watch = std::make_unique<TagEntries>(checker(), made.tags->list);
   if (made.xrc.cq == nullptr) return srq;
   checker().loads.add(made.xrc.cq, &made.queue, asked);
   made.xrc.traced = std::make_unique<ForeignReceives>(checker(), made);
@@ -277,11 +280,15 @@ int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
 int destroy_srq(ibv_srq* srq) {
   const void* queue = &ours<Srq>(srq)->queue;
   const Cq* cq = ours<Srq>(srq)->xrc.cq;
+  const void* list = ours<Srq>(srq)->tags == nullptr ? nullptr : &ours<Srq>(srq)->tags->list;
   const int error = forgotten(srq, [&] { return below().destroy_srq(srq); });
   if (error != 0) return error;
-  checker().receives.forget(queue);
-  checker().contexts.end(queue);
-  checker().withheld.end(queue);
+  for (const void* ended : {queue, list}) {
+    if (ended == nullptr) continue;
+    checker().receives.forget(ended);
+    checker().contexts.end(ended);
+    checker().withheld.end(ended);
+  }
   checker().asked.remove(queue);
   if (cq != nullptr) checker().loads.remove(cq, queue);
   return 0;
@@ -336,6 +343,7 @@ ibv_qp* note_queues(ibv_qp* pair, const char* verb, const ibv_qp_cap& asked) {
                       : qp.srq == nullptr               ? asked.max_recv_wr
                                           : checker().asked.depth(queues.receives, qp.srq->queue.depth()));
   checker().receives.attach(queues.receives, qp.state);
+  if (const void* list = list_of(qp)) checker().receives.attach(list, qp.state);
   report_load(qp, *queues.sent);
   report_load(qp, *queues.received);
   return pair;
@@ -382,6 +390,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   checker().lent.forget(qp.qpn);
   if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_ERR) {
     checker().withheld.end(qp.qpn, queues_of(qp).receives);
+    if (const void* list = list_of(qp)) checker().withheld.end(qp.qpn, list);
     checker().contexts.end(qp.qpn);
   }
   if (attr->qp_state == IBV_QPS_RESET) {
@@ -404,13 +413,17 @@ int destroy_qp(ibv_qp* ibv) {
   checker().writes.forget(&qp);
   checker().disconnections.forget(qp.qpn);
   checker().lent.forget(qp.qpn);
+  const void* list = list_of(qp);
   checker().receives.detach(queues.receives, qp.state);
+  if (list != nullptr) checker().receives.detach(list, qp.state);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) {
     checker().receives.attach(queues.receives, qp.state);
+    if (list != nullptr) checker().receives.attach(list, qp.state);
     return error;
   }
   checker().withheld.end(qpn, queues.receives);
+  if (list != nullptr) checker().withheld.end(qpn, list);
   checker().contexts.end(qpn);
   checker().told.remove(qpn);
   checker().receives.forget(queue);
@@ -563,6 +576,7 @@ const Operations& checked_operations() {
     made.poll_cq = watched<poll_cq>();
     made.post_recv = watched<post_recv>();
     made.post_send = watched<post_send>();
+    made.post_srq_ops = watched<post_srq_ops>();
     made.post_srq_recv = watched<post_srq_recv>();
     made.qp_attach_comp_cntr = watched<qp_attach_comp_cntr>();
     made.reg_dm_mr = watched<reg_dm_mr>();

@@ -10,6 +10,7 @@
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/watched.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -27,7 +28,10 @@ void end_loans(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uin
 }
 
 // After an error the bytes mean nothing. This device tells the opcode then, too.
-void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32_t status) {
+void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32_t status, uint32_t flags) {
+  // These end no request: an operation on a list of tags, and a match whose bytes have not come yet.
+  if ((opcode >= IBV_WC_TM_ADD && opcode <= IBV_WC_TM_SYNC) || is_match_alone(status, flags)) return;
+  if (status == IBV_WC_TM_RNDV_INCOMPLETE) status = IBV_WC_SUCCESS;  // the program reads what has come
   end_loans(checker, qpn, id, opcode, status);
   if (checker.races != nullptr) checker.races->polled(qpn, (opcode & IBV_WC_RECV) != 0, id);
   const std::vector<WithheldBytes::Changed> changed = checker.withheld.polled(qpn, id, (opcode & IBV_WC_RECV) != 0);
@@ -42,8 +46,8 @@ void polled(Checker& checker, uint32_t qpn, uint64_t id, uint32_t opcode, uint32
 void took_current(Cq& cq) {
   Checker& checker = *Checker::get();
   const roce::Completion& taken = cq.current;
-  polled(checker, taken.qpn, taken.request_id, static_cast<uint32_t>(taken.opcode),
-         static_cast<uint32_t>(taken.status));
+  polled(checker, taken.qpn, taken.request_id, static_cast<uint32_t>(taken.opcode), static_cast<uint32_t>(taken.status),
+         taken.flags);
 }
 
 int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
@@ -67,7 +71,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   const int got = unchecked_operations().poll_cq(cq, count, completions);
   for (int i = 0; i < got; i++) {
     const ibv_wc& completion = completions[i];
-    polled(checker, completion.qp_num, completion.wr_id, completion.opcode, completion.status);
+    polled(checker, completion.qp_num, completion.wr_id, completion.opcode, completion.status, completion.wc_flags);
   }
   return got;
 }

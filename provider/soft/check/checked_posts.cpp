@@ -13,6 +13,7 @@
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
+#include "provider/soft/check/tag_entries.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -200,13 +201,15 @@ bool has_foreign_address(const Qp& qp, const ibv_send_wr& wr) {
   return address_handle != nullptr && ours<Ah>(address_handle)->domain != qp.domain;
 }
 
-// A queue of receives.
+// A queue of receives, or a list of tags.
 struct Receives {
-  const ReceiveQueue& queue;
+  const void* queue;
+  size_t depth;
   Context* device;
   Owner owner;
   // The bytes of XRC may come by another context.
   bool may_withhold = true;
+  TagEntries* entries = nullptr;  // of a list of tags
 };
 
 // A message may never come, and a message tells no more than this.
@@ -225,20 +228,44 @@ void report_if_freed(Checker& checker, const Receives& receives, const PostedRec
   }
 }
 
+// The receive of a request.
+struct NewReceive {
+  uint64_t id;
+  const ibv_sge* list;
+  int count;
+};
+std::optional<NewReceive> receive_of(const ibv_recv_wr& wr) {
+  return NewReceive{wr.wr_id, wr.sg_list, wr.num_sge};
+}
+std::optional<NewReceive> receive_of(const ibv_ops_wr& wr) {
+  if (wr.opcode != IBV_WR_TAG_ADD) return std::nullopt;
+  return NewReceive{wr.tm.add.recv_wr_id, wr.tm.add.sg_list, wr.tm.add.num_sge};
+}
+
+void keep(const Receives&, const ibv_recv_wr&, const TagEntries::Numbers&) {}
+void keep(const Receives& receives, const ibv_ops_wr& wr, const TagEntries::Numbers& numbers) {
+  receives.entries->add(wr.tm.handle, numbers);
+}
+
 // Notes the receives of a list. The device refuses `bad` and those behind it.
-template <typename Post>
-int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
+template <typename Request, typename Post>
+int post_receives(const Receives& receives, Request* requests, Request** bad, Post post) {
   Checker& checker = *Checker::get();
   const KnownStack stack = here();
   struct NotedReceive {
-    const ibv_recv_wr* wr;
-    uint64_t number, withheld, context;
+    const Request* wr;
+    std::optional<TagEntries::Numbers> numbers;
   };
   ShortList<NotedReceive, 4> noted;
-  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
-    PostedReceive receive = {.id = wr->wr_id,
+  for (const Request* wr = requests; wr != nullptr; wr = wr->next) {
+    const std::optional<NewReceive> made = receive_of(*wr);
+    if (!made) {
+      noted.push_back({wr, std::nullopt});
+      continue;
+    }
+    PostedReceive receive = {.id = made->id,
                              .stack = stack,
-                             .segments = segments_of(wr->sg_list, wr->num_sge),
+                             .segments = segments_of(made->list, made->count),
                              .pieces = {},
                              .owner = receives.owner,
                              .posted = checker.races == nullptr ? 0 : now_ns()};
@@ -246,7 +273,7 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
     uint64_t withheld = WithheldBytes::kNone;
     const bool counts = checker.counts.load(std::memory_order_relaxed);
     if (receives.may_withhold && !counts) {
-      withheld = withhold({.receives = &receives.queue,
+      withheld = withhold({.receives = receives.queue,
                            .id = receive.id,
                            .owner = receives.owner,
                            .pieces = receive.pieces,
@@ -259,22 +286,26 @@ int post_receives(const Receives& receives, ibv_recv_wr* requests, ibv_recv_wr**
           checker,
           {.what = "receive", .owner = receives.owner, .is_written = true, .pieces = receive.pieces, .posted = stack});
     uint64_t context = PostedContexts::kNone;
-    if (checker.contexts.may_be_context(wr->wr_id)) {
-      context = note_context(wr->wr_id, true, receive.segments,
-                             {.receives = &receives.queue, .owner = receives.owner, .posted = stack});
+    if (checker.contexts.may_be_context(made->id)) {
+      context = note_context(made->id, true, receive.segments,
+                             {.receives = receives.queue, .owner = receives.owner, .posted = stack});
     }
-    noted.push_back({wr, checker.receives.add(&receives.queue, std::move(receive)), withheld, context});
+    const uint64_t number = checker.receives.add(receives.queue, std::move(receive));
+    noted.push_back(
+        {wr, TagEntries::Numbers{.id = made->id, .receive = number, .withheld = withheld, .context = context}});
   }
   const int error = post();
   bool refused = false;
-  for (const auto& [wr, number, withheld, context] : noted) {
+  for (const auto& [wr, numbers] : noted) {
     refused = refused || (error != 0 && wr == *bad);
-    if (!refused) continue;
-    checker.receives.remove(&receives.queue, number);
-    if (withheld != WithheldBytes::kNone) checker.withheld.remove(withheld);
-    if (context != PostedContexts::kNone) checker.contexts.remove(wr->wr_id, context);
+    if (!numbers) continue;
+    if (refused) {
+      TagEntries::forget(checker, receives.queue, *numbers);
+    } else {
+      keep(receives, *wr, *numbers);
+    }
   }
-  checker.receives.keep_last(&receives.queue, receives.queue.depth());
+  checker.receives.keep_last(receives.queue, receives.depth);
   return error;
 }
 
@@ -395,7 +426,7 @@ int bind_mw(ibv_qp* ibv, ibv_mw* window, ibv_mw_bind* bind) {
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   const ReceiveQueue& queue = qp.own_receives;
-  const Receives receives = {queue, qp.context, {qp.qpn, qp.context->ibv->device->name}};
+  const Receives receives = {&queue, queue.depth(), qp.context, {qp.qpn, qp.context->ibv->device->name}};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *qp.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
@@ -406,12 +437,28 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   const Srq& srq = *ours<Srq>(ibv);
   const ReceiveQueue& queue = srq.queue;
-  const Receives receives = {queue, srq.context, {0, srq.context->ibv->device->name}, srq.xrc.domain == nullptr};
+  const Receives receives = {
+      &queue, queue.depth(), srq.context, {0, srq.context->ibv->device->name}, srq.xrc.domain == nullptr};
   const int error =
       post_receives(receives, requests, bad, [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
   report_if_beyond(*Checker::get(), *srq.context, &queue, Checker::get()->receives.count(&queue), queue.depth(),
                    "receives in a shared receive queue", 0, &srq);
   return error;
+}
+
+int post_srq_ops(ibv_srq* ibv, ibv_ops_wr* operations, ibv_ops_wr** bad) {
+  const Srq& srq = *ours<Srq>(ibv);
+  // The device refuses the operations.
+  if (srq.tags == nullptr) return unchecked_operations().post_srq_ops(ibv, operations, bad);
+  const Receives receives = {
+      .queue = &srq.tags->list,
+      .depth = srq.tags->list.max_tags(),
+      .device = srq.context,
+      .owner = {0, srq.context->ibv->device->name},
+      .entries = static_cast<TagEntries*>(srq.tags->watch.get()),
+  };
+  return post_receives(receives, operations, bad,
+                       [&] { return unchecked_operations().post_srq_ops(ibv, operations, bad); });
 }
 
 }  // namespace dapple::soft::check

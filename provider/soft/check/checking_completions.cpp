@@ -9,12 +9,24 @@
 #include "provider/soft/check/loan_findings.hpp"
 #include "provider/soft/check/race_findings.hpp"
 #include "provider/soft/check/request_findings.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::check {
 
 bool CheckingCompletions::complete(const roce::Completion& completion) {
+  return pass(completion, [&] { return below_.complete(completion); });
+}
+
+bool CheckingCompletions::complete_match(const roce::Completion& completion, const roce::MatchedTag& tag) {
+  if (is_match_alone(static_cast<uint32_t>(completion.status), completion.flags))
+    return below_.complete_match(completion, tag);
+  return pass(completion, [&] { return below_.complete_match(completion, tag); });
+}
+
+template <typename Next>
+bool CheckingCompletions::pass(const roce::Completion& completion, Next next) {
   assert_held(qp_.mutex);
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
   if (checker_.reporter.options().notes) checker_.writes.clear();
@@ -22,14 +34,14 @@ bool CheckingCompletions::complete(const roce::Completion& completion) {
   if (qp_.layers.checked->numbered != nullptr)
     report_own_races(checker_, qp_, qp_.layers.checked->numbered->complete(completion));
   // The receives of XRC complete into queues of their own.
-  if (queue_.context == nullptr) return below_.complete(completion);
+  if (queue_.context == nullptr) return next();
   const bool had_overrun = queue_.queue.has_overrun();
   note_withheld(completion);
   if (completion.opcode < roce::CompletionOpcode::kReceive) checker_.lent.completed(qp_.qpn, completion.request_id);
-  const bool is_kept = below_.complete(completion);
+  const bool is_kept = next();
   // The program never gets a completion that is lost. A queue that has lost one may lose more.
   if (queue_.queue.has_overrun()) {
-    checker_.withheld.end(qp_.qpn, receives());
+    checker_.withheld.end(qp_.qpn, receives(completion));
     checker_.lent.forget(qp_.qpn);
   }
   report_if_beyond(checker_, *queue_.context, &queue_, queue_.queue.count(), queue_.queue.size(),
@@ -40,23 +52,27 @@ bool CheckingCompletions::complete(const roce::Completion& completion) {
   return is_kept;
 }
 
-const void* CheckingCompletions::receives() const {
-  return receive_queue_of(qp_);
+const void* CheckingCompletions::receives(const roce::Completion& completion) const {
+  return is_of_tag(completion) ? static_cast<const void*>(&qp_.srq->tags->list) : receive_queue_of(qp_);
 }
 
 // After an error the queue pair takes no more bytes.
 void CheckingCompletions::note_withheld(const roce::Completion& completion) {
-  if (completion.status != roce::CompletionStatus::kSuccess) {
-    checker_.withheld.end(qp_.qpn, receives());
+  // Of an incomplete rendezvous the program reads what has come.
+  const bool is_good = completion.status == roce::CompletionStatus::kSuccess ||
+                       completion.status == roce::CompletionStatus::kRendezvousIncomplete;
+  if (!is_good) {
+    checker_.withheld.end(qp_.qpn, receives(completion));
   } else if (completion.opcode >= roce::CompletionOpcode::kReceive) {
     // A Write with immediate data has no bytes in the memory of the receive.
-    const size_t size = completion.opcode == roce::CompletionOpcode::kReceive ? completion.byte_count : 0;
-    checker_.withheld.receive_completes(receives(), completion.request_id, qp_.qpn, size);
+    const bool is_write = completion.opcode == roce::CompletionOpcode::kReceiveWriteImmediate;
+    const size_t size = is_write ? 0 : completion.byte_count;
+    checker_.withheld.receive_completes(receives(completion), completion.request_id, qp_.qpn, size);
   }
 }
 
 void CheckingCompletions::end_receive(const roce::Completion& completion) {
-  const std::optional<PostedReceive> receive = checker_.receives.take(receives(), completion.request_id);
+  const std::optional<PostedReceive> receive = checker_.receives.take(receives(completion), completion.request_id);
   if (completion.status != roce::CompletionStatus::kFlushed) qp_.layers.checked->events.forget_unready();
   if (completion.status != roce::CompletionStatus::kLocalLength) return;
   checker_.told.add(qp_.qpn, ToldFailures::kPeersRequest);

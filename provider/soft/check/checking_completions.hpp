@@ -19,9 +19,14 @@ class CheckingCompletions final : public roce::CompletionSink {
       : checker_(checker), qp_(qp), queue_(queue), below_(below) {}
 
   bool complete(const roce::Completion& completion) override;
+  bool complete_match(const roce::Completion& completion, const roce::MatchedTag& tag) override;
 
  private:
-  const void* receives() const;
+  // `next`: the same function of the sink below.
+  template <typename Next>
+  bool pass(const roce::Completion& completion, Next next);
+  // The queue, or the list of tags, that the completed receive was in.
+  const void* receives(const roce::Completion& completion) const;
   void note_withheld(const roce::Completion& completion);
   void end_receive(const roce::Completion& completion);
   void report_not_ready();

@@ -12,6 +12,7 @@
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
@@ -121,10 +122,11 @@ uint64_t CheckingMemory::stored_by(std::span<const Segment> segments, size_t pac
 // The post of the Read or atomic with these segments, or of the oldest receive with one of their keys.
 std::optional<ReportedStack> CheckingMemory::poster_of_result(std::span<const Segment> segments) {
   if (const std::optional<Stack> stack = sends_.with_result(segments)) return ReportedStack{"posted", *stack};
-  const void* queue = receive_queue_of(qp_);
-  for (const Segment& segment : segments) {
-    if (const std::optional<Stack> stack = checker_.receives.with_key(queue, segment.lkey))
-      return ReportedStack{"posted", *stack};
+  for (const void* queue : {list_of(qp_), static_cast<const void*>(receive_queue_of(qp_))}) {
+    for (const Segment& segment : segments) {
+      if (const std::optional<Stack> stack = checker_.receives.with_key(queue, segment.lkey))
+        return ReportedStack{"posted", *stack};
+    }
   }
   return std::nullopt;
 }
@@ -164,7 +166,8 @@ void CheckingMemory::note_answer(Accessor who, const RemoteRange& range, uint32_
 void CheckingMemory::note_fill(std::span<const Segment> segments, const Probe& probe) {
   NumberedQueuePair* numbered = qp_.layers.checked->numbered;
   if (numbered == nullptr) return;
-  const std::optional<uint64_t> posted = checker_.receives.time_of(receive_queue_of(qp_), segments);
+  std::optional<uint64_t> posted = checker_.receives.time_of(receive_queue_of(qp_), segments);
+  if (!posted) posted = checker_.receives.time_of(list_of(qp_), segments);
   if (!posted) return;
   for (const std::span<std::byte> piece : probe.changed()) {
     const auto begin = reinterpret_cast<uintptr_t>(piece.data());

@@ -30,11 +30,25 @@ bool is_circle(check::Reporter& reporter, const char* verb, Object* object, Requ
   return true;
 }
 
-inline bool uses_segments(const ibv_send_wr& wr) {
-  return wr.opcode != IBV_WR_BIND_MW && wr.opcode != IBV_WR_LOCAL_INV;
+// Tells whether a request has segments, and no list of them.
+inline bool lacks_list(const ibv_sge* list, int count) {
+  return list == nullptr && count > 0;
 }
-inline bool uses_segments(const ibv_recv_wr&) {
-  return true;
+inline bool lacks_list(const ibv_send_wr& wr) {
+  return lacks_list(wr.sg_list, wr.num_sge) && wr.opcode != IBV_WR_BIND_MW && wr.opcode != IBV_WR_LOCAL_INV;
+}
+inline bool lacks_list(const ibv_recv_wr& wr) {
+  return lacks_list(wr.sg_list, wr.num_sge);
+}
+inline bool lacks_list(const ibv_ops_wr& wr) {
+  return wr.opcode == IBV_WR_TAG_ADD && lacks_list(wr.tm.add.sg_list, wr.tm.add.num_sge);
+}
+template <typename Request>
+int segment_count_of(const Request& wr) {
+  return wr.num_sge;
+}
+inline int segment_count_of(const ibv_ops_wr& wr) {
+  return wr.tm.add.num_sge;
 }
 
 // Reports that the request with this id has `count` segments, and no list of them.
@@ -45,9 +59,9 @@ template <typename Object, typename Request>
 bool is_malformed(check::Reporter& reporter, const char* verb, Object* object, Request* requests, Request** bad) {
   if (is_circle(reporter, verb, object, requests, bad)) return true;
   for (const Request* wr = requests; wr != nullptr; wr = wr->next) {
-    if (wr->sg_list != nullptr || wr->num_sge <= 0 || !uses_segments(*wr)) [[likely]]
+    if (!lacks_list(*wr)) [[likely]]
       continue;
-    report_null_list(reporter, verb, name_of(object), wr->wr_id, wr->num_sge);
+    report_null_list(reporter, verb, name_of(object), wr->wr_id, segment_count_of(*wr));
     *bad = requests;
     errno = EINVAL;
     return true;

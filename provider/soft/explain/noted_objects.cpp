@@ -8,6 +8,7 @@
 #include "provider/soft/explain/object_names.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/raw/raw_objects.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 
 namespace dapple::soft::explain {
@@ -51,7 +52,9 @@ void note_made(ibv_mw* mw) {
 void note_made(ibv_srq* srq) {
   const XrcQueue& xrc = ours<Srq>(srq)->xrc;
   const ibv_xrcd* xrcd = xrc.xrcd == nullptr ? nullptr : &xrc.xrcd->abi.xrcd;
-  const ibv_cq* cq = xrc.cq == nullptr ? nullptr : &xrc.cq->abi.cq;
+  const auto& tags = ours<Srq>(srq)->tags;
+  const Cq* queue = tags == nullptr ? xrc.cq : &tags->cq;
+  const ibv_cq* cq = queue == nullptr ? nullptr : &queue->abi.cq;
   Holders::get().add(srq, name_of(srq), "made by ibv_create_srq", {srq->pd, xrcd, cq});
 }
 

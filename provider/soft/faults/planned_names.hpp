@@ -18,7 +18,7 @@ namespace dapple::soft {
   X(attach_counters_point_flow) X(attach_mcast) X(bind_mw) X(close_xrcd) X(create_ah) X(create_comp_cntr) X(create_counters) X(create_cq) X(create_cq_ex) X(create_flow) X(create_qp) X(create_qp_ex) X(create_rwq_ind_table) X(create_srq) X(create_srq_ex) X(create_wq) \
   X(dealloc_dmah) X(dealloc_mw) X(dealloc_pd) X(dealloc_td) X(dereg_mr) X(destroy_ah) X(destroy_comp_cntr) X(destroy_counters) X(destroy_cq) X(destroy_flow) X(destroy_qp) X(destroy_rwq_ind_table) X(destroy_srq) X(destroy_wq) \
   X(detach_mcast) X(dm_export_dmabuf_fd) X(free_dm) X(get_srq_num) X(import_dm) X(import_mr) X(import_pd) X(inc_comp_cntr) X(inc_err_comp_cntr) X(modify_cq) X(modify_qp) X(modify_qp_rate_limit) X(modify_srq) X(modify_wq) X(open_qp) X(open_xrcd) X(poll_cq) X(post_recv) X(post_send) \
-  X(post_srq_recv) X(qp_attach_comp_cntr) X(query_comp_cntr_caps) X(query_device_ex) X(query_ece) X(query_port) X(query_port_speed) X(query_qp) X(query_rt_values) X(query_srq) X(read_comp_cntr) X(read_counters) X(read_err_comp_cntr) X(reg_dm_mr) \
+  X(post_srq_ops) X(post_srq_recv) X(qp_attach_comp_cntr) X(query_comp_cntr_caps) X(query_device_ex) X(query_ece) X(query_port) X(query_port_speed) X(query_qp) X(query_rt_values) X(query_srq) X(read_comp_cntr) X(read_counters) X(read_err_comp_cntr) X(reg_dm_mr) \
   X(reg_dmabuf_mr) X(reg_mr) X(req_notify_cq) X(rereg_mr) X(resize_cq) X(set_comp_cntr) X(set_ece) X(set_err_comp_cntr)
 // clang-format on
 // These operations cannot fail. A trace has their calls, and no plan counts them.

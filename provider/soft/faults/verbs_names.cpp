@@ -21,6 +21,8 @@ constexpr Named<roce::CompletionStatus> kStatuses[] = {
     {"REM_OP_ERR", roce::CompletionStatus::kRemoteOperation},
     {"RETRY_EXC_ERR", roce::CompletionStatus::kRetryExceeded},
     {"RNR_RETRY_EXC_ERR", roce::CompletionStatus::kRnrRetryExceeded},
+    {"TM_ERR", roce::CompletionStatus::kTagError},
+    {"TM_RNDV_INCOMPLETE", roce::CompletionStatus::kRendezvousIncomplete},
 };
 
 constexpr Named<roce::CompletionOpcode> kCompletionOpcodes[] = {
@@ -35,6 +37,11 @@ constexpr Named<roce::CompletionOpcode> kCompletionOpcodes[] = {
     {"ATOMIC_WRITE", roce::CompletionOpcode::kAtomicWrite},
     {"RECV", roce::CompletionOpcode::kReceive},
     {"RECV_RDMA_WITH_IMM", roce::CompletionOpcode::kReceiveWriteImmediate},
+    {"TM_ADD", roce::CompletionOpcode::kTagAdd},
+    {"TM_DEL", roce::CompletionOpcode::kTagDelete},
+    {"TM_SYNC", roce::CompletionOpcode::kTagSync},
+    {"TM_RECV", roce::CompletionOpcode::kTagReceive},
+    {"TM_NO_TAG", roce::CompletionOpcode::kReceiveNoTag},
 };
 
 constexpr Named<roce::SendOpcode> kSendOpcodes[] = {
@@ -50,6 +57,12 @@ constexpr Named<roce::SendOpcode> kSendOpcodes[] = {
     {"SEND_WITH_INV", roce::SendOpcode::kSendInvalidate},
     {"FLUSH", roce::SendOpcode::kFlush},
     {"ATOMIC_WRITE", roce::SendOpcode::kAtomicWrite},
+};
+
+constexpr Named<int> kTagOpcodes[] = {
+    {"TAG_ADD", IBV_WR_TAG_ADD},
+    {"TAG_DEL", IBV_WR_TAG_DEL},
+    {"TAG_SYNC", IBV_WR_TAG_SYNC},
 };
 
 constexpr Named<int> kEvents[] = {
@@ -90,6 +103,10 @@ std::string_view opcode_name(roce::CompletionOpcode opcode) {
 
 std::string_view opcode_name(roce::SendOpcode opcode) {
   return name_in(kSendOpcodes, opcode, "unknown");
+}
+
+std::string_view opcode_name(ibv_ops_wr_opcode opcode) {
+  return name_in<int>(kTagOpcodes, opcode, "unknown");
 }
 
 std::string_view event_name(ibv_event_type type) {

@@ -254,6 +254,12 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   return error;
 }
 
+int post_srq_ops(ibv_srq* srq, ibv_ops_wr* operations, ibv_ops_wr** bad) {
+  if (explain::is_circle(hang_reporter(), "ibv_post_srq_ops", srq, operations, bad)) return EINVAL;
+  notes().note_progress();
+  return inner->post_srq_ops(srq, operations, bad);
+}
+
 // In RESET the device forgets all requests.
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   notes().note_progress();
@@ -449,6 +455,7 @@ const Operations& noted_operations(const Operations& operations) {
     made.poll_cq = watched<poll_cq>();
     made.post_recv = watched<post_recv>();
     made.post_send = watched<post_send>();
+    made.post_srq_ops = watched<post_srq_ops>();
     made.post_srq_recv = watched<post_srq_recv>();
     made.req_notify_cq = watched<req_notify_cq>();
     return made;

@@ -65,15 +65,19 @@ bool CompletionQueue::complete(const roce::Completion& completion) {
 }
 
 CompletionStamp StampClocks::now() const {
-  return {.raw = raw ? now_ns(kDeviceClock) : 0, .wall = wall ? now_ns(CLOCK_REALTIME) : 0};
+  return {.raw = raw ? now_ns(kDeviceClock) : 0, .wall = wall ? now_ns(CLOCK_REALTIME) : 0, .tag = {}};
 }
 
-bool CompletionQueue::complete_stamped(const roce::Completion& completion, StampClocks clocks) {
+bool CompletionQueue::complete_stamped(const roce::Completion& completion, StampClocks clocks,
+                                       const roce::MatchedTag& tag) {
   assert(stamps_ != nullptr);
   const BiasedLock lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);
   // Under the lock: no completion is older than the one before it.
-  if (count < size_.load(std::memory_order_relaxed)) stamps_[place(count)] = clocks.now();
+  if (count < size_.load(std::memory_order_relaxed)) {
+    stamps_[place(count)] = clocks.now();
+    stamps_[place(count)].tag = tag;
+  }
   return append(completion);
 }
 

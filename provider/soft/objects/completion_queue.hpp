@@ -22,11 +22,12 @@ namespace dapple::soft {
 
 inline constexpr uint32_t kMaxCompletions = 1 << 20;
 
-// The times at which a completion came: of the device's clock, and of CLOCK_REALTIME. 0 for a clock that the queue's
-// user did not ask for.
+// What a completion has beside itself. The times at which it came: of the device's clock, and of CLOCK_REALTIME. 0 for
+// a clock that the queue's user did not ask for.
 struct CompletionStamp {
   uint64_t raw = 0;
   uint64_t wall = 0;
+  roce::MatchedTag tag;  // of a message that has met its tag
 };
 
 // The device's clock, which the program reads by ibv_query_rt_values_ex(). It counts nanoseconds.
@@ -58,7 +59,7 @@ class CompletionQueue final : public roce::CompletionSink {
   // Drops the completion if there is no room, and notes an overrun once. False then, unless the queue ignores overruns.
   bool complete(const roce::Completion& completion) override;
   // The same for a queue that keeps stamps.
-  bool complete_stamped(const roce::Completion& completion, StampClocks clocks);
+  bool complete_stamped(const roce::Completion& completion, StampClocks clocks, const roce::MatchedTag& tag = {});
 
   // Takes up to `count` of the oldest completions: calls use(completion, number) for each, under the lock.
   template <typename Use>

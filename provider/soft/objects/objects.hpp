@@ -185,6 +185,8 @@ struct Srq;
 struct XrcDomain;
 struct XrcQp;
 struct RawQp;
+struct TagSrq;
+struct TagQp;
 
 // An XRC domain, as one call has opened it.
 struct Xrcd : KeptMemory {
@@ -219,6 +221,8 @@ struct Srq : KeptMemory {
   Users users{0};
   EventCount events;
   XrcQueue xrc;
+  // Of a queue that matches tags; null for others. Its type is known to its folder alone.
+  std::unique_ptr<TagSrq, void (*)(TagSrq*)> tags{nullptr, nullptr};
   CountedObject counted_object;
   ShownObject shown;
 };
@@ -413,6 +417,8 @@ struct Qp : KeptMemory {
   std::unique_ptr<XrcQp, void (*)(XrcQp*)> xrc{nullptr, nullptr};
   // The same of a raw packet queue pair.
   std::unique_ptr<RawQp, void (*)(RawQp*)> raw{nullptr, nullptr};
+  // Of a queue pair whose shared receive queue matches tags.
+  std::unique_ptr<TagQp, void (*)(TagQp*)> tags{nullptr, nullptr};
 };
 
 // libibverbs' objects begin ours.

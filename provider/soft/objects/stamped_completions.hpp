@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// In front of a completion queue that a program made with time stamps. The queue pairs of other queues complete into
-// the queue itself, so they pay nothing.
+// In front of a completion queue that a program made with time stamps, or with the tags of messages. The queue pairs of
+// other queues complete into the queue itself, so they pay nothing.
 #pragma once
 
 #include "provider/soft/objects/completion_queue.hpp"
@@ -14,6 +14,9 @@ class StampedCompletions final : public roce::CompletionSink {
   StampedCompletions(CompletionQueue& queue, StampClocks clocks) : queue_(queue), clocks_(clocks) {}
 
   bool complete(const roce::Completion& completion) override { return queue_.complete_stamped(completion, clocks_); }
+  bool complete_match(const roce::Completion& completion, const roce::MatchedTag& tag) override {
+    return queue_.complete_stamped(completion, clocks_, tag);
+  }
 
  private:
   CompletionQueue& queue_;

@@ -108,6 +108,9 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
 int get_srq_num(ibv_srq* srq, uint32_t* number);
 
+// queue_pairs/tag_verbs.cpp
+int post_srq_ops(ibv_srq* srq, ibv_ops_wr* operations, ibv_ops_wr** bad);
+
 // queue_pairs/xrc_verbs.cpp
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
 int close_xrcd(ibv_xrcd* xrcd);

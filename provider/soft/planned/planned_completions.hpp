@@ -17,6 +17,15 @@ class PlannedCompletions final : public roce::CompletionSink {
       : plan_(plan), next_(next), events_(events) {}
 
   bool complete(const roce::Completion& completion) override {
+    return pass(completion, [this](const roce::Completion& shown) { return next_.complete(shown); });
+  }
+  bool complete_match(const roce::Completion& completion, const roce::MatchedTag& tag) override {
+    return pass(completion, [&](const roce::Completion& shown) { return next_.complete_match(shown, tag); });
+  }
+
+ private:
+  template <typename Next>
+  bool pass(const roce::Completion& completion, Next next) {
     roce::Completion shown = completion;
     if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion(completion.opcode);
     if (shown.status != completion.status) {
@@ -26,13 +35,12 @@ class PlannedCompletions final : public roce::CompletionSink {
     const bool counts = completion.status == roce::CompletionStatus::kSuccess;
     const int event = counts ? plan_.next_event() : -1;
     const bool outage = counts && plan_.next_outage();
-    const bool is_kept = next_.complete(shown);
+    const bool is_kept = next(shown);
     if (event >= 0) events_.plan_event(event);
     if (outage) events_.plan_outage();
     return is_kept;
   }
 
- private:
   FaultPlan& plan_;
   roce::CompletionSink& next_;
   QpEvents& events_;

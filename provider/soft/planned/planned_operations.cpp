@@ -30,6 +30,9 @@ void blame_first(ibv_qp*, ibv_recv_wr* requests, ibv_recv_wr** bad) {
 void blame_first(ibv_srq*, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   *bad = requests;
 }
+void blame_first(ibv_srq*, ibv_ops_wr* operations, ibv_ops_wr** bad) {
+  *bad = operations;
+}
 
 template <provider::Operation kVerb, auto kMember, typename Function = FunctionOf<kMember>>
 struct Planned;

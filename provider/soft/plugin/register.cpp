@@ -156,6 +156,7 @@ provider::Replacements replacements() {
   DAPPLE_SET(poll_cq);
   DAPPLE_SET(post_recv);
   DAPPLE_SET(post_send);
+  DAPPLE_SET(post_srq_ops);
   DAPPLE_SET(post_srq_recv);
   DAPPLE_SET(qp_attach_comp_cntr);
   DAPPLE_SET(query_comp_cntr_caps);

@@ -67,6 +67,8 @@ class Engines {
   void tell_program(Qp& qp);
   // The same of a shared receive queue of an XRC domain.
   void tell_of_xrc(Srq& srq);
+  // The same of a completion queue with a notice.
+  void tell_of_completions(Cq& cq);
   // Raises the events of completion queues whose time is over. Without locks.
   void raise_held_events(roce::Time now);
   void wake_if_due() {
@@ -74,7 +76,6 @@ class Engines {
   }
 
  private:
-  void tell_of_completions(Cq& cq);
   bool send_to_ring(Qp& qp, roce::Now now);
   void count(Qp& qp);
   void count(Qp& qp, const RingTurn::Placements& placed);

@@ -15,15 +15,23 @@ class TracedCompletions final : public roce::CompletionSink {
   TracedCompletions(Trace& trace, const Cq& cq, roce::CompletionSink& next) : trace_(trace), cq_(cq), next_(next) {}
 
   bool complete(const roce::Completion& completion) override {
+    show(completion);
+    return next_.complete(completion);
+  }
+  bool complete_match(const roce::Completion& completion, const roce::MatchedTag& tag) override {
+    show(completion);
+    return next_.complete_match(completion, tag);
+  }
+
+ private:
+  void show(const roce::Completion& completion) {
     TraceLine line;
     line.text("event", "completion").hex("qp", completion.qpn).hex("cq", reinterpret_cast<uintptr_t>(&cq_.abi));
     line.number("wr_id", completion.request_id).text("status", status_name(completion.status));
     line.text("opcode", opcode_name(completion.opcode)).number("bytes", completion.byte_count);
     trace_.append(line);
-    return next_.complete(completion);
   }
 
- private:
   Trace& trace_;
   const Cq& cq_;
   roce::CompletionSink& next_;

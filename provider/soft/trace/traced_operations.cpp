@@ -11,6 +11,7 @@
 #include "provider/common/request_circle.hpp"
 #include "provider/common/segment_at.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
+#include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/trace/program_trace.hpp"
@@ -192,6 +193,32 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   return error;
 }
 
+int post_srq_ops(ibv_srq* srq, ibv_ops_wr* operations, ibv_ops_wr** bad) {
+  const auto line_of = [srq](const ibv_ops_wr& wr) {
+    TraceLine line;
+    line.text("call", "ibv_post_srq_ops").hex("srq", reinterpret_cast<uintptr_t>(srq)).number("wr_id", wr.wr_id);
+    line.text("opcode", opcode_name(wr.opcode));
+    return line;
+  };
+  show_each<ibv_ops_wr>(operations, [&](const ibv_ops_wr& wr) {
+    TraceLine line = line_of(wr);
+    if (wr.opcode == IBV_WR_TAG_ADD) {
+      line.number("recv_wr_id", wr.tm.add.recv_wr_id).hex("tag", wr.tm.add.tag).hex("mask", wr.tm.add.mask);
+      line.number("bytes", bytes_of(wr.tm.add.sg_list, wr.tm.add.num_sge));
+    }
+    if (wr.opcode == IBV_WR_TAG_DEL) line.hex("handle", wr.tm.handle);
+    if ((wr.flags & IBV_OPS_TM_SYNC) != 0) line.number("unexpected", wr.tm.unexpected_cnt);
+    if ((wr.flags & IBV_OPS_SIGNALED) != 0) line.number("signaled", 1);
+    append_call(line);
+  });
+  const int error = inner->post_srq_ops(srq, operations, bad);
+  if (error != 0) {
+    TraceLine line = line_of(**bad);
+    append_call(line.error(error));
+  }
+  return error;
+}
+
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
   const int found = inner->poll_cq(cq, count, completions);
   assert(found <= std::max(count, 0));
@@ -244,6 +271,7 @@ const Operations& traced_operations(const Operations& traced) {
     made.modify_qp = modify_qp;
     made.post_send = post_send;
     made.post_recv = post_recv;
+    made.post_srq_ops = post_srq_ops;
     made.post_srq_recv = post_srq_recv;
     made.poll_cq = poll_cq;
     made.req_notify_cq = req_notify_cq;

@@ -103,12 +103,19 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
         refuse(EINVAL, "comp_mask has 0x%x, which the device does not know.\nLeave these bits out.", unknown));
   }
   constexpr uint64_t kStamps = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  constexpr uint64_t kTags = IBV_WC_EX_WITH_TM_INFO;
   const uint64_t stamps = attr->wc_flags & kStamps;
-  if (const uint64_t lacking = attr->wc_flags & ~(uint64_t{IBV_WC_STANDARD_FLAGS} | kStamps); lacking != 0) {
+  const bool shows_tags = (attr->wc_flags & kTags) != 0;
+  if (const uint64_t lacking = attr->wc_flags & ~(uint64_t{IBV_WC_STANDARD_FLAGS} | kStamps | kTags); lacking != 0) {
     return failed(refuse(EOPNOTSUPP,
                          "wc_flags has 0x%llx, and the device has no VLAN tags, flow tags and the like.\n"
-                         "Ask for IBV_WC_STANDARD_FLAGS and time stamps at most.",
+                         "Ask for IBV_WC_STANDARD_FLAGS, time stamps and IBV_WC_EX_WITH_TM_INFO at most.",
                          static_cast<unsigned long long>(lacking)));
+  }
+  if (shows_tags && (context_of(context)->attributes().features & kFeatureTagMatching) == 0) {
+    return failed(refuse(EOPNOTSUPP,
+                         "the device's identity (--as) matches no tags.\n"
+                         "Look at IBV_TM_CAP_RC in tm_caps.flags of ibv_query_device_ex() first."));
   }
   if (stamps != 0 && (context_of(context)->attributes().features & kFeatureTimeStamps) == 0) {
     return failed(refuse(EOPNOTSUPP,
@@ -135,9 +142,9 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   }
   Cq* cq = make_cq(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector), pd);
   if (cq == nullptr) return nullptr;
-  if (stamps != 0 && !keep_stamps(*cq, stamps)) {
+  if ((stamps != 0 || shows_tags) && !keep_stamps(*cq, stamps)) {
     destroy_cq(&cq->abi.cq);
-    return failed(refuse_memory("time stamps"));
+    return failed(refuse_memory("time stamps and tags"));
   }
   const bool in_thread = pd != nullptr && pd->is_single_threaded();
   cq->single_threaded = in_thread || (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
@@ -151,7 +158,7 @@ int destroy_cq(ibv_cq* ibv) {
   Cq* cq = ours<Cq>(ibv);
   if (const uint32_t users = cq->users.load(); users != 0) {
     return refuse(EBUSY,
-                  "queue pairs use the completion queue, as send_cq or recv_cq, or shared receive queues of XRC, in %u "
+                  "queue pairs use the completion queue, as send_cq or recv_cq, or shared receive queues, in %u "
                   "places.\nDestroy these objects first.",
                   users);
   }

@@ -41,6 +41,16 @@ static_assert(static_cast<int>(CompletionOpcode::kLocalInvalidate) == IBV_WC_LOC
 static_assert(static_cast<int>(CompletionOpcode::kAtomicWrite) == IBV_WC_ATOMIC_WRITE);
 static_assert(static_cast<int>(CompletionOpcode::kReceive) == IBV_WC_RECV);
 static_assert(static_cast<int>(CompletionOpcode::kReceiveWriteImmediate) == IBV_WC_RECV_RDMA_WITH_IMM);
+static_assert(static_cast<int>(CompletionStatus::kTagError) == IBV_WC_TM_ERR);
+static_assert(static_cast<int>(CompletionStatus::kRendezvousIncomplete) == IBV_WC_TM_RNDV_INCOMPLETE);
+static_assert(static_cast<int>(CompletionOpcode::kTagAdd) == IBV_WC_TM_ADD);
+static_assert(static_cast<int>(CompletionOpcode::kTagDelete) == IBV_WC_TM_DEL);
+static_assert(static_cast<int>(CompletionOpcode::kTagSync) == IBV_WC_TM_SYNC);
+static_assert(static_cast<int>(CompletionOpcode::kTagReceive) == IBV_WC_TM_RECV);
+static_assert(static_cast<int>(CompletionOpcode::kReceiveNoTag) == IBV_WC_TM_NO_TAG);
+static_assert(int{roce::kTagSyncWanted} == IBV_WC_TM_SYNC_REQ);
+static_assert(int{roce::kTagMatch} == IBV_WC_TM_MATCH);
+static_assert(int{roce::kTagDataValid} == IBV_WC_TM_DATA_VALID);
 static_assert(int{roce::kWithGrh} == IBV_WC_GRH);
 static_assert(int{roce::kWithImmediate} == IBV_WC_WITH_IMM);
 static_assert(int{roce::kIpChecksumGood} == IBV_WC_IP_CSUM_OK);
@@ -142,6 +152,11 @@ uint64_t read_completion_ts(ibv_cq_ex* ibv) {
   return cq_of(ibv).current_stamp.raw;
 }
 
+void read_tm_info(ibv_cq_ex* ibv, ibv_wc_tm_info* info) {
+  const roce::MatchedTag& tag = cq_of(ibv).current_stamp.tag;
+  *info = {.tag = tag.tag, .priv = tag.application};
+}
+
 uint64_t read_completion_wallclock_ns(ibv_cq_ex* ibv) {
   return cq_of(ibv).current_stamp.wall;
 }
@@ -179,6 +194,7 @@ void publish_polls(Cq& cq) {
   }
   publish_polls<kSanitized, true>(ex);
   ex.read_completion_ts = read_completion_ts;
+  ex.read_tm_info = read_tm_info;
   ex.read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 

@@ -79,6 +79,7 @@ const Operations& made_operations() {
       .poll_cq = verbs::poll_cq<kProgram>,
       .post_recv = verbs::post_recv<kProgram>,
       .post_send = verbs::post_send<kProgram>,
+      .post_srq_ops = verbs::post_srq_ops,
       .post_srq_recv = verbs::post_srq_recv<kProgram>,
       .qp_attach_comp_cntr = verbs::qp_attach_comp_cntr,
       .query_comp_cntr_caps = verbs::query_comp_cntr_caps,

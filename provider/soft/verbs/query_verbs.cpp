@@ -19,6 +19,7 @@
 #include "provider/soft/raw/toeplitz.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/post.hpp"
@@ -141,6 +142,14 @@ ibv_rss_caps rss_caps() {
           .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
 }
 
+ibv_tm_caps tag_caps() {
+  return {.max_rndv_hdr_size = kMaxRendezvousMessage,
+          .max_num_tags = kMaxTags,
+          .flags = IBV_TM_CAP_RC,
+          .max_ops = kMaxTagOperations,
+          .max_sge = kMaxTagSegments};
+}
+
 }  // namespace
 
 // Fills in a member of the attributes, if the program's structure has it.
@@ -176,6 +185,7 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
     DAPPLE_TELL(raw_packet_caps, IBV_RAW_PACKET_CAP_IP_CSUM);
     DAPPLE_TELL(packet_pacing_caps, (ibv_packet_pacing_caps{kMinRate, kMaxRate, 1u << IBV_QPT_RAW_PACKET}));
   }
+  if ((attributes.features & kFeatureTagMatching) != 0) DAPPLE_TELL(tm_caps, tag_caps());
   if ((attributes.features & kFeatureDeviceMemory) != 0) DAPPLE_TELL(max_dm_size, kMaxDeviceMemory);
   return 0;
 }

@@ -131,6 +131,13 @@ void fill_in(bool good, ibv_qp*, ibv_recv_wr*, ibv_recv_wr** bad) {
 void fill_in(bool good, ibv_srq*, ibv_recv_wr*, ibv_recv_wr** bad) {
   if (!good) stored(bad);
 }
+void fill_in(bool good, ibv_srq*, ibv_ops_wr* operations, ibv_ops_wr** bad) {
+  const ibv_ops_wr* end = good ? nullptr : *bad;
+  for (ibv_ops_wr* wr = operations; wr != end; wr = wr->next) {
+    if (wr->opcode == IBV_WR_TAG_ADD) stored(&wr->tm.handle);
+  }
+  if (!good) stored(bad);
+}
 
 void hand_over(int polled, ibv_cq*, int, ibv_wc* completions) {
   for (int i = 0; i < polled; ++i) stored(&completions[i]);

@@ -41,6 +41,7 @@ on_demand_paging = no
 device_memory = no
 dma_handles = no
 completion_counters = no
+tag_matching = no
 multicast = no
 max_qp_rd_atom = 5
 max_qp_init_rd_atom = 4

@@ -56,6 +56,7 @@ on_demand_paging = yes
 device_memory = yes
 dma_handles = no
 completion_counters = no
+tag_matching = yes
 max_qp_rd_atom = 16
 max_qp_init_rd_atom = 16
 max_res_rd_atom = 2097152

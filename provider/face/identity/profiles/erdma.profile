@@ -50,6 +50,7 @@ on_demand_paging = no
 device_memory = no
 dma_handles = no
 completion_counters = no
+tag_matching = no
 max_qp_rd_atom = 128
 max_qp_init_rd_atom = 128
 max_res_rd_atom = 16777216

@@ -51,6 +51,7 @@ on_demand_paging = no
 device_memory = no
 dma_handles = no
 completion_counters = no
+tag_matching = no
 max_qp_rd_atom = 8
 max_qp_init_rd_atom = 8
 max_res_rd_atom = 0

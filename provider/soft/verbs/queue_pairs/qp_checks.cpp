@@ -76,6 +76,11 @@ int check_qp(const QpParts& parts, const ibv_qp_init_attr& attr) {
                   "Use a shared receive queue of ibv_create_srq().",
                   type_name(attr.qp_type));
   }
+  if (attr.srq != nullptr && ours<Srq>(attr.srq)->tags != nullptr && attr.qp_type != IBV_QPT_RC) {
+    return refuse(EINVAL,
+                  "srq has the type IBV_SRQT_TM, and the device matches the tags of messages of IBV_QPT_RC alone.\n"
+                  "Use a shared receive queue of ibv_create_srq(), or a queue pair of the type IBV_QPT_RC.");
+  }
   const ibv_qp_cap& cap = attr.cap;
   const DeviceAttributes& most = context_of(context)->attributes();
   const struct {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/verbs/queue_pairs/qp_engine.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "provider/soft/planned/planned_completions.hpp"
 #include "provider/soft/planned/planned_queue_pair.hpp"
 #include "provider/soft/raw/raw_objects.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/trace/traced_completions.hpp"
 #include "provider/soft/transport/context.hpp"
@@ -54,16 +56,21 @@ uint64_t next_weak_seed() {
 // The engine. Null: no memory.
 std::unique_ptr<roce::QueuePair> create_engine(const roce::QpConfig& config, roce::Memory& memory,
                                                roce::CompletionSink& sent, roce::CompletionSink& received,
-                                               roce::ReceiveSource& receives, roce::EventSink& events, RawQp* raw) {
+                                               roce::ReceiveSource& receives, roce::EventSink& events, Qp& qp) {
+  RawQp* raw = qp.raw.get();
+  const auto make = [&](roce::Memory& seen) {
+    std::unique_ptr<roce::QueuePair> engine = roce::QueuePair::create(config, seen, sent, received, receives, events);
+    return qp.tags == nullptr ? std::move(engine) : qp.tags->around(std::move(engine), config.max_message);
+  };
   if (config.type == roce::QpType::kRawPacket) {
     Pacer* pacer = raw == nullptr ? nullptr : &raw->pacer;
     return RawQueuePair::create(config, memory, sent, received, receives, events, raw, pacer);
   }
-  if (!has_weak_order()) return roce::QueuePair::create(config, memory, sent, received, receives, events);
+  if (!has_weak_order()) return make(memory);
   const uint64_t seed = next_weak_seed();
   std::unique_ptr<WeakMemory> weak = WeakMemory::create(memory, ~seed);
   if (weak == nullptr) return nullptr;
-  std::unique_ptr<roce::QueuePair> engine = roce::QueuePair::create(config, *weak, sent, received, receives, events);
+  std::unique_ptr<roce::QueuePair> engine = make(*weak);
   if (engine == nullptr) return nullptr;
   return std::unique_ptr<roce::QueuePair>(new (std::nothrow) WeakQueuePair(std::move(engine), std::move(weak), seed));
 }
@@ -73,9 +80,16 @@ roce::ReceiveSource& receives_of(Qp& qp) {
   return qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
 }
 
+// The send queue of a queue pair is the device's own: for the requests of rendezvous.
+bool has_own_requests(const Qp& qp) {
+  return qp.srq != nullptr && qp.srq->tags != nullptr && reads_by_itself(qp.init.cap);
+}
+
 // A queue pair of XRC takes receives of any shared receive queue.
 uint32_t max_receive_segments_of(const Qp& qp) {
   if (qp.xrc != nullptr) return roce::kMaxSegments;
+  // One segment stands for the header.
+  if (qp.srq != nullptr && qp.srq->tags != nullptr) return std::max(qp.srq->queue.max_segments(), kMaxTagSegments + 1);
   return qp.srq != nullptr ? qp.srq->queue.max_segments() : qp.own_receives.max_segments();
 }
 
@@ -98,14 +112,15 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
   }
   const ibv_qp_cap& cap = qp.init.cap;
   const DeviceAttributes& limits = qp.context->attributes();
+  const bool has_own = has_own_requests(qp);
   const roce::QpConfig config = {
       .qpn = qp.qpn,
       .type = static_cast<roce::QpType>(qp.init.qp_type),
       .domain = qp.pd->number,
       .receive_domain = qp.srq == nullptr ? qp.pd->number : qp.srq->pd->number,
-      .send_depth = cap.max_send_wr,
-      .max_send_segments = cap.max_send_sge,
-      .max_inline = cap.max_inline_data,
+      .send_depth = has_own ? kMaxRendezvous * kRequestsOfRendezvous : cap.max_send_wr,
+      .max_send_segments = has_own ? kMaxTagSegments : cap.max_send_sge,
+      .max_inline = has_own ? uint32_t{kRendezvousHeaderSize} : cap.max_inline_data,
       .max_receive_segments = max_receive_segments_of(qp),
       .signal_all = qp.init.sq_sig_all != 0,
       .shared_receives = qp.srq != nullptr || qp.xrc != nullptr,
@@ -116,7 +131,7 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       .has_flush = (limits.features & kFeatureFlush) != 0,
       .send_memory = qp.send_memory.get(),
   };
-  roce::ReceiveSource& receives = receives_of(qp);
+  roce::ReceiveSource* receives = &receives_of(qp);
   roce::CompletionSink* sent = completion_sink(qp, *qp.send_cq, 0);
   roce::CompletionSink* received = completion_sink(qp, *qp.recv_cq, 1);
   if (sent != nullptr && received != nullptr) {
@@ -131,7 +146,15 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       received = &qp.layers.checked->received;
       events = &qp.layers.checked->events;
     }
-    qp.engine = create_engine(config, *memory, *sent, *received, receives, *events, qp.raw.get());
+    if (qp.srq != nullptr && qp.srq->tags != nullptr) {
+      qp.tags = make_tag_qp(qp, *memory, *received);
+      if (qp.tags == nullptr) return false;
+      memory = &qp.tags->memory;
+      received = &qp.tags->receives;
+      receives = &qp.tags->receives;
+      if (has_own) sent = &qp.tags->rendezvous;
+    }
+    qp.engine = create_engine(config, *memory, *sent, *received, *receives, *events, qp);
     const bool is_bare = memory == &qp.context->memory && sent == &qp.send_cq->queue && received == &qp.recv_cq->queue;
     if (is_bare && qp.engine != nullptr) qp.bare_connection = qp.engine->reliable_connection();
     if (qp.engine != nullptr && qp.layers.planned_completions[0] != nullptr)
@@ -140,7 +163,7 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       qp.engine = qp.layers.checked->checker.late(qp.layers.checked->number(std::move(qp.engine), qp));
   }
   // Nothing stands between a bare connection and its ports.
-  assert(qp.bare_connection == nullptr || (qp.layers.checked == nullptr && qp.xrc == nullptr));
+  assert(qp.bare_connection == nullptr || (qp.layers.checked == nullptr && qp.xrc == nullptr && qp.tags == nullptr));
   return qp.engine != nullptr;
 }
 

@@ -20,6 +20,7 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/raw/raw_objects.hpp"
 #include "provider/soft/refusals/refusal.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/transport/shown_qp.hpp"
@@ -101,6 +102,7 @@ ibv_qp* make_qp(const QpParts& parts, ibv_qp_init_attr& attr) {
   qp->send_cq = attr.send_cq == nullptr ? &absent_cq() : ours<Cq>(attr.send_cq);
   qp->recv_cq = attr.recv_cq == nullptr ? &absent_cq() : ours<Cq>(attr.recv_cq);
   qp->srq = attr.srq == nullptr ? nullptr : ours<Srq>(attr.srq);
+  if (qp->srq != nullptr && qp->srq->tags != nullptr) qp->recv_cq = &qp->srq->tags->cq;
   if (attr.qp_type == IBV_QPT_XRC_RECV) error = join_xrc(*qp, *ours<Xrcd>(parts.xrcd));
   if (attr.qp_type == IBV_QPT_RAW_PACKET) error = join_frames(*qp, parts);
   if (error == 0 && parts.is_extended) error = publish_qp_ex(*qp, parts.send_operations);

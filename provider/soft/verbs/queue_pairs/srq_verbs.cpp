@@ -17,10 +17,12 @@
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/verbs/queue_pairs/qp_checks.hpp"
 #include "provider/soft/verbs/queue_pairs/qp_engine.hpp"
+#include "provider/soft/verbs/queue_pairs/tag_srq.hpp"
 #include "provider/soft/xrc/xrc_table.hpp"
 
 namespace dapple::soft::verbs {
@@ -135,6 +137,7 @@ int destroy_srq(ibv_srq* ibv) {
     leave(xrc.cq->users);
     leave(xrc.xrcd->users);
   }
+  if (srq->tags != nullptr) leave(srq->tags->cq.users);
   Pd* pd = srq->pd;
   delete srq;  // a parent domain's functions free its memory
   leave(pd->users);
@@ -161,15 +164,21 @@ template int post_srq_recv<Program::kExplained>(ibv_srq*, ibv_recv_wr*, ibv_recv
 
 namespace {
 
+bool has_type(const ibv_srq_init_attr_ex& attr, ibv_srq_type type) {
+  return (attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr.srq_type == type;
+}
+
 int check_parts(const ibv_context* context, const ibv_srq_init_attr_ex& attr) {
   constexpr uint32_t kNeeded =
       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-  const bool has_type = (attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
-  if (!has_type || attr.srq_type != IBV_SRQT_XRC) {
+  if (has_type(attr, IBV_SRQT_TM)) return check_tag_srq(context, attr);
+  if (!has_type(attr, IBV_SRQT_XRC)) {
     return refuse(EOPNOTSUPP,
                   "srq_type is %d, or comp_mask (0x%x) has bits that the type does not need.\n"
-                  "Use IBV_SRQT_BASIC with IBV_SRQ_INIT_ATTR_PD alone, or IBV_SRQT_XRC. The device matches no tags.",
-                  has_type ? static_cast<int>(attr.srq_type) : static_cast<int>(IBV_SRQT_BASIC), attr.comp_mask);
+                  "Use IBV_SRQT_BASIC with IBV_SRQ_INIT_ATTR_PD alone, IBV_SRQT_XRC, or IBV_SRQT_TM.",
+                  (attr.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 ? static_cast<int>(attr.srq_type)
+                                                                 : static_cast<int>(IBV_SRQT_BASIC),
+                  attr.comp_mask);
   }
   if (const int error = check_xrc(context); error != 0) return error;
   if (attr.comp_mask != kNeeded) {
@@ -222,6 +231,16 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
   made->srq_context = attr->srq_context;
   pthread_mutex_init(&made->mutex, nullptr);
   pthread_cond_init(&made->cond, nullptr);
+  if (has_type(*attr, IBV_SRQT_TM)) {
+    if (const int error = join_tags(srq, *attr); error != 0) {
+      destroy_srq(made);
+      return failed(error);
+    }
+    attr->attr = plain.attr;
+    srq.abi.srq_type = IBV_SRQT_TM;
+    srq.abi.cq = attr->cq;
+    return made;
+  }
   if (!join_domain(srq, *attr)) {
     destroy_srq(made);
     return failed(refuse_memory("shared receive queues of XRC domains, or their numbers are all taken"));
