@@ -181,6 +181,8 @@ class EventSink {
   // This request, or this receive, is about to complete with an error other than a flush.
   virtual void send_fails(const SendRequest&, CompletionStatus) {}
   virtual void receive_fails(const ReceiveRequest&, CompletionStatus) {}
+  // The same of a receive whose bytes the host reads by this request, which has the receive's id.
+  virtual void read_fails(const SendRequest&, CompletionStatus) {}
   virtual void dropped(const DroppedMessage&) {}
   // A peer's message has found no receive: an RNR NAK lets it come again later.
   virtual void not_ready() {}

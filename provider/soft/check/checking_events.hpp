@@ -28,6 +28,9 @@ class CheckingEvents final : public roce::EventSink {
   void receive_fails(const roce::ReceiveRequest& request, roce::CompletionStatus status) override {
     below_.receive_fails(request, status);
   }
+  void read_fails(const roce::SendRequest& request, roce::CompletionStatus status) override {
+    below_.read_fails(request, status);
+  }
   void dropped(const roce::DroppedMessage& message) override { below_.dropped(message); }
   void sends_fail() override { below_.sends_fail(); }
   void not_ready() override;

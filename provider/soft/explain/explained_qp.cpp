@@ -187,6 +187,14 @@ bool ExplainedQp::is_told() const {
 }
 
 void ExplainedQp::send_fails(const roce::SendRequest& request, CompletionStatus status) {
+  Failures::get().keep(failure_of(request, status), false);
+}
+
+void ExplainedQp::read_fails(const roce::SendRequest& request, CompletionStatus status) {
+  Failures::get().keep(failure_of(request, status), true);
+}
+
+Failure ExplainedQp::failure_of(const roce::SendRequest& request, CompletionStatus status) const {
   Failure failure = common(qp_, request.id, status);
   failure.opcode = request.opcode;
   failure.remote_address = request.remote_address;
@@ -207,7 +215,7 @@ void ExplainedQp::send_fails(const roce::SendRequest& request, CompletionStatus 
     failure.detail = Failures::get().take_refusal(failure.attributes.destination_qpn, qp_.qpn);
   }
   failure.is_told = peer_has_told(failure);
-  Failures::get().keep(failure, false);
+  return failure;
 }
 
 void ExplainedQp::receive_fails(const roce::ReceiveRequest& request, CompletionStatus status) {

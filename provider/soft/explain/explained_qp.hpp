@@ -23,10 +23,12 @@ class ExplainedQp final : public FailureSink {
   void cannot_invalidate(uint32_t rkey) override;
   void send_fails(const roce::SendRequest& request, roce::CompletionStatus status) override;
   void receive_fails(const roce::ReceiveRequest& request, roce::CompletionStatus status) override;
+  void read_fails(const roce::SendRequest& request, roce::CompletionStatus status) override;
   void dropped(const roce::DroppedMessage& message) override;
   void completion_is_planned(uint64_t id, bool is_receive, roce::CompletionStatus status) override;
 
  private:
+  Failure failure_of(const roce::SendRequest& request, roce::CompletionStatus status) const;
   // The request of the peer that is refused ends with an event, a receive or a dropped message; its peer learns the
   // reason if that end is in this process.
   void note_refusal(const Reason& reason);

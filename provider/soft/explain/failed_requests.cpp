@@ -116,7 +116,9 @@ Reason reason_of(const Failure& failure, bool is_receive) {
     case CompletionStatus::kRemoteAccess:
       return of_refused_access(failure);
     case CompletionStatus::kRemoteInvalidRequest:
-      return is_receive ? of_refused_receive(failure) : of_invalid_request(failure);
+      // A receive of a rendezvous fails with the device's own Read.
+      return is_receive && failure.opcode != roce::SendOpcode::kRead ? of_refused_receive(failure)
+                                                                     : of_invalid_request(failure);
     case CompletionStatus::kLocalAccess:
       return of_refused_receive(failure);
     case CompletionStatus::kRemoteOperation:

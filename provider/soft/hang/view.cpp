@@ -11,6 +11,7 @@
 #include "provider/soft/explain/explained_qp.hpp"
 #include "provider/soft/explain/peers_end.hpp"
 #include "provider/soft/objects/fork_generation.hpp"
+#include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"
 
 namespace dapple::soft::hang {
@@ -74,6 +75,10 @@ QpView view_of(Qp& qp, const QpNote& note) {
   view.send_cq = &qp.send_cq->abi.cq;
   view.recv_cq = &qp.recv_cq->abi.cq;
   view.receives = qp.srq == nullptr ? qp.own_receives.count() : qp.srq->queue.count();
+  if (qp.srq != nullptr && qp.srq->tags != nullptr) {
+    const std::lock_guard lock(qp.srq->tags->list.mutex);
+    view.receives += qp.srq->tags->list.count();
+  }
   view.not_acknowledged = missing(qp.event_count.written, qp.abi.qp.events_completed);
   if (qp.layers.checked != nullptr) {
     view.was_written = qp.layers.checked->memory.was_written();

@@ -261,6 +261,9 @@ class QpEvents final : public roce::EventSink {
   void receive_fails(const roce::ReceiveRequest& request, roce::CompletionStatus status) override {
     if (explained_ != nullptr) explained_->receive_fails(request, status);
   }
+  void read_fails(const roce::SendRequest& request, roce::CompletionStatus status) override {
+    if (explained_ != nullptr) explained_->read_fails(request, status);
+  }
   void dropped(const roce::DroppedMessage& message) override {
     if (explained_ != nullptr) explained_->dropped(message);
   }

@@ -20,6 +20,8 @@ class PlannedCompletions final : public roce::CompletionSink {
     return pass(completion, [this](const roce::Completion& shown) { return next_.complete(shown); });
   }
   bool complete_match(const roce::Completion& completion, const roce::MatchedTag& tag) override {
+    // A match whose bytes follow ends no request.
+    if ((completion.flags & roce::kTagDataValid) == 0) return next_.complete_match(completion, tag);
     return pass(completion, [&](const roce::Completion& shown) { return next_.complete_match(shown, tag); });
   }
 

@@ -58,6 +58,8 @@ class Rendezvous final : public roce::CompletionSink {
     if (post_one(request) != roce::PostError::kNone) slots_[at].has_end = false;
   }
 
+  // The id of the receive for which a Read with this id is posted.
+  uint64_t receive_of(uint64_t read) const { return list_.id_of(slots_[read / kRequestsOfRendezvous].entry); }
   // Of its own requests.
   bool complete(const roce::Completion& completion) override;
   // The queue pair is in RESET, or ends: no completion comes any more.

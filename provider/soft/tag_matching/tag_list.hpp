@@ -38,6 +38,7 @@ class TagList {
   int initialize(uint32_t max_tags);
 
   uint32_t max_tags() const { return max_tags_; }
+  uint32_t count() const { return used_; }
   bool is_full() const { return used_ == max_tags_; }
   // Returns the entry's handle. The list is not full, and the entry has at most kMaxTagSegments.
   uint32_t add(const NewTag& made);

@@ -31,11 +31,11 @@ std::unique_ptr<TagSrq, void (*)(TagSrq*)> make_tag_srq(Cq& cq, const ibv_tm_cap
   return made;
 }
 
-std::unique_ptr<TagQp, void (*)(TagQp*)> make_tag_qp(const Qp& qp, roce::Memory& memory,
-                                                     roce::CompletionSink& received) {
+std::unique_ptr<TagQp, void (*)(TagQp*)> make_tag_qp(const Qp& qp, roce::Memory& memory, roce::CompletionSink& received,
+                                                     roce::EventSink& events) {
   assert(qp.srq != nullptr && qp.srq->tags != nullptr && qp.qpn != 0);
   const bool reads = reads_by_itself(qp.init.cap);
-  return {new (std::nothrow) TagQp(*qp.srq->tags, qp.srq->queue, qp.qpn, reads, memory, received),
+  return {new (std::nothrow) TagQp(*qp.srq->tags, qp.srq->queue, qp.qpn, reads, memory, received, events),
           [](TagQp* made) { delete made; }};
 }
 

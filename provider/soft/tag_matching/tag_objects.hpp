@@ -12,6 +12,7 @@
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/tag_matching/operation_queue.hpp"
 #include "provider/soft/tag_matching/rendezvous.hpp"
+#include "provider/soft/tag_matching/tag_events.hpp"
 #include "provider/soft/tag_matching/tag_list.hpp"
 #include "provider/soft/tag_matching/tag_memory.hpp"
 #include "provider/soft/tag_matching/tag_receives.hpp"
@@ -46,13 +47,14 @@ inline bool is_match_alone(uint32_t status, uint32_t flags) {
 }
 
 struct TagQp {
-  // `memory_below` and `received_below`: those that the engine would have otherwise.
+  // `memory_below` and the others: those that the engine would have otherwise.
   TagQp(TagSrq& srq, ReceiveQueue& queue, uint32_t qpn, bool does_read, roce::Memory& memory_below,
-        roce::CompletionSink& received_below)
+        roce::CompletionSink& received_below, roce::EventSink& events_below)
       : reads(does_read),
         rendezvous(srq.list, received_below, qpn),
         receives(srq.list, queue, rendezvous, received_below, qpn),
-        memory(memory_below, receives) {}
+        memory(memory_below, receives),
+        events(events_below, receives, rendezvous, does_read) {}
 
   // The engine with a layer around it. Null: no memory.
   std::unique_ptr<roce::QueuePair> around(std::unique_ptr<roce::QueuePair> engine, uint64_t max_message);
@@ -63,6 +65,7 @@ struct TagQp {
   Rendezvous rendezvous;
   TagReceives receives;
   TagMemory memory;
+  TagEvents events;
 };
 
 // The list of tags that a queue pair's messages meet; null if there is none.
@@ -77,7 +80,7 @@ inline bool reads_by_itself(const ibv_qp_cap& cap) {
 
 // Null: no memory. `error` has the reason, EINVAL or ENOMEM.
 std::unique_ptr<TagSrq, void (*)(TagSrq*)> make_tag_srq(Cq& cq, const ibv_tm_cap& cap, int& error);
-std::unique_ptr<TagQp, void (*)(TagQp*)> make_tag_qp(const Qp& qp, roce::Memory& memory,
-                                                     roce::CompletionSink& received);
+std::unique_ptr<TagQp, void (*)(TagQp*)> make_tag_qp(const Qp& qp, roce::Memory& memory, roce::CompletionSink& received,
+                                                     roce::EventSink& events);
 
 }  // namespace dapple::soft

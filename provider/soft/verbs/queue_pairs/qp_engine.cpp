@@ -147,9 +147,10 @@ bool make_engine(Qp& qp, uint32_t netdev_mtu) {
       events = &qp.layers.checked->events;
     }
     if (qp.srq != nullptr && qp.srq->tags != nullptr) {
-      qp.tags = make_tag_qp(qp, *memory, *received);
+      qp.tags = make_tag_qp(qp, *memory, *received, *events);
       if (qp.tags == nullptr) return false;
       memory = &qp.tags->memory;
+      events = &qp.tags->events;
       received = &qp.tags->receives;
       receives = &qp.tags->receives;
       if (has_own) sent = &qp.tags->rendezvous;

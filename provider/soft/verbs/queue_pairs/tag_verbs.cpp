@@ -101,6 +101,10 @@ int refuse_tag_segments(int count) {
                 count, kMaxTagSegments);
 }
 
+void tell_read(TagList& list, const ibv_ops_wr& wr) {
+  if ((wr.flags & IBV_OPS_TM_SYNC) != 0) list.tell_read(wr.tm.unexpected_cnt);
+}
+
 int add(Srq& srq, ibv_ops_wr& wr) {
   std::span<const roce::Segment> segments;
   const bool has_segments = segments_of(wr.tm.add.sg_list, wr.tm.add.num_sge, segments);
@@ -112,6 +116,7 @@ int add(Srq& srq, ibv_ops_wr& wr) {
                   "Wait for messages that match, or remove tags by IBV_WR_TAG_DEL.",
                   list.max_tags());
   }
+  tell_read(list, wr);
   const NewTag made = {.id = wr.tm.add.recv_wr_id,
                        .tag = wr.tm.add.tag,
                        .mask = wr.tm.add.mask,
@@ -129,6 +134,7 @@ int remove(TagSrq& tags, const ibv_ops_wr& wr) {
                   "Pass the handle that IBV_WR_TAG_ADD has given to the tag.",
                   wr.tm.handle);
   }
+  tell_read(tags.list, wr);
   const bool is_removed = tags.list.remove(wr.tm.handle);
   if (is_removed && tags.watch != nullptr) tags.watch->removed(wr.tm.handle);
   complete(tags, wr, roce::CompletionOpcode::kTagDelete, is_removed);
@@ -143,21 +149,19 @@ int execute(Srq& srq, ibv_ops_wr& wr) {
                   "Set IBV_OPS_SIGNALED now and then, and poll the completions of operations before further posts.",
                   tags.operations.depth());
   }
-  const bool tells = (wr.flags & IBV_OPS_TM_SYNC) != 0;
   switch (wr.opcode) {
     case IBV_WR_TAG_ADD:
+      return add(srq, wr);
     case IBV_WR_TAG_DEL:
+      return remove(tags, wr);
     case IBV_WR_TAG_SYNC:
-      break;
+      tell_read(tags.list, wr);
+      complete(tags, wr, roce::CompletionOpcode::kTagSync, true);
+      return 0;
     default:
       return refuse(EINVAL, "opcode is %d.\nUse IBV_WR_TAG_ADD, IBV_WR_TAG_DEL or IBV_WR_TAG_SYNC.",
                     static_cast<int>(wr.opcode));
   }
-  if (tells) tags.list.tell_read(wr.tm.unexpected_cnt);
-  if (wr.opcode == IBV_WR_TAG_ADD) return add(srq, wr);
-  if (wr.opcode == IBV_WR_TAG_DEL) return remove(tags, wr);
-  complete(tags, wr, roce::CompletionOpcode::kTagSync, true);
-  return 0;
 }
 
 }  // namespace
