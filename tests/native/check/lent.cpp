@@ -158,6 +158,53 @@ bool free_shared_receive(Pair& pair, bool is_in_use) {
   return to_error(pair.b.qp) && ibv_dereg_mr(memory.mr) == 0;
 }
 
+// The block of a tag in a list. The program removes the tag before, or a message takes it.
+bool free_tag(Pair& pair, bool is_removed, bool is_taken) {
+  ibv_cq_init_attr_ex of_cq = {};
+  of_cq.cqe = 10;
+  of_cq.wc_flags = uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_TM_INFO;
+  ibv_cq_ex* const extended = ibv_create_cq_ex(pair.context, &of_cq);
+  if (extended == nullptr) return false;
+  ibv_cq* const cq = ibv_cq_ex_to_cq(extended);
+  ibv_srq_init_attr_ex of_srq = {};
+  of_srq.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+  of_srq.srq_type = IBV_SRQT_TM;
+  of_srq.attr = {4, 1, 0};
+  of_srq.pd = pair.pd;
+  of_srq.cq = cq;
+  of_srq.tm_cap = {4, 8};
+  ibv_qp_init_attr of_qp = {};
+  of_qp.qp_type = IBV_QPT_RC;
+  of_qp.send_cq = of_qp.recv_cq = cq;
+  of_qp.srq = ibv_create_srq_ex(pair.context, &of_srq);
+  ibv_qp* const qp = of_qp.srq == nullptr ? nullptr : ibv_create_qp(pair.pd, &of_qp);
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_RESET;
+  if (qp == nullptr || ibv_modify_qp(pair.a.qp, &attr, IBV_QP_STATE) != 0) return false;
+  if (!connect(pair.a.qp, qp->qp_num) || !connect(qp, pair.a.qp->qp_num)) return false;
+  Memory memory;
+  if (!add(pair, memory, malloc(kSize))) return false;
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(memory.bytes), kSize, memory.mr->lkey};
+  ibv_ops_wr wr = {}, *bad = nullptr;
+  wr.opcode = IBV_WR_TAG_ADD;
+  wr.tm.add.sg_list = &segment;
+  wr.tm.add.num_sge = 1;
+  if (ibv_post_srq_ops(of_qp.srq, &wr, &bad) != 0) return false;
+  if (is_removed) {
+    wr.opcode = IBV_WR_TAG_DEL;
+    if (ibv_post_srq_ops(of_qp.srq, &wr, &bad) != 0) return false;
+  }
+  if (is_taken) {
+    constexpr char kEager = 3;
+    memset(pair.a.buffer, 0, 16);
+    pair.a.buffer[0] = kEager;
+    if (post_send(pair.a, 1, IBV_WR_SEND, 0, 100) != 0 || !ends(pair.a.cq) || !ends(cq)) return false;
+  }
+  free(memory.bytes);
+  return ibv_destroy_qp(qp) == 0 && ibv_destroy_srq(of_qp.srq) == 0 && ibv_destroy_cq(cq) == 0 &&
+         ibv_dereg_mr(memory.mr) == 0;
+}
+
 // The block moves, or loses its end, or stays with all bytes of the request.
 bool reallocate(Pair& pair, size_t size) {
   Memory memory;
@@ -363,6 +410,8 @@ int main(int count, char** words) {
     good = free_receive(*pair, true);
   } else if (strstr(name, "shared-receive") != nullptr) {
     good = free_shared_receive(*pair, strncmp(name, "freed", 5) == 0);
+  } else if (strstr(name, "-tag") != nullptr) {
+    good = free_tag(*pair, strncmp(name, "removed", 7) == 0, strncmp(name, "taken", 5) == 0);
   } else if (strcmp(name, "reallocated") == 0) {
     good = reallocate(*pair, 100 * kSize);
   } else if (strcmp(name, "shrunk") == 0) {
