@@ -38,7 +38,7 @@ class Rendezvous final : public roce::CompletionSink {
       : list_(list), received_(received), qpn_(qpn) {}
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
-  ~Rendezvous() { reset(); }
+  ~Rendezvous() override { reset(); }
 
   bool has_room() const { return count_ < kMaxRendezvous; }
   // The entry is the rendezvous' own until its last completion. post() follows.

@@ -36,7 +36,7 @@ class TagReceives final : public roce::ReceiveSource, public roce::CompletionSin
       : list_(list), queue_(queue), rendezvous_(rendezvous), received_(received), qpn_(qpn) {}
   TagReceives(const TagReceives&) = delete;
   TagReceives& operator=(const TagReceives&) = delete;
-  ~TagReceives() { reset(); }
+  ~TagReceives() override { reset(); }
 
   // The engine takes this packet now. False if the first bytes of a message cannot be fetched.
   bool look_at(const roce::Packet& packet);
