@@ -177,7 +177,29 @@ bool may_have_detour(const char* name) {
 }  // namespace
 
 // A program such as NCCL looks up libibverbs' functions in a handle. For RTLD_NEXT the C library finds its caller by
-// the return address. So these two functions jump to the C library's functions and leave nothing on the stack.
+// the return address. So dlsym() and dlvsym() jump to the C library's functions and leave nothing on the stack.
+#if defined(__powerpc64__)
+
+// For dlsym_ppc64le.S.
+extern "C" {
+
+void* dapple_detour_of_dlsym(void* handle, const char* name) {
+  return may_have_detour(name) ? ours_for(handle, name, nullptr) : nullptr;
+}
+void* dapple_detour_of_dlvsym(void* handle, const char* name, const char* version) {
+  return may_have_detour(name) ? ours_for(handle, name, version) : nullptr;
+}
+void* dapple_real_dlsym() {
+  return reinterpret_cast<void*>(real_dlsym());
+}
+void* dapple_real_dlvsym() {
+  return reinterpret_cast<void*>(real_dlvsym());
+}
+
+}  // extern "C"
+
+#else
+
 #if defined(__clang__)
 #define DAPPLE_JUMP [[clang::musttail]]
 #define DAPPLE_JUMPS
@@ -205,3 +227,5 @@ DAPPLE_JUMPS void* dlvsym(void* handle, const char* name, const char* version) n
 
 }  // extern "C"
 #pragma GCC visibility pop
+
+#endif
