@@ -408,6 +408,20 @@ void polled__page_written_before_it_was_closed__tells_the_place(void**) {
   assert_true(changed.size() == 1 && changed[0].at == 100);
 }
 
+// munmap() by a system call of the program's own.
+void receive_completes__memory_is_gone__closes_nothing(void**) {
+  Page page;
+  const std::vector<std::byte> message(Page::kRoom, kData);
+  WithheldBytes withheld{page.mapped};
+  page.add(withheld, &queue);
+  assert_true(withheld.store(kQpn, page.bytes, message.data(), Page::kRoom));
+  munmap(page.bytes, Page::kRoom);
+  page.mapped.forget();
+  withheld.receive_completes(&queue, 5, kQpn, Page::kRoom);
+  assert_false(page.is_closed());
+  assert_true(withheld.polled(kQpn, 5, true).empty());
+}
+
 // A program may have data of its own behind the longest message.
 void receive_completes__short_message__closes_nothing(void**) {
   Page page;
@@ -469,6 +483,7 @@ int main() {
       cmocka_unit_test_setup(end__one_queue_pair_of_a_shared_queue__leaves_the_others, set_up),
       cmocka_unit_test_setup(add__read_of_a_page__closes_it_until_the_poll, set_up),
       cmocka_unit_test_setup(receive_completes__message_of_a_page__closes_it_until_the_poll, set_up),
+      cmocka_unit_test_setup(receive_completes__memory_is_gone__closes_nothing, set_up),
       cmocka_unit_test_setup(receive_completes__short_message__closes_nothing, set_up),
       cmocka_unit_test_setup(polled__page_written_before_it_was_closed__tells_the_place, set_up),
       cmocka_unit_test_setup(polled__closed_page_written__tells_only_the_look, set_up),

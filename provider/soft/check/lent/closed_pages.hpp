@@ -64,7 +64,7 @@ class ClosedPages {
     const auto begin = reinterpret_cast<uintptr_t>(memory), end = begin + size;
     uintptr_t at = begin;
     for (const Range& range : ranges_) {
-      // The parts of two ranges never alternate in one piece of a buffer, which is what the callers ask about.
+      // The callers ask about bytes of one piece of the buffer, which has at most one range.
       if (range.end <= at || range.begin >= end) continue;
       if (range.begin > at) use(at - begin, range.begin - at);
       at = std::min(range.end, end);

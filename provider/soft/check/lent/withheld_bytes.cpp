@@ -128,8 +128,9 @@ void WithheldBytes::close(User& user, size_t size) {
   if (size < kSmallestPage) return;
   Pieces pieces;
   for_each_part(user.pieces, size, [&](const std::byte* memory, size_t offset, size_t part) {
+    if (!mapped_.is_plain(memory, part)) return;
     const auto begin = reinterpret_cast<uintptr_t>(memory);
-    if (mapped_.is_plain(memory, part)) pieces.push_back({begin, begin + part, 0});
+    pieces.push_back({begin, begin + part, 0});
     // The last look before nobody can change them.
     if (user.arrived != 0) note_change(user, offset, memory, part);
   });
