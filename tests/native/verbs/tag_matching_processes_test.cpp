@@ -30,7 +30,7 @@ constexpr uint32_t kBothHeaders = sizeof(ibv_tmh) + sizeof(ibv_rvh);
 constexpr uint32_t kSize = 40'000;
 constexpr uint32_t kSource = 128;  // of a rendezvous, in the sender's memory
 constexpr uint64_t kRounds = 40;   // half of them are rendezvous
-constexpr uint64_t kMostRounds = 20'000;
+constexpr uint64_t kMostRounds = 2'000;
 constexpr uint64_t kTag = 0x77;
 constexpr uint8_t kTimeout = 12;
 
@@ -114,9 +114,8 @@ bool has(const char* bytes, uint64_t round, uint32_t first, uint32_t length) {
   return bytes[length] == '.';
 }
 
-bool has_grown(const soft::StatusReply& before, const soft::StatusReply& now) {
-  return counter(now, "placed_reads") != counter(before, "placed_reads") &&
-         counter(now, "fetches") != counter(before, "fetches");
+bool has_grown(const soft::StatusReply& before, const soft::StatusReply& now, const char* key) {
+  return counter(now, key) != counter(before, key);
 }
 
 int receive_all(bool by_packets) {
@@ -135,14 +134,13 @@ int receive_all(bool by_packets) {
     if (!add_tag(*receiver, round + 1)) return 6;
     if (!watcher.status(status)) return 7;
     // The two programs copy without packets as soon as they have proved that they may, which takes a while.
-    is_over = round + 1 >= (by_packets || has_grown(before, status) ? kRounds : kMostRounds);
+    is_over = round + 1 >= (by_packets || has_grown(before, status, "placed_reads") ? kRounds : kMostRounds);
     shared->is_over = is_over;
     shared->received = round + 1;
   }
-  for (const char* key : {"placed_reads", "fetches"}) {
-    const bool counts = counter(status, key) != counter(before, key);
-    if (counts == by_packets) failed(by_packets ? "copied without a packet: " : "never counted: ", key);
-  }
+  if (has_grown(before, status, "placed_reads") == by_packets) failed("the Reads of rendezvous");
+  // After a fetch in vain a queue pair sends its bytes in packets.
+  if (by_packets && has_grown(before, status, "fetches")) failed("fetched without a packet");
   // The sender dies.
   ibv_wc completion = {};
   if (!wait_for_flags(*receiver, round, IBV_WC_TM_MATCH)) return 8;
