@@ -30,7 +30,7 @@ constexpr uint32_t kBothHeaders = sizeof(ibv_tmh) + sizeof(ibv_rvh);
 constexpr uint32_t kSize = 40'000;
 constexpr uint32_t kSource = 128;  // of a rendezvous, in the sender's memory
 constexpr uint64_t kRounds = 40;   // half of them are rendezvous
-constexpr uint64_t kMostRounds = 2'000;
+constexpr uint64_t kMaxRounds = 2'000;
 constexpr uint64_t kTag = 0x77;
 constexpr uint8_t kTimeout = 12;
 
@@ -134,7 +134,7 @@ int receive_all(bool by_packets) {
     if (!add_tag(*receiver, round + 1)) return 6;
     if (!watcher.status(status)) return 7;
     // The two programs copy without packets as soon as they have proved that they may, which takes a while.
-    is_over = round + 1 >= (by_packets || has_grown(before, status, "placed_reads") ? kRounds : kMostRounds);
+    is_over = round + 1 >= (by_packets || has_grown(before, status, "placed_reads") ? kRounds : kMaxRounds);
     shared->is_over = is_over;
     shared->received = round + 1;
   }
