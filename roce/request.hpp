@@ -197,10 +197,10 @@ enum CompletionFlag : uint8_t {
   kTagDataValid = 64,   // all bytes of that message are here
 };
 
-// What the header of a message that has met its tag has in it.
+// The tag of a message that has met an entry of a list.
 struct MatchedTag {
   uint64_t tag = 0;
-  uint32_t application = 0;  // what its sender's program has put beside the tag
+  uint32_t application = 0;  // the sender's program has put it beside the tag
 };
 
 struct Completion {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the check has noted about the entries of a list of tags, by their handles: a program may remove an entry.
+// The check's notes about the entries of a list of tags, by their handles, because a program may remove an entry.
 #pragma once
 
 #include <cstdint>

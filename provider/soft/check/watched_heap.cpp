@@ -60,6 +60,7 @@ struct Moving {
 };
 
 bool moving(const void* block, size_t size) {
+  // realloc() may copy the block.
   Checker::get()->withheld.yield(block, size);
   if (Moving* const last = ThreadObject<Moving>::made(); last != nullptr) last->user_before.reset();
   if (!mark(block, size, FreedMarks::How::kFreed, false)) return false;

@@ -22,8 +22,8 @@ namespace dapple::soft {
 
 inline constexpr uint32_t kMaxCompletions = 1 << 20;
 
-// What a completion has beside itself. The times at which it came: of the device's clock, and of CLOCK_REALTIME. 0 for
-// a clock that the queue's user did not ask for.
+// The parts of a completion that most programs do not ask for. The times are those at which it came: of the device's
+// clock, and of CLOCK_REALTIME. A clock that the queue's user did not ask for is 0.
 struct CompletionStamp {
   uint64_t raw = 0;
   uint64_t wall = 0;

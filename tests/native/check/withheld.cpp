@@ -91,18 +91,23 @@ bool give_to_system(Pair& pair) {
   return ends(pair.b.cq, 2) && is_refused && all_are(pair.b.buffer, size, kData);
 }
 
-// Memory of its own for a Read that is outstanding.
+ibv_send_wr signaled(ibv_wr_opcode opcode, uint64_t id, ibv_sge& segment) {
+  ibv_send_wr request = {};
+  request.wr_id = id;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = opcode;
+  request.send_flags = IBV_SEND_SIGNALED;
+  return request;
+}
+
+// A Read into memory of its own is outstanding.
 constexpr size_t kBlock = 16384;
 ibv_mr* read_into(Pair& pair, void* block) {
   ibv_mr* mr = ibv_reg_mr(pair.pd, block, kBlock, int{IBV_ACCESS_LOCAL_WRITE});
   if (mr == nullptr) return nullptr;
   ibv_sge segment = {reinterpret_cast<uintptr_t>(block), kBlock, mr->lkey};
-  ibv_send_wr request = {}, *bad = nullptr;
-  request.wr_id = 2;
-  request.sg_list = &segment;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_RDMA_READ;
-  request.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr request = signaled(IBV_WR_RDMA_READ, 2, segment), *bad = nullptr;
   request.wr.rdma = {reinterpret_cast<uintptr_t>(pair.a.buffer), pair.a.mr->rkey};
   return ibv_post_send(pair.b.qp, &request, &bad) == 0 ? mr : nullptr;
 }
@@ -374,12 +379,7 @@ bool sends_by_own_pair(char* bytes) {
   if (mr == nullptr || post_receive(own->b, 2, 0, size) != 0) return false;
   memset(bytes, kOld, size);
   ibv_sge segment = {reinterpret_cast<uintptr_t>(bytes), size, mr->lkey};
-  ibv_send_wr request = {}, *bad = nullptr;
-  request.wr_id = 1;
-  request.sg_list = &segment;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_SEND;
-  request.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr request = signaled(IBV_WR_SEND, 1, segment), *bad = nullptr;
   const bool is_sent = ibv_post_send(own->a.qp, &request, &bad) == 0 && ends(own->a.cq, 1) && ends(own->b.cq, 2);
   return ibv_dereg_mr(mr) == 0 && is_sent && all_are(own->b.buffer, size, kOld);
 }
