@@ -56,22 +56,28 @@ for name, service in compose["services"].items():
 
 service, *pods = documents("containers/pods.yaml")
 need((service["apiVersion"], service["kind"], service["spec"]["clusterIP"]) == ("v1", "Service", "None"), "a headless service")
+# What the standard "restricted" demands of a pod and of its containers.
+pod_rights = {"runAsNonRoot": True, "runAsUser": 65534, "seccompProfile": {"type": "RuntimeDefault"}}
+container_rights = {"readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 need(any(pod["metadata"].get("labels") == service["spec"]["selector"] for pod in pods), "the service selects a pod")
 for pod in pods:
     need((pod["apiVersion"], pod["kind"]) == ("v1", "Pod"), "a pod")
-    only(pod["spec"], ["restartPolicy", "containers"], "a pod's specification")
+    only(pod["spec"], ["restartPolicy", "securityContext", "containers"], "a pod's specification")
+    need(pod["spec"]["securityContext"] == pod_rights, "a pod's rights")
     (container,) = pod["spec"]["containers"]
     only(container, ["name", "image", "imagePullPolicy", "command", "securityContext"], "a container")
     # Without this, a node asks a registry for an image without a tag.
     need(container["imagePullPolicy"] == "IfNotPresent", "a pod takes the image that is there")
-    only(container["securityContext"], ["runAsUser", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "capabilities"], "its rights")
+    need(container["securityContext"] == container_rights, "a container's rights")
     write(f"pod-{pod['metadata']['name'].removeprefix('rdma-')}", [shlex.join(container["command"])])
 
 (pod,) = documents("containers/exporter-pod.yaml")
 need((pod["apiVersion"], pod["kind"]) == ("v1", "Pod"), "the exporter's pod")
-only(pod["spec"], ["volumes", "containers"], "the exporter's pod's specification")
+only(pod["spec"], ["volumes", "securityContext", "containers"], "the exporter's pod's specification")
+need(pod["spec"]["securityContext"] == pod_rights, "the exporter's pod's rights")
 for container in pod["spec"]["containers"]:
     only(container, ["name", "image", "command", "args", "volumeMounts", "securityContext"], "a container of the exporter's pod")
+    need(container["securityContext"] == container_rights, "the rights of a container of the exporter's pod")
     need({mount["name"] for mount in container["volumeMounts"]} <= {volume["name"] for volume in pod["spec"]["volumes"]}, "a volume of the pod")
     write(f"exporter-pod-{container['name']}", [shlex.join(container.get("command", []) + container.get("args", []))])
 
