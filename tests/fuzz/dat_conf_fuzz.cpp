@@ -4,17 +4,15 @@
 // header.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "tests/fuzz/require.hpp"
 #include "udapl/registry/conf_parser.hpp"
 
 namespace {
 
-void require(bool promise) {
-  if (!promise) std::abort();
-}
+using dapple::fuzz::require;
 
 bool is_line_of_text(const std::string& what) {
   for (const char c : what)

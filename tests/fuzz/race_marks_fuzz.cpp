@@ -6,22 +6,19 @@
 // mark changes when it is written and read again, if more is kept than the limits allow, or if a name of another host
 // becomes one of this host without this host's number.
 #include <algorithm>
-#include <cstdlib>
 
 #include "provider/protocol/mark_question.hpp"
 #include "provider/soft/check/races/peer_marks.hpp"
 #include "roce/psn.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
+using dapple::fuzz::require;
 using namespace dapple::soft;
 using namespace dapple::soft::check;
 
 constexpr uint64_t kOwn = 0x1234;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 void check_read(std::span<const std::byte> bytes, const Mark& mark) {
   require(mark.host != kThisHost && mark.host <= kHostMask && mark.stamp != 0 && mark.psn <= 0xFFFFFF);

@@ -5,21 +5,18 @@
 // most two others, and nothing is left when all ids are destroyed. The codec writes each message that it has read from
 // any bytes, and reads it again.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
+#include "tests/fuzz/require.hpp"
 #include "tests/roce-support/cm_node.hpp"
 #include "tests/roce-support/cm_samples.hpp"
 
 namespace {
 
+using dapple::fuzz::require;
 using namespace dapple::roce::cm;
 using namespace dapple::roce::cm::test;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 constexpr Limits kLimits{.records = 8,
                          .pending = 4,

@@ -3,23 +3,20 @@
 // Runs the codec on arbitrary bytes: parse() reads none outside of them and keeps its header's promises, and
 // write_headers() writes the same headers again, except reserved bits.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "roce/icrc.hpp"
 #include "roce/packet.hpp"
+#include "tests/fuzz/require.hpp"
 #include "tests/roce-support/crc32.hpp"
 #include "tests/roce-support/frame.hpp"
 #include "tests/roce-support/samples.hpp"
 
 namespace {
 
+using dapple::fuzz::require;
 using namespace dapple::roce;
 using namespace dapple::roce::test;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 void check_accepted(std::span<const std::byte> bytes, const Packet& packet) {
   const Headers& headers = packet.headers;

@@ -4,7 +4,6 @@
 // packets, time, transitions. The engine's assertions are on, and the fuzzer checks its promises to a host.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -14,9 +13,13 @@
 #include "roce/psn.hpp"
 #include "roce/queue_pair.hpp"
 #include "roce/transitions.hpp"
+#include "tests/fuzz/choices.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
+using dapple::fuzz::Choices;
+using dapple::fuzz::require;
 using namespace dapple::roce;
 
 constexpr uint64_t kBase = 0x10000;
@@ -26,28 +29,6 @@ constexpr uint32_t kSrq = 0x11;
 constexpr uint32_t kDepth = 8;
 constexpr uint32_t kMtu = 256;
 constexpr size_t kMaxPackets = 512;  // limit of one transmit(): the window and the responses are bounded
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
-
-// Reads the input; after its end, zeros.
-class Choices {
- public:
-  Choices(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool is_over() const { return size_ == 0; }
-  uint8_t byte() {
-    if (size_ == 0) return 0;
-    --size_;
-    return *data_++;
-  }
-  uint32_t below(uint32_t count) { return (byte() | static_cast<uint32_t>(byte()) << 8) % count; }
-  uint32_t word() { return below(0x10000) << 16 | below(0x10000); }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-};
 
 class End final : public Memory, public ReceiveSource, public EventSink, public PacketSink {
  public:

@@ -4,18 +4,15 @@
 // are written again without change.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "rpma/descriptor.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
+using dapple::fuzz::require;
 using namespace dapple::rpma;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 }  // namespace
 
