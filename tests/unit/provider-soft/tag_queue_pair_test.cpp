@@ -4,79 +4,25 @@
 // A connection whose end b matches tags: packets, references to bytes, failures, and hostile messages.
 #include "provider/soft/tag_matching/tag_queue_pair.hpp"
 
-#include <infiniband/tm_types.h>
-#include <string.h>
-
-#include <mutex>
 #include <random>
-#include <utility>
-#include <vector>
 
-#include "provider/soft/tag_matching/tag_events.hpp"
-#include "provider/soft/tag_matching/tag_memory.hpp"
-#include "roce/big_endian.hpp"
-#include "tests/unit/roce/pair.hpp"
+#include "tests/unit/provider-soft/matching_pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;
 using namespace dapple::soft;
+using namespace dapple::soft::test;
 using namespace dapple::roce;
 using namespace dapple::roce::test;
 
 namespace {
 
-constexpr uint64_t kPlace = 60000;  // of entries, in end b's memory
-constexpr uint64_t kSource = 1024;  // of a rendezvous, in end a's memory
-constexpr std::byte kOld{0xEE};
+struct Matching : MatchingPair {
+  using MatchingPair::MatchingPair;
 
-// The ports of end b are those of the endpoint, with the layers between.
-struct Matching : Pair {
-  explicit Matching(bool reads = true, bool refers = false) {
-    assert_int_equal(list.initialize(kMaxTags), 0);
-    assert_int_equal(queue.initialize(64, 1), 0);
-    const QpConfig config = {.qpn = 0x22,
-                             .send_depth = kMaxRendezvous * kRequestsOfRendezvous,
-                             .max_send_segments = kMaxTagSegments,
-                             .max_inline = kRendezvousHeaderSize,
-                             .max_receive_segments = kMaxTagSegments + 1,
-                             .shared_receives = true,
-                             .datagram_mtu = kMtu};
-    CompletionSink& sent = reads ? static_cast<CompletionSink&>(rendezvous) : b;
-    std::unique_ptr<QueuePair> engine = QueuePair::create(config, memory, sent, receives, receives, events);
-    b.qp = std::make_unique<TagQueuePair>(std::move(engine), receives, rendezvous, reads, uint64_t{1} << 31);
-    a.refers = refers;
-    assert_true(b.connect(0x11));
-    std::fill(b.bytes.begin(), b.bytes.end(), kOld);
-  }
-  ~Matching() { b.qp.reset(); }
-
-  void add(uint64_t id, uint64_t tag, uint32_t length, uint32_t key = kKey) {
-    const std::lock_guard lock(list.mutex);
-    const Segment segments[] = {{kBase + kPlace, length / 2, key},
-                                {kBase + kPlace + length / 2, length - length / 2, key}};
-    list.add({.id = id, .tag = tag, .mask = UINT64_MAX, .segments = {segments, 1u + (length > 0)}});
-  }
-  void receive(uint64_t id, uint32_t length) {
-    const Segment segment = {kBase, length, kKey};
-    assert_int_equal(queue.post(id, {&segment, 1}), 0);
-  }
-  void write_header(uint8_t operation, uint64_t tag) {
-    std::byte* const at = a.bytes.data();
-    memset(at, 0, kTagHeaderSize);
-    at[0] = std::byte{operation};
-    store_be64(at + 8, tag);
-  }
-  void write_rendezvous(uint64_t tag, uint32_t length, uint32_t key = kKey) {
-    write_header(IBV_TMH_RNDV, tag);
-    std::byte* const at = a.bytes.data() + kTagHeaderSize;
-    store_be64(at, kBase + kSource);
-    store_be32(at + 8, key);
-    store_be32(at + 12, length);
-  }
-  void send(uint32_t length) {
-    assert_int_equal(a.qp->post_send(a.request(SendOpcode::kSend, length)), PostError::kNone);
-  }
+  void receive(uint64_t id, uint32_t length) { assert_true(MatchingPair::receive(id, length)); }
+  void send(uint32_t length) { assert_true(MatchingPair::send(length)); }
   // A message of several packets, or a rendezvous, whose first packet is here.
   void begin_message(bool is_rendezvous) {
     add(5, 9, 2000);
@@ -89,7 +35,6 @@ struct Matching : Pair {
     transmit();
     deliver(a, b);
   }
-  const std::vector<Completion>& got() const { return b.receive_completions.all; }
   void expect(size_t number, uint64_t id, CompletionOpcode opcode, unsigned flags, uint32_t bytes) const {
     assert_true(number < got().size());
     const Completion& one = got()[number];
@@ -103,17 +48,6 @@ struct Matching : Pair {
     return memcmp(b.at(kBase + kPlace), a.at(kBase + from), length) == 0 && b.bytes[kPlace + length] == kOld &&
            b.bytes[kPlace - 1] == kOld;
   }
-  uint32_t used() {
-    const std::lock_guard lock(list.mutex);
-    return list.count();
-  }
-
-  TagList list;
-  ReceiveQueue queue;
-  Rendezvous rendezvous{list, b.receive_completions, 0x22};
-  TagReceives receives{list, queue, rendezvous, b.receive_completions, 0x22};
-  TagMemory memory{b, receives};
-  TagEvents events{b, receives, rendezvous, true};
 };
 
 constexpr unsigned kBoth = kTagMatch | kTagDataValid;
@@ -259,6 +193,20 @@ void rendezvous__a_lying_length__writes_nothing(void**) {
     assert_true(pair.has_arrived(0, kRendezvousHeaderSize + 3));
     assert_int_equal(pair.b.qp->state(), QpState::kRts);
     assert_int_equal(pair.used(), 0);
+  }
+}
+
+void rendezvous__a_longer_message__is_left_to_the_program(void**) {
+  for (const bool refers : {false, true}) {
+    Matching pair(true, refers);
+    pair.add(5, 9, 1000);
+    pair.write_rendezvous(9, 10);
+    pair.send(kMaxRendezvousMessage + 1);
+    pair.run();
+    assert_int_equal(pair.got().size(), 1);
+    assert_int_equal(pair.got()[0].status, CompletionStatus::kRendezvousIncomplete);
+    assert_int_equal(pair.got()[0].byte_count, kMaxRendezvousMessage + 1);
+    assert_true(pair.has_arrived(0, kMaxRendezvousMessage + 1));
   }
 }
 
@@ -440,6 +388,7 @@ int main() {
       cmocka_unit_test(rendezvous__reads_and_ends),
       cmocka_unit_test(rendezvous__the_end_waits_for_the_bytes),
       cmocka_unit_test(rendezvous__a_lying_length__writes_nothing),
+      cmocka_unit_test(rendezvous__a_longer_message__is_left_to_the_program),
       cmocka_unit_test(rendezvous__to_an_entry_without_room_for_its_headers__fails),
       cmocka_unit_test(rendezvous__without_reads__is_incomplete),
       cmocka_unit_test(rendezvous__the_program_has_no_requests),
