@@ -47,7 +47,7 @@ struct Rig {
   std::unique_ptr<PeerMemory> peer = std::make_unique<PeerMemory>();
   uint32_t qp = 0;
   uint32_t key = 0;
-  alignas(4096) std::byte memory[kSize] = {};
+  alignas(kSize) std::byte memory[kSize] = {};  // whole pages of every kernel
 
   Rig() {
     int ends[2];

@@ -20,6 +20,7 @@
 #include "provider/emulator/emulator.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 #include "tests/unit/provider/emulated_child.hpp"
+#include "tests/unit/provider/kernel_page.hpp"
 
 using namespace dapple::provider;
 
@@ -89,7 +90,7 @@ void exit__in_a_handler_during_a_sync(void**) {
 void exit_in_handler_of_the_syncs_own_fault() {
   register_memory(0, kLength);
   signal(SIGSEGV, exit_in_handler);
-  munmap(memory + 8192, 4096);
+  munmap(memory + 2 * kKernelPage, kKernelPage);
   Emulator::running()->shadow().clean(reinterpret_cast<uintptr_t>(memory), kLength);
 }
 
@@ -102,7 +103,7 @@ std::atomic<bool> holds;
 
 // Faults in a sync, and stays there with the emulator's lock, as a thread that waits for a lock of malloc().
 void* hold_the_lock(void*) {
-  munmap(memory + 8192, 4096);
+  munmap(memory + 2 * kKernelPage, kKernelPage);
   Emulator::running()->shadow().clean(reinterpret_cast<uintptr_t>(memory), kLength);
   return nullptr;
 }

@@ -19,12 +19,13 @@
 
 #include "provider/emulator/shadow.hpp"
 #include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/kernel_page.hpp"
 
 using namespace dapple::provider;
 
 namespace {
 
-constexpr size_t kPage = Shadow::kPage;
+const size_t kPage = kKernelPage;
 constexpr size_t kPages = 8;
 Shadow shadow;
 std::vector<ShadowFindings> told;

@@ -19,12 +19,14 @@
 
 #include "tests/soak/memory_limit.hpp"
 #include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/kernel_page.hpp"
 
 using namespace dapple::provider;
 
 namespace {
 
-constexpr size_t kPage = Shadow::kPage;
+const size_t kPage = kKernelPage;
+constexpr size_t kLine = 64;
 constexpr size_t kPages = 40;
 Shadow shadow;
 unsigned char* program;
@@ -229,10 +231,10 @@ void sync__needless_is_counted(void**) {
   assert_int_equal(shadow.totals().needless_lines - before, 3);
   ShadowRegion* other = add(2 * kPage - 32, 100);
   shadow.clean(at(0), 3 * kPage);
-  assert_int_equal(shadow.totals().needless_lines - before, 3 + 3 * 64);
+  assert_int_equal(shadow.totals().needless_lines - before, 3 + 3 * kPage / kLine);
   shadow.clean(at(1), 0);
   shadow.clean(UINTPTR_MAX - 100, SIZE_MAX);
-  assert_int_equal(shadow.totals().needless_lines - before, 3 + 3 * 64);
+  assert_int_equal(shadow.totals().needless_lines - before, 3 + 3 * kPage / kLine);
   shadow.remove(other);
   shadow.remove(region);
 }
@@ -304,12 +306,13 @@ void remove__shadow_is_gone(void**) {
 // The test acts like a registration cache, which does not release registrations in the order in which it made them.
 void remove__regions_that_come_again_lie_in_one_piece(void**) {
   const size_t before = num_maps();
-  ShadowRegion* parts[kPages];
+  const size_t count = std::min(kPages, ShadowPages::kChunk / 2 / kPage);
+  std::vector<ShadowRegion*> parts(count);
   for (int round = 0; round < 3; ++round) {
-    for (size_t i = 0; i < kPages; ++i) parts[i] = add(i * kPage, kPage);
-    for (size_t i = 0; i < kPages; ++i) shadow.remove(parts[kPages - 1 - (i * 7) % kPages]);
+    for (size_t i = 0; i < count; ++i) parts[i] = add(i * kPage, kPage);
+    for (size_t i = 0; i < count; ++i) shadow.remove(parts[count - 1 - (i * 7) % count]);
   }
-  ShadowRegion* region = add(0, kPages * kPage);
+  ShadowRegion* region = add(0, count * kPage);
   // The region's view, and the bookkeeping of each two megabytes.
   assert_true(num_maps() <= before + 6);
   shadow.remove(region);
@@ -450,7 +453,7 @@ void add__without_memory_leaves_the_neighbours_alone(void**) {
   ShadowRegion* region = nullptr;
   assert_int_equal(shadow.add(boundary, kPage, false, &region), 0);
   assert_int_equal(add_without_memory(boundary - kPage, 3 * kPage), ENOMEM);
-  assert_int_equal(shadow.num_pages(), 1);
+  assert_int_equal(shadow.num_pages(), kPage / Shadow::kPage);
   region->view[5] = 42;
   shadow.clean_invalidate(boundary, kPage);
   assert_int_equal(first[5], 42);
@@ -604,8 +607,8 @@ void pages_of_64_kib__every_mapping_begins_and_ends_with_one(void**) {
   ShadowRegion* region = nullptr;
   assert_int_equal(of_large.add(first + 5000, 100, false, &region), 0);
   of_large.registered(region);
-  assert_int_equal(of_large.num_pages(), kLarge / kPage);
-  assert_int_equal(reinterpret_cast<uintptr_t>(region->view - 5000) % kPage, 0);
+  assert_int_equal(of_large.num_pages(), kLarge / Shadow::kPage);
+  assert_int_equal(reinterpret_cast<uintptr_t>(region->view - 5000) % Shadow::kPage, 0);
   auto* memory = reinterpret_cast<unsigned char*>(first);
   assert_memory_equal(region->view - 5000, memory, kLarge);
   memory[5000] = 201;

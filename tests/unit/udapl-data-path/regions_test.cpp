@@ -203,24 +203,24 @@ void lmr_free__after_a_longjmp_out_of_the_look_at_a_list() {
     leave_at_faults(0);
     Lmr& lmr = *f.region(marks);
     const Triplet good{lmr.context(), reinterpret_cast<uint64_t>(memory), 64};
-    const Page page;
     // The list ends in front of the forbidden page, or reaches into it; its first part is long enough for several
     // blocks.
-    constexpr size_t kMany = Page::kSize / sizeof(Triplet);
-    auto* list = static_cast<Triplet*>(
-        mmap(nullptr, 2 * Page::kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    char* const end = reinterpret_cast<char*>(list) + Page::kSize;
-    forbid(end, Page::kSize);
-    for (size_t i = 0; i < kMany; ++i) list[i] = good;
-    CHECK(!sync_faults(f.ia.get(), list, kMany));
-    for (const size_t more : {size_t{1}, size_t{2}, size_t{65}, size_t{100'000}, SIZE_MAX / sizeof(Triplet) - kMany}) {
-      CHECK(sync_faults(f.ia.get(), list, kMany + more));
+    const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t many = size / sizeof(Triplet);
+    auto* list =
+        static_cast<Triplet*>(mmap(nullptr, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char* const end = reinterpret_cast<char*>(list) + size;
+    forbid(end, size);
+    for (size_t i = 0; i < many; ++i) list[i] = good;
+    CHECK(!sync_faults(f.ia.get(), list, many));
+    for (const size_t more : {size_t{1}, size_t{2}, size_t{65}, size_t{100'000}, SIZE_MAX / sizeof(Triplet) - many}) {
+      CHECK(sync_faults(f.ia.get(), list, many + more));
     }
     CHECK(sync_faults(f.ia.get(), reinterpret_cast<const Triplet*>(end), 1));
     // A segment of which a part is missing.
     CHECK(sync_faults(f.ia.get(), reinterpret_cast<const Triplet*>(end - 8), 1));
     CHECK(sync_segments(f.ia.get(), &good, 1, read_lines).has_value());
-    munmap(list, 2 * Page::kSize);
+    munmap(list, 2 * size);
     free_region(lmr);
   }
 }

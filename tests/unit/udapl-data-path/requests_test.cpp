@@ -182,7 +182,7 @@ void ep_attr__segments_of_reads() {
   CHECK_EQUAL(read_iov(ia.get(), {.max_rdma_read_iov = 4}), 1);
 }
 
-alignas(4096) char memory[4096];
+alignas(65536) char memory[4096];  // a zero-based region begins with a page of the kernel
 
 // The device flushes the receives after it has refused a request of the peer, and it has to tell the peer first.
 void completion__a_flushed_receive_breaks_the_connection_a_little_later() {
