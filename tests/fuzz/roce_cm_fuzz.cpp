@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 
+#include "tests/fuzz/choices.hpp"
 #include "tests/fuzz/require.hpp"
 #include "tests/roce-support/cm_node.hpp"
 #include "tests/roce-support/cm_samples.hpp"
@@ -26,17 +27,11 @@ constexpr Limits kLimits{.records = 8,
                          .remembered = 2,
                          .listeners = 3};
 
-class Script {
- public:
-  Script(const uint8_t* data, size_t size) : at_(data), left_(size) {}
+// Its numbers have all four bytes in the order of a message.
+struct Script : dapple::fuzz::Choices {
+  using Choices::Choices;
 
-  bool done() const { return left_ == 0; }
-  uint8_t byte() {
-    if (left_ == 0) return 0;
-    --left_;
-    return *at_++;
-  }
-  uint32_t word() {
+  uint32_t number() {
     uint32_t value = 0;
     for (int i = 0; i < 4; ++i) value = value << 8 | byte();
     return value;
@@ -44,10 +39,6 @@ class Script {
   void bytes(std::span<std::byte> to) {
     for (std::byte& each : to) each = std::byte{byte()};
   }
-
- private:
-  const uint8_t* at_;
-  size_t left_;
 };
 
 struct Side {
@@ -90,7 +81,7 @@ class Game {
   explicit Game(Script script) : script_(script) {}
 
   void play() {
-    while (!script_.done()) {
+    while (!script_.is_over()) {
       Side& side = sides_[script_.byte() & 1];
       switch (script_.byte() % 6) {
         case 0:
@@ -136,7 +127,7 @@ class Game {
 
   // Delivers a message with the script's contents, about existing ids.
   void invent(Side& side) {
-    Mad mad = make_mad(script_.word(), Rtu{});
+    Mad mad = make_mad(script_.number(), Rtu{});
     mad[17] = std::byte(0x0F + script_.byte() % 13);
     const uint8_t how = script_.byte();
     script_.bytes(std::span(mad).subspan(kMadHeaderSize, script_.byte() % 233));
