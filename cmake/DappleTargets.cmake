@@ -99,8 +99,14 @@ function(dapple_optimize_together name)
     return()
   endif()
   set_target_properties(${name} PROPERTIES DAPPLE_OPTIMIZED_TOGETHER ON)
+  # For such objects the assembler notes its folder in what debuggers read. A build that hides its path, as Debian's,
+  # hides it from gcc alone.
+  set(for_assembler)
+  if(CMAKE_CXX_FLAGS MATCHES "-ffile-prefix-map=([^ ]+)")
+    set(for_assembler -Wa,--debug-prefix-map=${CMAKE_MATCH_1})
+  endif()
   foreach(target IN ITEMS ${name} LISTS ARGN)
-    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
+    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects ${for_assembler})
   endforeach()
 endfunction()
 
