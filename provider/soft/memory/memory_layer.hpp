@@ -6,8 +6,8 @@
 
 namespace dapple::soft {
 
-// Between a queue pair's engine and its memory: passes everything on. A layer that looks at some accesses overrides
-// their functions.
+// Between a queue pair's engine and its memory: passes everything on but loans, which a layer that looks at stores
+// would not see, so that packets bring their bytes. A layer that looks at some accesses overrides their functions.
 class MemoryLayer : public roce::Memory {
  public:
   roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override {

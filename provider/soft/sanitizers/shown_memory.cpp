@@ -12,6 +12,8 @@ using Kind = DeviceAccess::Kind;
 
 namespace {
 
+constexpr const char* kStoresReceived = "the device stores received bytes";
+
 uint32_t first_key(std::span<const Segment> segments) {
   return segments.empty() ? 0 : segments.front().lkey;
 }
@@ -89,9 +91,15 @@ Fault ShownMemory::gather(Accessor who, std::span<const Segment> segments, uint6
 
 Fault ShownMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                            size_t size) {
-  look({who, first_key(segments), Kind::kWrite, "the device stores received bytes"}, segments, offset, size);
+  look({who, first_key(segments), Kind::kWrite, kStoresReceived}, segments, offset, size);
   sanitizer_.stored(from, size);
   return table_.scatter(who, segments, offset, from, size);
+}
+
+Fault ShownMemory::scatter_loan(Accessor who, std::span<const Segment> segments, uint64_t offset,
+                                const roce::Loan& loan) {
+  look({who, first_key(segments), Kind::kWrite, kStoresReceived}, segments, offset, loan.length());
+  return table_.scatter_loan(who, segments, offset, loan);
 }
 
 }  // namespace dapple::soft

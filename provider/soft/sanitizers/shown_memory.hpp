@@ -25,6 +25,8 @@ class ShownMemory final : public MemoryLayer {
                      size_t size) override;
   roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
                       const std::byte* from, size_t size) override;
+  roce::Fault scatter_loan(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
+                           const roce::Loan& loan) override;
 
  private:
   class Look;

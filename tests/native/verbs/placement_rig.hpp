@@ -88,23 +88,18 @@ bool order(Order order);
 bool reconnect(PlacementEnd& sender);
 // Transfers of all processes that went without packets.
 uint64_t placed();
-// The receives of a program with AddressSanitizer see all bytes that come, so it fetches none.
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kFetches = false;
-#else
-inline constexpr bool kFetches = true;
-#endif
-// A plug-in that is built with ThreadSanitizer has no guard page. So it fetches the bytes of one Send at a time.
-#ifdef __SANITIZE_THREAD__
+// Without a guard page, as with ThreadSanitizer, or if AddressSanitizer sees each store, the bytes of one Send are
+// fetched at a time.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kFetchesAhead = false;
 #else
-inline constexpr bool kFetchesAhead = kFetches;
+inline constexpr bool kFetchesAhead = true;
 #endif
 // Parts of Sends that the receivers have fetched.
 uint64_t fetched();
 // Of these: together with the message before.
 uint64_t fetched_ahead();
-// Sends until one has been fetched, or once if none is. False if this does not happen.
+// Sends until one has been fetched. False if none is.
 bool await_fetch(PlacementEnd& sender);
 // Writes until one has gone without packets. False if none does.
 bool await_placement(PlacementEnd& sender);

@@ -165,7 +165,7 @@ void send_all_sizes(PlacementEnd& sender, bool fetches) {
 
 void sends(PlacementEnd& sender) {
   if (!await_fetch(sender)) return failed("nothing is fetched");
-  send_all_sizes(sender, kFetches);
+  send_all_sizes(sender, true);
 }
 
 // Both messages are in the ring before the target goes on.
