@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <initializer_list>
+
 #include "provider/dappled/server.hpp"
 #include "provider/face/counts.hpp"
 #include "provider/protocol/resource_messages.hpp"

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "provider/device/devicetree.hpp"
 
 namespace dapple::provider {

@@ -3,6 +3,7 @@
 #include "provider/face/model.hpp"
 
 #include <cstring>
+#include <initializer_list>
 
 #include "provider/face/pci.hpp"
 #include "provider/face/texts.hpp"

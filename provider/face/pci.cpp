@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 
 #include "provider/face/model.hpp"
 #include "provider/face/texts.hpp"

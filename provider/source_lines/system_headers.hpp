@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
 namespace dapple::source_lines {

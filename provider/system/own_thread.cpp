@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <initializer_list>
 
 #include "provider/common/host_guards.hpp"
 

@@ -3,6 +3,7 @@
 #include "roce/cm/manager.hpp"
 
 #include <cassert>
+#include <initializer_list>
 #include <new>
 
 namespace dapple::roce::cm {

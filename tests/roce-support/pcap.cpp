@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tests/roce-support/pcap.hpp"
 
+#include <initializer_list>
+
 namespace dapple::roce::test {
 
 namespace {

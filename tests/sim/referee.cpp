@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <initializer_list>
 
 #include "tests/sim/random.hpp"
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <initializer_list>
 #include <memory>
 
 #include "provider/member/daemon_link.hpp"

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 

@@ -4,6 +4,8 @@
 // Answers the questions that librdmacm asks as soon as it has an event.
 #include <infiniband/verbs.h>
 
+#include <initializer_list>
+
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/protocol/cm_messages.hpp"
 

@@ -4,6 +4,8 @@
 // The operations of a program under dapple-run --check: they note the program's calls. Other programs have the plain
 // table. The program's sanitizer takes the check for a part of the plug-in: the check copies bytes that a peer, or an
 // earlier request, may still change.
+#include <initializer_list>
+
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checked_polls.hpp"
 #include "provider/soft/check/checked_posts.hpp"

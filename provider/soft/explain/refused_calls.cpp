@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <initializer_list>
+
 #include "provider/common/host_guards.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/holders.hpp"

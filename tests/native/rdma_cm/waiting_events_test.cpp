@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/native/counter.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/namespaces.hpp"

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <memory>
 #include <thread>
 

@@ -5,6 +5,8 @@
 // RDMA Write finds bytes before it missing, and the completion still means that all are there.
 #include <string.h>
 
+#include <initializer_list>
+
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/verbs/placement_rig.hpp"

@@ -5,6 +5,8 @@
 // UDP and with the loss that the environment has (CMakeLists.txt).
 #include <stdio.h>
 
+#include <initializer_list>
+
 #include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/verbs/placement_rig.hpp"
 #include "tests/task_state.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <memory>
 
 #include "tests/native/kills/stage.hpp"

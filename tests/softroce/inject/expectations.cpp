@@ -5,6 +5,7 @@
 // function; of the remaining rows, one must match.
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 
 #include "tests/softroce/inject/run.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "tests/unit/coherence/check.hpp"
 
+#include <initializer_list>
 #include <iterator>
 
 namespace {

@@ -3,6 +3,7 @@
 #include "coherence/ppc64le.hpp"
 #include "tests/unit/coherence/check.hpp"
 
+#include <initializer_list>
 #include <iterator>
 
 namespace {

@@ -3,6 +3,7 @@
 #include "coherence/riscv64.hpp"
 #include "tests/unit/coherence/check.hpp"
 
+#include <initializer_list>
 #include <iterator>
 
 namespace {

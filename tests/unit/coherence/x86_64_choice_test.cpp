@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <string.h>
 
+#include <initializer_list>
 #include <iterator>
 
 #include "coherence/x86_64.hpp"

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The packets of dapple-info --ping, and the readings of answers.
+#include <initializer_list>
+
 #include "tests/unit/dapple-info/roce_peer.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 

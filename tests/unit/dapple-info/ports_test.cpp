@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <initializer_list>
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tools/dapple-info/dead_lines.hpp"

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"

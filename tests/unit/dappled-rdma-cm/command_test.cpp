@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Commands that no library would write, isolation of channels, and limits.
+#include <initializer_list>
+
 #include "provider/protocol/cm_commands.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dappled dies, and the next dappled takes over.
+#include <initializer_list>
+
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/protocol/messages.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"

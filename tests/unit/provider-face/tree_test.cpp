@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/face/tree.hpp"
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::face;

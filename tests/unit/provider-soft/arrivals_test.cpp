@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <initializer_list>
+
 #include "tests/unit/provider-soft/progress_rig.hpp"
 
 using namespace dapple::soft;

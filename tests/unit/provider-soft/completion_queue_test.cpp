@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <initializer_list>
+
 #include "provider/common/clock.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;

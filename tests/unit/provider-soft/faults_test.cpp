@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <initializer_list>
+
 #include "provider/common/settings.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/system/random.hpp"

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/races/known_requests.hpp"
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

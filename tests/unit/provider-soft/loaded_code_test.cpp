@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <initializer_list>
 #include <memory>
 
 #include "tests/unit/provider/cmocka.hpp"

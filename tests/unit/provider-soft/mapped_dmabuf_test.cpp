@@ -12,6 +12,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

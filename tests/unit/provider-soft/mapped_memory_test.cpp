@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/races/mark.hpp"
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/races/peer_marks.hpp"
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

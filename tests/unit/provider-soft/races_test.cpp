@@ -5,6 +5,8 @@
 // to each other.
 #include "provider/soft/check/races/races.hpp"
 
+#include <initializer_list>
+
 #include "tests/unit/provider-soft/races_cases.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

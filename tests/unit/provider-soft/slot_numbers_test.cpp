@@ -3,6 +3,7 @@
 #include "provider/protocol/slot_numbers.hpp"
 
 #include <bitset>
+#include <initializer_list>
 
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <initializer_list>
+
 #include "provider/soft/memory/memory_table.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <initializer_list>
 #include <memory>
 
 #include "provider/soft/check/checked_qp.hpp"

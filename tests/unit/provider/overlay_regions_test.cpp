@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/unit/provider/overlay_rig.hpp"
 
 using namespace dapple::provider;

@@ -16,6 +16,7 @@
 #endif
 
 #include <atomic>
+#include <initializer_list>
 
 #include "provider/emulator/shadow.hpp"
 #include "tests/unit/provider/cmocka.hpp"

@@ -3,6 +3,8 @@
 //
 // Plain Sends that are posted and sent, or received, in one step: the conditions, and that nothing happens without
 // them. Acknowledgements that go along with another packet, or later.
+#include <initializer_list>
+
 #include "roce/syndrome.hpp"
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.

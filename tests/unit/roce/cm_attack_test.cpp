@@ -4,6 +4,7 @@
 // Messages of strangers in every state: from other addresses with the right ids, and with guessed ids and queue pairs
 // under the peer's address. Each is dropped and counted, or answered once. None changes a connection, at either end.
 #include <functional>
+#include <initializer_list>
 
 #include "tests/unit/roce/cm_pair.hpp"
 

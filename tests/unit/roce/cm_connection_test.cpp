@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Connections whose datagrams all arrive: each command and message in each state.
+#include <initializer_list>
+
 #include "tests/unit/roce/cm_pair.hpp"
 
 using namespace dapple::roce::cm;

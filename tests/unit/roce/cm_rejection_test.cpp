@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // REJ with its reasons, stale connections, and ids destroyed in every state.
+#include <initializer_list>
+
 #include "tests/unit/roce/cm_pair.hpp"
 
 using namespace dapple::roce::cm;

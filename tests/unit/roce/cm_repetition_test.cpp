@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Datagrams that are lost or arrive twice, time-outs, and MRAs.
+#include <initializer_list>
+
 #include "tests/unit/roce/cm_pair.hpp"
 
 using namespace dapple::roce::cm;

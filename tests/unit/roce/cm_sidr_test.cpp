@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Service ID resolution.
+#include <initializer_list>
+
 #include "tests/unit/roce/cm_pair.hpp"
 
 using namespace dapple::roce::cm;

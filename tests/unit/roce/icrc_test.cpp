@@ -5,6 +5,7 @@
 #include "roce/icrc.hpp"
 
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 
 #include "roce/big_endian.hpp"

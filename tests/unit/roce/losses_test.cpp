@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Reliable connections, packet by packet: lost packets, receives that are missing, strange packets, and the window.
+#include <initializer_list>
+
 #include "tests/unit/roce/connection.hpp"
 
 using namespace dapple::roce;

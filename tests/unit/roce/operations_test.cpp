@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Reliable connections, packet by packet: each operation, and the limits of their number.
+#include <initializer_list>
+
 #include "tests/unit/roce/connection.hpp"
 
 using namespace dapple::roce;

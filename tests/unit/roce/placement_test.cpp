@@ -3,6 +3,8 @@
 //
 // Writes and Reads that the requester's sink carries out in the peer's memory: which ones are offered, and in which
 // order they complete among the others.
+#include <initializer_list>
+
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"

@@ -3,6 +3,8 @@
 //
 // Sends whose packets refer to their bytes: the conditions for such packets, their effects on PSNs, receives and
 // errors, and the change to packets that have the bytes.
+#include <initializer_list>
+
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"

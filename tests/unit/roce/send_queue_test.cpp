@@ -5,6 +5,7 @@
 // each request comes behind requests of other kinds.
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "roce/send_queue.hpp"
 // C++'s headers use names that cmocka defines as macros.

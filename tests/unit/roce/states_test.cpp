@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Reliable connections, packet by packet: the states of a queue pair and its attributes.
+#include <initializer_list>
+
 #include "tests/unit/roce/connection.hpp"
 
 using namespace dapple::roce;

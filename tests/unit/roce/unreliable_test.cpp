@@ -3,6 +3,8 @@
 //
 // Unreliable connections and datagrams: the packets that arrive and those that are dropped. A loss or a stranger's
 // packet must not stop a queue pair.
+#include <initializer_list>
+
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"

@@ -3,6 +3,7 @@
 //
 // Descriptors, byte by byte, as the original writes and reads them.
 #include <cstring>
+#include <initializer_list>
 
 #include "rpma/descriptor.hpp"
 #include "tests/unit/rpma/objects.hpp"

@@ -4,6 +4,7 @@
 // Native operations and their replacements: the choice between them, and the posted requests.
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 
 #include "rpma/native.hpp"
 #include "tests/unit/rpma/objects.hpp"

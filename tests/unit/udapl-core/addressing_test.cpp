@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/connection/service_point.hpp"
 #include "udapl/functions/peer_address.hpp"

@@ -5,6 +5,7 @@
 #include "udapl/core/ia/coherence_check.hpp"
 
 #include <cstring>
+#include <initializer_list>
 
 #include "tests/unit/udapl-registry/checks.hpp"
 

@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <initializer_list>
+
 #include "tests/unit/udapl-core/captured.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 

@@ -3,6 +3,7 @@
 #include "udapl/core/ia/settings.hpp"
 
 #include <cstdlib>
+#include <initializer_list>
 
 #include "tests/unit/udapl-core/captured.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <mutex>
 #include <thread>
 

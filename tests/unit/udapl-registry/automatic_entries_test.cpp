@@ -4,6 +4,7 @@
 #include "udapl/registry/automatic_entries.hpp"
 
 #include <filesystem>
+#include <initializer_list>
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tests/unit/udapl-registry/scratch.hpp"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <initializer_list>
 
 #include "tools/dapple-run/doctor/runner.hpp"
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The parts of an endpoint before it is connected: its PZ, EVDs and limits.
+#include <initializer_list>
 #include <mutex>
 
 #include "udapl/core/endpoint/ep.hpp"
