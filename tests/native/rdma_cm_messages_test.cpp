@@ -361,7 +361,7 @@ void held_channel__connection_that_holds_it_ends__goes_on(void**) {
   assert_int_equal(event(channel, kAddrResolved).uid, 2);
 }
 
-int start(void**) {
+int open_link(void**) {
   tests::need_new_namespace();
   Problem problem;
   link_ = DaemonLink::open(problem);
@@ -370,7 +370,7 @@ int start(void**) {
   return link_ != nullptr ? 0 : -1;
 }
 
-int stop(void**) {
+int close_link(void**) {
   link_.reset();
   return 0;
 }
@@ -388,5 +388,5 @@ int main() {
       cmocka_unit_test(commands__that_may_change_an_id__are_counted),
       cmocka_unit_test(held_channel__connection_that_holds_it_ends__goes_on),
   };
-  return cmocka_run_group_tests(cases, start, stop);
+  return cmocka_run_group_tests(cases, open_link, close_link);
 }
