@@ -5,6 +5,7 @@
 #include "fio/engine.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "fio/client.hpp"

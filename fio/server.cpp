@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <new>

@@ -6,6 +6,7 @@
 // mark changes when it is written and read again, if more is kept than the limits allow, or if a name of another host
 // becomes one of this host without this host's number.
 #include <algorithm>
+#include <cstdint>
 
 #include "provider/protocol/mark_question.hpp"
 #include "provider/soft/check/races/peer_marks.hpp"

@@ -5,6 +5,7 @@
 // most two others, and nothing is left when all ids are destroyed. The codec writes each message that it has read from
 // any bytes, and reads it again.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
 

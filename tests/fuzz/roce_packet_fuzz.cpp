@@ -3,6 +3,7 @@
 // Runs the codec on arbitrary bytes: parse() reads none outside of them and keeps its header's promises, and
 // write_headers() writes the same headers again, except reserved bits.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "roce/icrc.hpp"

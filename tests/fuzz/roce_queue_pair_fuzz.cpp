@@ -4,6 +4,7 @@
 // packets, time, transitions. The engine's assertions are on, and the fuzzer checks its promises to a host.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
