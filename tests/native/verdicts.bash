@@ -5,8 +5,8 @@
 # Judges the steps of a test. Sourced by a script that has a folder for its files, $work, and ends with [ "$failures" = 0 ].
 failures=0
 
-# lacks_figures FILE: whether perftest, which wrote the file, has ended well but for its figures: it compares two clocks after
-# the transfer, and an emulated riscv64 has none that it trusts.
+# lacks_figures FILE: whether perftest, which wrote the file, could not print its figures. It compares two clocks after the
+# transfer, and trusts none of an emulated riscv64.
 lacks_figures() { [ "$(uname -m)" = riscv64 ] && grep -q "^ *Can't produce a report" "$1"; }
 
 # verdict CODE NAME: prints how a step ended. Of a failed one it prints what the step's programs have written, too.

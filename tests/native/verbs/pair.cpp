@@ -184,8 +184,8 @@ bool to_error(ibv_qp* qp) {
   return ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
 }
 
-int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32_t length, const End* remote,
-              size_t remote_offset, unsigned flags) {
+int post_send(ibv_qp* qp, End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32_t length,
+              const End* remote, size_t remote_offset, unsigned flags) {
   ibv_sge segment = {reinterpret_cast<uintptr_t>(end.buffer) + offset, length, end.mr->lkey};
   ibv_send_wr request = {};
   request.wr_id = id;
@@ -199,7 +199,12 @@ int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32
     request.wr.rdma.rkey = remote->mr->rkey;
   }
   ibv_send_wr* bad = nullptr;
-  return ibv_post_send(end.qp, &request, &bad);
+  return ibv_post_send(qp, &request, &bad);
+}
+
+int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32_t length, const End* remote,
+              size_t remote_offset, unsigned flags) {
+  return post_send(end.qp, end, id, opcode, offset, length, remote, remote_offset, flags);
 }
 
 int post_receive(End& end, uint64_t id, size_t offset, uint32_t length) {

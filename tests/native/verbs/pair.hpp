@@ -61,7 +61,9 @@ bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout = 10);
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const ibv_gid& destination);
 bool to_error(ibv_qp* qp);
 
-// Returns 0 or an errno. The segment is [offset, offset + length) of the end's buffer.
+// Returns 0 or an errno. The segment is [offset, offset + length) of the end's buffer. `qp`: another than the end's.
+int post_send(ibv_qp* qp, End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32_t length,
+              const End* remote = nullptr, size_t remote_offset = 0, unsigned flags = IBV_SEND_SIGNALED);
 int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32_t length, const End* remote = nullptr,
               size_t remote_offset = 0, unsigned flags = IBV_SEND_SIGNALED);
 int post_receive(End& end, uint64_t id, size_t offset, uint32_t length);

@@ -88,8 +88,8 @@ bool order(Order order);
 bool reconnect(PlacementEnd& sender);
 // Transfers of all processes that went without packets.
 uint64_t placed();
-// Without a guard page, as with ThreadSanitizer, or if AddressSanitizer sees each store, the bytes of one Send are
-// fetched at a time.
+// With ThreadSanitizer there is no guard page, and AddressSanitizer sees each store. So one call fetches the bytes of
+// one Send there.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kFetchesAhead = false;
 #else

@@ -157,17 +157,7 @@ void message__without_a_tag__is_a_receive(void**) {
 
 void write_with_immediate__takes_a_receive(void**) {
   receive_untagged(1, 0, 0);
-  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), 64, pair->a.mr->lkey};
-  ibv_send_wr request = {};
-  request.wr_id = 10;
-  request.sg_list = &segment;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-  request.send_flags = IBV_SEND_SIGNALED;
-  request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(pair->b.buffer);
-  request.wr.rdma.rkey = pair->b.mr->rkey;
-  ibv_send_wr* bad = nullptr;
-  assert_int_equal(ibv_post_send(tags.sender, &request, &bad), 0);
+  assert_int_equal(post_send(tags.sender, pair->a, 10, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 64, &pair->b), 0);
   expect(pair->a.cq, 10, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
   expect_message(1, IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WITH_IMM);
 }

@@ -118,17 +118,7 @@ void rendezvous__to_a_queue_pair_that_sends__is_left_to_the_program(void**) {
   send_message(10, kBothHeaders);
   expect_incomplete(1, kBothHeaders);
   // The program's own Read of the bytes.
-  ibv_sge segment = place(0, 500);
-  ibv_send_wr request = {};
-  request.wr_id = 30;
-  request.sg_list = &segment;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_RDMA_READ;
-  request.send_flags = IBV_SEND_SIGNALED;
-  request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(pair->a.buffer) + 64;
-  request.wr.rdma.rkey = pair->a.mr->rkey;
-  ibv_send_wr* bad = nullptr;
-  assert_int_equal(ibv_post_send(tags.receiver, &request, &bad), 0);
+  assert_int_equal(post_send(tags.receiver, pair->b, 30, IBV_WR_RDMA_READ, 0, 500, &pair->a, 64), 0);
   expect(pair->a.cq, 30, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
   assert_memory_equal(pair->b.buffer, pair->a.buffer + 64, 500);
 }

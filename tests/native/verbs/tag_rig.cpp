@@ -192,15 +192,7 @@ void write_rendezvous(uint64_t tag, size_t offset, uint32_t length, uint32_t rke
 }
 
 void post_message(uint64_t id, uint32_t length) {
-  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), length, pair->a.mr->lkey};
-  ibv_send_wr request = {};
-  request.wr_id = id;
-  request.sg_list = &segment;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_SEND;
-  request.send_flags = IBV_SEND_SIGNALED;
-  ibv_send_wr* bad = nullptr;
-  assert_int_equal(ibv_post_send(tags.sender, &request, &bad), 0);
+  assert_int_equal(post_send(tags.sender, pair->a, id, IBV_WR_SEND, 0, length), 0);
 }
 
 void send_message(uint64_t id, uint32_t length) {

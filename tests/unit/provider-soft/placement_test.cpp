@@ -402,7 +402,7 @@ struct Sender {
   }
 };
 
-// Then the kernel copies eight bytes by a string instruction, which may store four of them first.
+// If so, newer kernels copy eight bytes by a string instruction, which may store four of them first.
 bool copies_short_strings() {
   std::ifstream processors("/proc/cpuinfo");
   const std::string text{std::istreambuf_iterator<char>(processors), {}};

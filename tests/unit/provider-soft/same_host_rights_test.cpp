@@ -20,6 +20,18 @@ using namespace dapple::soft::test;
 
 namespace {
 
+// A writer without a Process: makes its ring to the reader, which asks it for a proof.
+OwnedFd begin_ring(Process& reader, RingMemory& memory) {
+  OwnedFd file;
+  assert_int_equal(memory.create(file), 0);
+  OwnedFd peer = connect_to(kOneSlot);
+  RingHello hello;
+  hello.slot = kOtherSlot;
+  greet(peer, hello, file.get());
+  assert_int_equal(reader.receive(), 0);
+  return peer;
+}
+
 // The steps of a writer that wants to copy in the memory of the reader, which is this process.
 void prove(PeerMemory& memory, ProofWords& words, const OwnedFd& socket, const Publication& publication) {
   assert_int_equal(words.asked.load(), 1);
@@ -110,14 +122,8 @@ void attend__writer_proves_nothing__no_descriptor(void**) {
   row.transport = Transport::kSharedMemory;
   one.transports.take(row);
   for (const Right claim : {Right::kNone, Right::kGranted, Right::kRefused, static_cast<Right>(4711)}) {
-    OwnedFd file;
     RingMemory memory;
-    assert_int_equal(memory.create(file), 0);
-    OwnedFd peer = connect_to(kOneSlot);
-    RingHello hello;
-    hello.slot = kOtherSlot;
-    greet(peer, hello, file.get());
-    assert_int_equal(one.receive(), 0);
+    OwnedFd peer = begin_ring(one, memory);
     assert_int_equal(memory.control().proof.asked.load(), 1);
     memory.control().proof.right = claim;
     for (int i = 0; i < 3; i++) {
@@ -171,14 +177,8 @@ void receive__overwritten_ring_of_a_peer_that_copies__revoke_waits_for_the_copy(
   assert_true(publication.open());
   Process one(kOneSlot);
   one.links.place_by(publication);
-  OwnedFd file;
   RingMemory memory;
-  assert_int_equal(memory.create(file), 0);
-  OwnedFd peer = connect_to(kOneSlot);
-  RingHello hello;
-  hello.slot = kOtherSlot;
-  greet(peer, hello, file.get());
-  assert_int_equal(one.receive(), 0);
+  OwnedFd peer = begin_ring(one, memory);
   PeerMemory copying;
   prove(copying, memory.control().proof, peer, publication);
   assert_int_equal(one.receive(), 0);

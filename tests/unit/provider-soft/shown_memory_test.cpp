@@ -31,7 +31,7 @@ class Witness final : public Sanitizer {
     seen_ = {access.kind, static_cast<size_t>(static_cast<const std::byte*>(memory) - memory_), size};
     count_++;
   }
-  // One access since the last call, and this one.
+  // This access, and no other, was told since the last call.
   void expect(Kind kind, size_t offset, size_t size) {
     assert_int_equal(count_, 1);
     assert_int_equal(seen_.kind, kind);
