@@ -8,11 +8,13 @@
 // Internally locked. Calls block for the time of a question to a process of this host, at most for some seconds.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 
 #include "provider/common/mutex.hpp"
+#include "provider/member/daemon_connection.hpp"
 #include "provider/protocol/cm_messages.hpp"
 #include "provider/protocol/device_rows.hpp"
 #include "provider/protocol/gid_use_rows.hpp"
@@ -20,7 +22,6 @@
 #include "provider/protocol/resource_messages.hpp"
 #include "provider/protocol/transport_messages.hpp"
 #include "provider/protocol/tree_messages.hpp"
-#include "provider/protocol/unix_message.hpp"
 #include "provider/protocol/xrc_messages.hpp"
 #include "provider/system/file_inode.hpp"
 #include "provider/system/owned_fd.hpp"
@@ -137,12 +138,12 @@ class DaemonLink {
   State look();
   // To poll for the end of the connection and for changes (POLLIN or POLLHUP); changes with each connection. -1 if
   // there is none. Without the lock: it does not wait for a question that dappled does not answer.
-  int fd() const { return fd_.load(std::memory_order_relaxed); }
+  int fd() const { return connection_.fd(); }
   // Devices, addresses or links may have changed since take_changed() was called: dappled reported it, or no dappled
   // ran for some time. Any thread may call it, without the lock.
-  bool changed() const { return changed_.load(std::memory_order_relaxed); }
-  void note_change() { changed_.store(true); }
-  bool take_changed() { return changed_.exchange(false); }
+  bool changed() const { return connection_.changed(); }
+  void note_change() { connection_.note_change(); }
+  bool take_changed() { return connection_.take_changed(); }
 
   // In a child of fork(), by an atfork handler: closes what belongs to the parent, so that its death is noticed. The
   // link then has no slot, and connects again at its next use. prepare() and parent() hold the lock during the fork.
@@ -153,7 +154,7 @@ class DaemonLink {
  private:
   explicit DaemonLink(Start start) : start_(start) {}
 
-  enum class Answer { kGood, kRefused, kGone };
+  using Answer = DaemonConnection::Answer;
 
   // Holds the lock for a question, which begins before the wait for the lock. If another thread finds dappled silent
   // during this wait, the question fails as well. Otherwise each thread would wait for dappled in its turn.
@@ -165,14 +166,9 @@ class DaemonLink {
     std::unique_lock<Mutex> lock_;
   };
 
-  void note_silence(Problem& problem);
   bool connected(Problem& problem);  // connects if needed
-  bool connect_once(Problem& problem, bool& nobody);
-  void note_refusal(const ErrorReply& reply, Problem& problem);
-  bool was_refused(Problem& problem);
   bool replace_daemon();
-  bool died_in_the_middle() const { return !socket_ && answer_ == Answer::kGone; }
-  void disconnect();
+  bool died_in_the_middle() const { return !connection_ && connection_.last_answer() == Answer::kGone; }
   bool identify(Problem& problem);
   bool open_profile(const char* identity, Problem& problem);
   bool choose_gids(Problem& problem);
@@ -180,32 +176,27 @@ class DaemonLink {
   bool announce_gids(Problem& problem);
   bool announce_xrc(Problem& problem);
   void remember(const DeviceInfo& info);
-  void read_reports();
-  // Tells whether dappled has reported a change, and notes it.
-  bool is_change(std::span<const std::byte> room, ssize_t size);
-  // One question, sent again to the next dappled if this one dies. `reply` is a message struct. `descriptors` is null
-  // if none come.
-  template <class Request, class Reply>
-  bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors* descriptors, Problem& problem,
-           std::span<const int> sent = {}, bool* again = nullptr);
-  // The result is also answer_.
-  template <class Reply>
-  Answer exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
-                  Descriptors* descriptors, Problem& problem);
-  template <class Reply>
-  Answer exchange_once(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
-                       Descriptors* descriptors, Problem& problem);
+  // One question, sent again to the next dappled if this one dies. `descriptors` is null if none come.
+  template <class Request>
+  bool ask(MessageKind kind, Request& request, const ReplyRoom& reply, Descriptors* descriptors, Problem& problem,
+           std::span<const int> sent = {}, bool* again = nullptr) {
+    return ask_sealed(kind, seal(request, static_cast<uint16_t>(kind)), reply, descriptors, problem, sent, again);
+  }
+  bool ask_sealed(MessageKind kind, std::span<const std::byte> request, const ReplyRoom& reply,
+                  Descriptors* descriptors, Problem& problem, std::span<const int> sent, bool* again);
+  // One question to this dappled, and only to this.
+  template <class Request>
+  Answer exchange(MessageKind kind, Request& request, const ReplyRoom& reply, Problem& problem,
+                  std::span<const int> sent = {}) {
+    assert_held(mutex_);
+    return connection_.exchange(kind, seal(request, static_cast<uint16_t>(kind)), sent, reply, nullptr, problem);
+  }
 
-  std::atomic<bool> changed_{false};
   Mutex mutex_{LockRank::kDaemonLink};
   Start start_;
-  uint64_t asked_ = 0;             // when the present question began
-  uint64_t silence_ = 0;           // when dappled was last found to be silent; 0: never
-  Answer answer_ = Answer::kGood;  // the last one
-  bool would_yield_ = false;       // dappled's limits are too low, and it would yield to one that this program starts
-  bool cannot_replace_ = false;    // it has failed
-  OwnedFd socket_;
-  std::atomic<int> fd_{-1};  // the number of socket_
+  uint64_t asked_ = 0;           // when the present question began
+  bool cannot_replace_ = false;  // it has failed
+  DaemonConnection connection_;
   bool has_slot_ = false;
   Slot slot_;
   OwnedFd slot_fds_[kSlotDescriptors];

@@ -29,9 +29,15 @@ SlotPages* own_pages;
 
 }  // namespace
 
-std::unique_ptr<DaemonLink> DaemonLink::open(Problem&, Start start) {
+bool DaemonConnection::open(Problem&, bool&) {
+  fd_.store(eventfd(0, 0));
+  return true;
+}
+
+std::unique_ptr<DaemonLink> DaemonLink::open(Problem& problem, Start start) {
   std::unique_ptr<DaemonLink> made(new DaemonLink(start));
-  made->fd_.store(eventfd(0, 0));
+  bool nobody = false;
+  made->connection_.open(problem, nobody);
   return made;
 }
 
