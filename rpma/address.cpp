@@ -7,10 +7,10 @@
 #include <cerrno>
 
 #include "ibverbs-glue/no_cancel.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/peer.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
+#include "rpma/memory/peer.hpp"
 
 namespace dapple::rpma {
 

@@ -4,8 +4,8 @@
 
 #include <new>
 
-#include "rpma/export.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/refusal.hpp"
 
 namespace dapple::rpma {
 

@@ -10,9 +10,9 @@
 
 #include "ibverbs-glue/event_wait.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
 
 using namespace dapple::rpma;
 using namespace dapple;

@@ -8,13 +8,13 @@
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/address.hpp"
 #include "rpma/cfg.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
 #include "rpma/conn.hpp"
 #include "rpma/conn_req.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/mr.hpp"
+#include "rpma/memory/mr.hpp"
 #include "rpma/post_refusals.hpp"
-#include "rpma/refusal.hpp"
 #include "rpma/srq.hpp"
 
 using namespace dapple::rpma;

@@ -6,11 +6,11 @@
 
 #include "ibverbs-glue/memlock.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
-#include "rpma/destroy_once.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/refusal.hpp"
-#include "rpma/slots.hpp"
+#include "rpma/common/destroy_once.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
+#include "rpma/common/slots.hpp"
 
 using namespace dapple::rpma;
 

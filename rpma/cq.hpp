@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "ibverbs-glue/verbs.hpp"
-#include "rpma/peer.hpp"
+#include "rpma/memory/peer.hpp"
 
 // A CQ that is armed from the beginning, and again after each event. Threads: internally locked.
 struct rpma_cq {

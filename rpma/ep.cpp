@@ -9,10 +9,10 @@
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/address.hpp"
 #include "rpma/cfg.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
 #include "rpma/conn_req.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/refusal.hpp"
 
 // Threads: only one at a time takes requests.
 struct rpma_ep {

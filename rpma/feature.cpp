@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "rpma/feature.hpp"
+//
+// The features of a peer and a connection, with the reason for each answer.
+#include <librpma.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <cstdint>
 
 #include "ibverbs-glue/verbs.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/native.hpp"
+#include "rpma/common/refusal.hpp"
 #include "rpma/conn.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/mr.hpp"
-#include "rpma/native.hpp"
-#include "rpma/peer.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/memory/mr.hpp"
+#include "rpma/memory/peer.hpp"
 
 namespace dapple::rpma {
-
-bool native_allowed() noexcept {
-  const char* word = secure_getenv("DAPPLE_RPMA_NATIVE");
-  if (!word || !std::strcmp(word, "yes")) return true;
-  if (!std::strcmp(word, "no")) return false;
-  LOG(WARNING, "DAPPLE_RPMA_NATIVE=%s is ignored: it is neither \"yes\" nor \"no\"", word);
-  return true;
-}
-
 namespace {
+
+struct Answer {
+  bool has = false;
+  const char* reason = nullptr;  // text for the user; static
+};
 
 constexpr const char* kForbidden = "DAPPLE_RPMA_NATIVE=no forbids native operations";
 constexpr const char* kNotInDevice = "the device or the kernel lacks it";

@@ -6,10 +6,10 @@
 
 #include <cerrno>
 
-#include "rpma/destroy_once.hpp"
-#include "rpma/log.hpp"
-#include "rpma/peer.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/destroy_once.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
+#include "rpma/memory/peer.hpp"
 
 namespace dapple::rpma {
 

@@ -8,9 +8,9 @@
 #include <new>
 #include <utility>
 
-#include "rpma/destroy_once.hpp"
-#include "rpma/log.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/destroy_once.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
 #include "rpma/srq.hpp"
 
 namespace dapple::rpma {

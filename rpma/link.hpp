@@ -11,10 +11,10 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "rpma/cfg.hpp"
+#include "rpma/common/native.hpp"
+#include "rpma/common/slots.hpp"
 #include "rpma/cq.hpp"
-#include "rpma/native.hpp"
-#include "rpma/peer.hpp"
-#include "rpma/slots.hpp"
+#include "rpma/memory/peer.hpp"
 
 namespace dapple::rpma {
 

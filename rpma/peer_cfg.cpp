@@ -5,9 +5,9 @@
 #include <atomic>
 #include <new>
 
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
 
 using namespace dapple::rpma;
 

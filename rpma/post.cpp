@@ -6,10 +6,10 @@
 #include <cerrno>
 
 #include "ibverbs-glue/no_segments.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
 #include "rpma/conn.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/mr.hpp"
+#include "rpma/memory/mr.hpp"
 #include "rpma/post_refusals.hpp"
 #include "rpma/srq.hpp"
 

@@ -5,7 +5,7 @@
 // is wrong, so it only compares. All but the last two return RPMA_E_INVAL.
 #pragma once
 
-#include "rpma/refusal.hpp"
+#include "rpma/common/refusal.hpp"
 
 namespace dapple::rpma {
 

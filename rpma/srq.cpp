@@ -8,12 +8,12 @@
 
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/cfg.hpp"
-#include "rpma/destroy_once.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/mr.hpp"
+#include "rpma/common/destroy_once.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
+#include "rpma/memory/mr.hpp"
 #include "rpma/post_refusals.hpp"
-#include "rpma/refusal.hpp"
 
 using namespace dapple::rpma;
 

@@ -8,9 +8,9 @@
 
 #include "ibverbs-glue/no_segments.hpp"
 #include "ibverbs-glue/verbs.hpp"
+#include "rpma/common/slots.hpp"
 #include "rpma/cq.hpp"
-#include "rpma/mr.hpp"
-#include "rpma/slots.hpp"
+#include "rpma/memory/mr.hpp"
 
 // Threads: immutable, except posts, which the device orders.
 struct rpma_srq {

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "ibverbs-glue/verbs.hpp"
-#include "rpma/descriptor.hpp"
+#include "rpma/memory/descriptor.hpp"
 
 namespace dapple::rpma {
 

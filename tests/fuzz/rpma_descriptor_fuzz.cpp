@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "rpma/descriptor.hpp"
+#include "rpma/memory/descriptor.hpp"
 #include "tests/fuzz/require.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "rpma/descriptor.hpp"
+#include "rpma/memory/descriptor.hpp"
 #include "tests/unit/rpma/objects.hpp"
 
 namespace {

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "ibverbs-glue/capabilities.hpp"
-#include "rpma/native.hpp"
+#include "rpma/common/native.hpp"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "rpma/native.hpp"
+#include "rpma/common/native.hpp"
 #include "tests/unit/rpma/objects.hpp"
 
 namespace {

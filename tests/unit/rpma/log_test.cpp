@@ -13,7 +13,7 @@
 
 #include <string>
 
-#include "rpma/log.hpp"
+#include "rpma/common/log.hpp"
 #include "tests/unit/rpma/objects.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "rpma/native.hpp"
+#include "rpma/common/native.hpp"
 #include "tests/unit/rpma/objects.hpp"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <optional>
 
-#include "rpma/native.hpp"
+#include "rpma/common/native.hpp"
 
 namespace dapple::rpma {
 

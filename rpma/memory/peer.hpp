@@ -6,7 +6,7 @@
 #include <librpma.h>
 
 #include "ibverbs-glue/verbs.hpp"
-#include "rpma/device.hpp"
+#include "rpma/memory/device.hpp"
 
 // Threads: immutable.
 struct rpma_peer {

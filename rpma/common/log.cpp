@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "rpma/log.hpp"
+#include "rpma/common/log.hpp"
 
 #include <infiniband/dappledv_refusal.h>
 #include <syslog.h>
@@ -13,8 +13,8 @@
 #include <cstring>
 #include <ctime>
 
-#include "rpma/export.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/refusal.hpp"
 
 namespace dapple::rpma {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "rpma/refusal.hpp"
+#include "rpma/common/refusal.hpp"
 
 #include <infiniband/dappledv_failure.h>
 

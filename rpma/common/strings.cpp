@@ -4,7 +4,7 @@
 // Errors and events as strings.
 #include <librpma.h>
 
-#include "rpma/export.hpp"
+#include "rpma/common/export.hpp"
 
 RPMA_EXPORT const char* rpma_err_2str(int ret) {
   switch (ret) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "rpma/device.hpp"
+#include "rpma/memory/device.hpp"
 
 #include <sys/stat.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "rpma/peer.hpp"
+#include "rpma/memory/peer.hpp"
 
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -10,15 +12,23 @@
 #include "ibverbs-glue/capabilities.hpp"
 #include "ibverbs-glue/memlock.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
-#include "rpma/destroy_once.hpp"
-#include "rpma/export.hpp"
-#include "rpma/feature.hpp"
-#include "rpma/log.hpp"
-#include "rpma/native.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/destroy_once.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/native.hpp"
+#include "rpma/common/refusal.hpp"
 
 namespace dapple::rpma {
 namespace {
+
+// False if DAPPLE_RPMA_NATIVE forbids native operations. An unknown word is logged and ignored.
+bool native_allowed() {
+  const char* word = secure_getenv("DAPPLE_RPMA_NATIVE");
+  if (!word || !std::strcmp(word, "yes")) return true;
+  if (!std::strcmp(word, "no")) return false;
+  LOG(WARNING, "DAPPLE_RPMA_NATIVE=%s is ignored: it is neither \"yes\" nor \"no\"", word);
+  return true;
+}
 
 // The reason why the device cannot be used, as text for the user; null if it can. A device that is known to be
 // non-coherent needs an override: no sync call reaches its queues, which lie in the same kind of memory.

@@ -5,7 +5,7 @@
 #include <librpma.h>
 
 #include "ibverbs-glue/verbs.hpp"
-#include "rpma/descriptor.hpp"
+#include "rpma/memory/descriptor.hpp"
 
 // Threads: immutable.
 struct rpma_mr_local {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "rpma/mr.hpp"
+#include "rpma/memory/mr.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "ibverbs-glue/no_cancel.hpp"
-#include "rpma/destroy_once.hpp"
-#include "rpma/export.hpp"
-#include "rpma/log.hpp"
-#include "rpma/peer.hpp"
-#include "rpma/refusal.hpp"
+#include "rpma/common/destroy_once.hpp"
+#include "rpma/common/export.hpp"
+#include "rpma/common/log.hpp"
+#include "rpma/common/refusal.hpp"
+#include "rpma/memory/peer.hpp"
 
 namespace {
 
