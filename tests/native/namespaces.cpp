@@ -68,6 +68,16 @@ void set_feature(const char* name, uint32_t command, uint32_t on) {
   close(fd);
 }
 
+// The kernel tells its protocols of a carrier by a thread of its own, within a second. Until then IPv6 takes no
+// question for the address of this end.
+void await_carrier(const char* netdev) {
+  char command[200];
+  snprintf(command, sizeof command,
+           "n=0; until ip link show %s | grep -q 'state UP' || [ $n = 500 ]; do n=$((n + 1)); sleep 0.01; done",
+           netdev);
+  run(command);
+}
+
 }  // namespace
 
 void skip_program(const char* why, const char* more) {
@@ -108,6 +118,7 @@ VethPair make_veth_pair() {
       }
       if (byte == 'x') {
         run("ip addr add 10.77.0.2/24 dev vb && ip addr add fd77::2/64 dev vb nodad && ip link set vb up");
+        await_carrier("vb");
         set_feature("vb", ETHTOOL_SGRO, 1);
         merges = wait_to_merge();
       }
@@ -138,6 +149,7 @@ VethPair make_veth_pair() {
   set_feature("va", ETHTOOL_STSO, 0);
   int status = 0;
   waitpid(child, &status, 0);
+  await_carrier("va");
   return {fd, WIFEXITED(status) && WEXITSTATUS(status) == 1};
 }
 
