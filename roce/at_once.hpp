@@ -8,8 +8,8 @@
 
 #include <cassert>
 
-#include "roce/packet.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/packet.hpp"
+#include "roce/packet/psn.hpp"
 #include "roce/transports.hpp"
 
 namespace dapple::roce {

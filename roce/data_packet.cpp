@@ -7,7 +7,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::roce {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cassert>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::roce {
 namespace {

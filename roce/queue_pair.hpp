@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "roce/ports.hpp"
 #include "roce/request.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "roce/data_packet.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 #include "roce/syndrome.hpp"
 
 namespace dapple::roce {

@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::roce {
 namespace {

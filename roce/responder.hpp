@@ -10,7 +10,7 @@
 
 #include "roce/core.hpp"
 #include "roce/inbound.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 #include "roce/syndrome.hpp"
 
 namespace dapple::roce {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "roce/transitions.hpp"
 
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::roce {
 namespace {

@@ -3,7 +3,7 @@
 #include <cassert>
 
 #include "roce/data_packet.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 #include "roce/transports.hpp"
 
 namespace dapple::roce {

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include "provider/network/socket_process.hpp"
 #include "provider/system/problem.hpp"
-#include "provider/system/socket_process.hpp"
 
 namespace dapple::dappled {
 

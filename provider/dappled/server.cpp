@@ -14,7 +14,7 @@
 
 #include "provider/dappled/limits.hpp"
 #include "provider/member/trust.hpp"
-#include "provider/system/namespace_identity.hpp"
+#include "provider/network/namespace_identity.hpp"
 #include "provider/system/random.hpp"
 
 namespace dapple::dappled {

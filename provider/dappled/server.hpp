@@ -23,6 +23,7 @@
 #include "provider/dappled/trees/view_tree.hpp"
 #include "provider/dappled/views.hpp"
 #include "provider/dappled/xrc_domains.hpp"
+#include "provider/network/socket_process.hpp"
 #include "provider/protocol/cm_messages.hpp"
 #include "provider/protocol/messages.hpp"
 #include "provider/protocol/resource_messages.hpp"
@@ -31,7 +32,6 @@
 #include "provider/protocol/unix_message.hpp"
 #include "provider/protocol/xrc_messages.hpp"
 #include "provider/system/owned_fd.hpp"
-#include "provider/system/socket_process.hpp"
 #include "provider/system/spare_descriptor.hpp"
 
 namespace dapple::dappled {

@@ -13,7 +13,7 @@
 #include "provider/dappled/slot_lease.hpp"
 #include "provider/member/name_holder.hpp"
 #include "provider/member/trust.hpp"
-#include "provider/system/port_owner.hpp"
+#include "provider/network/port_owner.hpp"
 
 namespace dapple::dappled {
 namespace {

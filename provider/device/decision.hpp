@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "coherence/cache.hpp"
-#include "provider/device/firmware.hpp"
+#include "provider/device/machine/firmware.hpp"
 #include "provider/device/registration.hpp"
 
 namespace dapple::provider {

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/device/lines.hpp"
-#include "provider/device/memory_location.hpp"
+#include "provider/device/machine/lines.hpp"
+#include "provider/device/machine/memory_location.hpp"
 #include "provider/device/refusal.hpp"
 
 namespace dapple::provider {

@@ -6,7 +6,7 @@
 
 #include <infiniband/dappledv.h>
 
-#include "provider/device/mapping.hpp"
+#include "provider/device/machine/mapping.hpp"
 
 namespace dapple::provider {
 

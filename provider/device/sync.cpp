@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "provider/device/dmabuf.hpp"
-#include "provider/device/persistence.hpp"
+#include "provider/device/machine/persistence.hpp"
 
 namespace dapple::provider {
 namespace {

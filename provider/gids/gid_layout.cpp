@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::gids {
 namespace {

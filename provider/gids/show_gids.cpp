@@ -9,7 +9,7 @@
 #include <charconv>
 
 #include "provider/gids/gid_plan.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::gids {
 namespace {

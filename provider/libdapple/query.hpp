@@ -6,7 +6,7 @@
 
 #include "coherence/cache.hpp"
 #include "provider/device/decision.hpp"
-#include "provider/device/files.hpp"
+#include "provider/device/machine/files.hpp"
 
 namespace dapple::provider {
 

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "provider/system/socket_process.hpp"
+#include "provider/network/socket_process.hpp"
 
 namespace dapple::soft {
 

@@ -14,8 +14,8 @@
 #include <cassert>
 
 #include "provider/common/settings.hpp"
+#include "provider/records/file_name.hpp"
 #include "provider/system/errno_names.hpp"
-#include "provider/system/file_name.hpp"
 #include "provider/system/random.hpp"
 
 namespace dapple::soft {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "provider/records/record_file.hpp"
 #include "provider/system/problem.hpp"
-#include "provider/system/record_file.hpp"
 
 namespace dapple::soft {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 
 namespace dapple::roce::cm {
 

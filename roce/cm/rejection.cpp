@@ -5,9 +5,9 @@
 #include <array>
 #include <cassert>
 
-#include "roce/big_endian.hpp"
 #include "roce/cm/fill.hpp"
 #include "roce/cm/manager.hpp"
+#include "roce/packet/big_endian.hpp"
 
 namespace dapple::roce::cm {
 

@@ -10,7 +10,7 @@
 
 #include "provider/protocol/mark_question.hpp"
 #include "provider/soft/check/races/peer_marks.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 #include "tests/fuzz/require.hpp"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "roce/icrc.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/icrc.hpp"
+#include "roce/packet/packet.hpp"
 #include "tests/fuzz/require.hpp"
 #include "tests/roce-support/crc32.hpp"
 #include "tests/roce-support/frame.hpp"

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "provider/gids/gid_layout.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 using namespace dapple;
 

@@ -21,9 +21,9 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/member/daemon_link.hpp"
+#include "provider/network/gid.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
-#include "provider/system/gid.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"
 #include "tests/unit/provider/cmocka.hpp"

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 #include "tests/roce-support/crc32.hpp"
 
 namespace dapple::roce::test {

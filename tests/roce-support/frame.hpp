@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "roce/icrc.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/icrc.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::roce::test {
 

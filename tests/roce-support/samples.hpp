@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "tests/roce-support/frame.hpp"
 
 namespace dapple::roce::test {

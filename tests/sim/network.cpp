@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 #include "tests/roce-support/crc32.hpp"
 #include "tests/roce-support/frame.hpp"
 

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "roce/icrc.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/icrc.hpp"
+#include "roce/packet/packet.hpp"
 #include "tests/roce-support/pcap.hpp"
 #include "tests/sim/plan.hpp"
 #include "tests/sim/referee.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::sim {
 

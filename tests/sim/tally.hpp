@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "roce/queue_pair.hpp"
 #include "tests/sim/referee.hpp"
 #include "tests/sim/stream.hpp"

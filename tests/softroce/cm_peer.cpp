@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "roce/cm/manager.hpp"
-#include "roce/icrc.hpp"
+#include "roce/packet/icrc.hpp"
 #include "tests/roce-support/crc32.hpp"
 #include "tests/roce-support/frame.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 #include "tools/report/table.hpp"
 
 namespace dapple::info {

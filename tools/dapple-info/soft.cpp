@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/system/port_mtu.hpp"
+#include "provider/network/port_mtu.hpp"
 #include "tools/report/table.hpp"
 
 namespace dapple::info {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "provider/network/port_owner.hpp"
 #include "provider/protocol/messages.hpp"
-#include "provider/system/port_owner.hpp"
 #include "tools/dapple-info/node_transports.hpp"
 #include "tools/report/json.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::picture {
 

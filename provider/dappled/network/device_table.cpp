@@ -10,7 +10,7 @@
 #include <initializer_list>
 
 #include "provider/dappled/network/gid_entries.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::dappled {
 namespace {

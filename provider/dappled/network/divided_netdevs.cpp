@@ -10,7 +10,7 @@
 
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/network/gid_entries.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::dappled {
 namespace {

@@ -8,8 +8,8 @@
 #include "provider/dappled/rdma_cm/ids/constants.hpp"
 #include "provider/dappled/rdma_cm/ids/words.hpp"
 #include "provider/dappled/rdma_cm/packets/gid_location.hpp"
+#include "provider/network/port_mtu.hpp"
 #include "provider/protocol/cm_commands.hpp"
-#include "provider/system/port_mtu.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -18,8 +18,8 @@
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/packets/gid_location.hpp"
 #include "provider/dappled/rdma_cm/packets/routes.hpp"
+#include "provider/network/gid.hpp"
 #include "provider/soft/links/wanted.hpp"
-#include "provider/system/gid.hpp"
 #include "provider/system/random.hpp"
 
 namespace dapple::dappled::rdma_cm {

@@ -6,7 +6,7 @@
 
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/rdma_cm/packets/gid_location.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -9,7 +9,7 @@
 #include "provider/dappled/rdma_cm/ids/attributes.hpp"
 #include "provider/dappled/rdma_cm/ids/constants.hpp"
 #include "provider/dappled/rdma_cm/ids/words.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "provider/face/identity/nearest.hpp"
 #include "provider/face/identity/profile.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::face {
 

@@ -8,7 +8,7 @@
 
 #include "provider/common/settings.hpp"
 #include "provider/preload/doors/descriptors.hpp"
-#include "provider/system/capture_file.hpp"
+#include "provider/records/capture_file.hpp"
 
 namespace dapple::doors {
 namespace {

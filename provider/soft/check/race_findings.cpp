@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "provider/network/address_text.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/system/address_text.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -7,9 +7,9 @@
 #include <rdma/rdma_cma.h>
 #include <string.h>
 
+#include "provider/network/address_text.hpp"
+#include "provider/network/gid.hpp"
 #include "provider/soft/explain/refused_calls.hpp"
-#include "provider/system/address_text.hpp"
-#include "provider/system/gid.hpp"
 #include "roce/cm/mad.hpp"
 
 namespace dapple::soft::explain {

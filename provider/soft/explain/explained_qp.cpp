@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "provider/network/address_text.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/check/request_findings.hpp"
 #include "provider/soft/explain/failures.hpp"
@@ -18,7 +19,6 @@
 #include "provider/soft/raw/frame.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/system/address_text.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::explain {

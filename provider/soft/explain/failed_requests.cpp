@@ -6,6 +6,7 @@
 #include <string>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/network/address_text.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/explain/failures.hpp"
@@ -14,7 +15,6 @@
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
-#include "provider/system/address_text.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::explain {

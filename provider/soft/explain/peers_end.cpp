@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/explain/peers_end.hpp"
 
+#include "provider/network/address_text.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
-#include "provider/system/address_text.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::explain {

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <string>
 
+#include "provider/network/address_text.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/stray_packets.hpp"
-#include "provider/system/address_text.hpp"
 
 namespace dapple::soft::explain {
 namespace {

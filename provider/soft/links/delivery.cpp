@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "provider/system/gid.hpp"
-#include "provider/system/rtnetlink.hpp"
+#include "provider/network/gid.hpp"
+#include "provider/network/rtnetlink.hpp"
 
 namespace dapple::soft {
 namespace {

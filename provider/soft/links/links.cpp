@@ -20,7 +20,7 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/protocol/unix_message.hpp"
 #include "provider/soft/same_host/reference.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 #include "roce/syndrome.hpp"
 
 namespace dapple::soft {

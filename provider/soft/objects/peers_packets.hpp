@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "roce/queue_pair.hpp"
 
 namespace dapple::soft {

@@ -18,7 +18,7 @@
 #include "provider/soft/transport/fetch_ahead.hpp"
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/wire/wire.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 

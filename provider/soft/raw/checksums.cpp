@@ -4,7 +4,7 @@
 
 #include <netinet/in.h>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 
 namespace dapple::soft {
 namespace {

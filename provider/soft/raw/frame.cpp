@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -10,7 +10,7 @@
 #include <new>
 
 #include "provider/soft/raw/checksums.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 

@@ -6,7 +6,7 @@
 
 #include <cassert>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 
 namespace dapple::soft {
 

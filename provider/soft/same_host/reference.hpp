@@ -10,7 +10,7 @@
 #include <cstring>
 #include <span>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 

@@ -25,11 +25,11 @@
 #include <cstdint>
 #include <span>
 
+#include "provider/network/addresses.hpp"
 #include "provider/soft/proof/challenges.hpp"
 #include "provider/soft/same_host/announcements.hpp"
-#include "provider/system/addresses.hpp"
 #include "provider/system/owned_fd.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 

@@ -4,7 +4,7 @@
 
 #include <infiniband/tm_types.h>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 
 namespace dapple::soft {
 

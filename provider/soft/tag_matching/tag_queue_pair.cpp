@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::soft {
 

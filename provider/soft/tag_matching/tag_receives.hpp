@@ -14,7 +14,7 @@
 #include "provider/soft/tag_matching/rendezvous.hpp"
 #include "provider/soft/tag_matching/tag_header.hpp"
 #include "provider/soft/tag_matching/tag_list.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

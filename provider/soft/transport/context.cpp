@@ -10,14 +10,14 @@
 #include <mutex>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/network/address_text.hpp"
+#include "provider/network/gid.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/faults/disturbances.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/memory/order_watch.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/trace/program_trace.hpp"
-#include "provider/system/address_text.hpp"
-#include "provider/system/gid.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "provider/soft/transport/context.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/network/address_text.hpp"
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
@@ -16,7 +17,6 @@
 #include "provider/soft/progress/runtime.hpp"
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "provider/system/address_text.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

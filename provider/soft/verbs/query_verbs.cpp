@@ -11,6 +11,7 @@
 
 #include "coherence/persistence.hpp"
 #include "provider/common/clock.hpp"
+#include "provider/network/port_mtu.hpp"
 #include "provider/protocol/port_speed.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/objects/verbs.hpp"
@@ -24,7 +25,6 @@
 #include "provider/soft/transport/multicast.hpp"
 #include "provider/soft/transport/post.hpp"
 #include "provider/soft/verbs/queue_pairs/raw_limits.hpp"
-#include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

@@ -11,7 +11,7 @@
 #include "provider/soft/memory/order_watch.hpp"
 #include "provider/soft/weak_order/pausing_sink.hpp"
 #include "provider/soft/weak_order/waits.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "roce/syndrome.hpp"
 
 namespace dapple::soft {

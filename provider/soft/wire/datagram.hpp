@@ -9,8 +9,8 @@
 #include <cstring>
 #include <span>
 
-#include "provider/system/gid.hpp"
-#include "roce/icrc.hpp"
+#include "provider/network/gid.hpp"
+#include "roce/packet/icrc.hpp"
 
 namespace dapple::soft {
 

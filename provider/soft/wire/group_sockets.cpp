@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::soft {
 namespace {

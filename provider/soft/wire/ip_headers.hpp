@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "roce/icrc.hpp"
+#include "roce/packet/icrc.hpp"
 
 namespace dapple::soft {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "roce/icrc.hpp"
+#include "roce/packet/icrc.hpp"
 
 namespace dapple::soft {
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "provider/records/capture_file.hpp"
 #include "provider/soft/wire/ip_headers.hpp"
-#include "provider/system/capture_file.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include "provider/records/record_file.hpp"
 #include "provider/soft/wire/packet_tap.hpp"
 #include "provider/system/problem.hpp"
-#include "provider/system/record_file.hpp"
 
 namespace dapple::soft {
 

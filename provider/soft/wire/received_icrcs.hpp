@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "roce/icrc.hpp"
+#include "roce/packet/icrc.hpp"
 
 namespace dapple::soft {
 

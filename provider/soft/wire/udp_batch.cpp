@@ -10,12 +10,12 @@
 #include <cassert>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/network/gid.hpp"
+#include "provider/network/uncancelled.hpp"
 #include "provider/protocol/messages.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/wire/crc.hpp"
-#include "provider/system/gid.hpp"
-#include "provider/system/uncancelled.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 namespace {

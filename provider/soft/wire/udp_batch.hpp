@@ -13,7 +13,7 @@
 #include "provider/soft/wire/packet_tap.hpp"
 #include "provider/soft/wire/send_sockets.hpp"
 #include "provider/soft/wire/wire.hpp"
-#include "roce/icrc.hpp"
+#include "roce/packet/icrc.hpp"
 
 namespace dapple::soft {
 

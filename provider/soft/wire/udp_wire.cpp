@@ -16,14 +16,14 @@
 #include "provider/common/clock.hpp"
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
+#include "provider/network/gid.hpp"
+#include "provider/network/uncancelled.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/wire/crc.hpp"
 #include "provider/soft/wire/ip_headers.hpp"
-#include "provider/system/gid.hpp"
 #include "provider/system/random.hpp"
-#include "provider/system/uncancelled.hpp"
-#include "roce/icrc.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/icrc.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <span>
 
-#include "provider/system/addresses.hpp"
-#include "roce/packet.hpp"
+#include "provider/network/addresses.hpp"
+#include "roce/packet/packet.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {

@@ -15,8 +15,8 @@
 #include <memory>
 
 #include "provider/dappled/rdma_cm/packets/mad_wire.hpp"
+#include "provider/network/gid.hpp"
 #include "provider/protocol/messages.hpp"
-#include "provider/system/gid.hpp"
 #include "roce/cm/ip_service.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "provider/dappled/rdma_cm/packets/mad_wire.hpp"
+#include "provider/network/gid.hpp"
+#include "provider/network/namespace_identity.hpp"
 #include "provider/protocol/mark_question.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
-#include "provider/system/gid.hpp"
-#include "provider/system/namespace_identity.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/namespaces.hpp"
 

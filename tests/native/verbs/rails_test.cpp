@@ -12,7 +12,7 @@
 
 #include <string>
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 #include "tests/native/kills/watcher.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/pair.hpp"

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 #include "tests/native/counter.hpp"
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"

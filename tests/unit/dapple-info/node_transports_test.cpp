@@ -4,7 +4,7 @@
 // The transports of connections, from given data.
 #include "tools/dapple-info/node_transports.hpp"
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 
 using namespace dapple;

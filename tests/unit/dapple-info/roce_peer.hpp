@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "roce/cm/mad.hpp"
-#include "roce/icrc.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/icrc.hpp"
+#include "roce/packet/packet.hpp"
 #include "tests/roce-support/crc32.hpp"
 #include "tools/dapple-info/ping/question.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::dappled::rdma_cm::test {
 namespace {

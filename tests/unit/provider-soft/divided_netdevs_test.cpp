@@ -10,7 +10,7 @@
 
 #include "provider/dappled/network/device_table.hpp"
 #include "provider/dappled/rdma_cm/packets/gid_location.hpp"
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;

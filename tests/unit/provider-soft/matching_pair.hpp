@@ -17,7 +17,7 @@
 #include "provider/soft/tag_matching/tag_events.hpp"
 #include "provider/soft/tag_matching/tag_memory.hpp"
 #include "provider/soft/tag_matching/tag_queue_pair.hpp"
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 #include "tests/unit/roce/pair.hpp"
 
 namespace dapple::soft::test {

@@ -10,7 +10,7 @@
 #include "provider/member/counters_file.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "provider/soft/raw/checksums.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 #include "tests/unit/provider-soft/udp_frame.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

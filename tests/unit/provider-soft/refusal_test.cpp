@@ -7,8 +7,8 @@
 
 #include <string>
 
+#include "provider/network/address_text.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
-#include "provider/system/address_text.hpp"
 #include "roce/transitions.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/device/pci_config.hpp"
+#include "provider/device/machine/pci_config.hpp"
 
 #include <string.h>
 

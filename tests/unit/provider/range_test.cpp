@@ -18,7 +18,7 @@
 #include <fstream>
 #include <string>
 
-#include "provider/device/memory_location.hpp"
+#include "provider/device/machine/memory_location.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::provider;

@@ -12,7 +12,7 @@
 #include <initializer_list>
 
 #include "coherence/line_walk.hpp"
-#include "provider/device/persistence.hpp"
+#include "provider/device/machine/persistence.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {

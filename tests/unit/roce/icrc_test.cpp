@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The ICRC against packets of independent implementations, and the identification that a receiver infers from it.
-#include "roce/icrc.hpp"
+#include "roce/packet/icrc.hpp"
 
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 #include "tests/roce-support/crc32.hpp"
 #include "tests/roce-support/frame.hpp"
 #include "tests/unit/provider/cmocka.hpp"

@@ -3,7 +3,7 @@
 //
 // The codec: written headers are read again, and damaged bytes are refused for the first reason in the order of
 // ParseError.
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 #include "tests/roce-support/samples.hpp"
 #include "tests/unit/provider/cmocka.hpp"

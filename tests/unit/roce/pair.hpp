@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "roce/at_once.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 #include "roce/queue_pair.hpp"
 #include "roce/transitions.hpp"
 #include "tests/roce-support/frame.hpp"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 #include "tests/roce-support/pcap.hpp"
 #include "tests/roce-support/samples.hpp"
 

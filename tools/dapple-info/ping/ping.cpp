@@ -13,8 +13,8 @@
 #include <memory>
 
 #include "provider/common/clock.hpp"
+#include "provider/network/port_owner.hpp"
 #include "provider/protocol/messages.hpp"
-#include "provider/system/port_owner.hpp"
 #include "tools/dapple-info/ping/asker.hpp"
 #include "tools/dapple-info/ping/echo.hpp"
 #include "tools/dapple-info/ping/through_dappled.hpp"

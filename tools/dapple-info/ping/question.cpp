@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "roce/cm/mad.hpp"
-#include "roce/icrc.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/icrc.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::info {
 namespace {

@@ -11,7 +11,7 @@
 namespace dapple::info {
 namespace {
 
-// Space for headers besides the payload: provider/system/port_mtu.hpp.
+// Space for headers besides the payload: provider/network/port_mtu.hpp.
 constexpr unsigned int kHeaderRoom = 80;
 
 unsigned int changed(const PingFacts& facts) {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "provider/member/daemon_link.hpp"
-#include "provider/system/port_owner.hpp"
+#include "provider/network/port_owner.hpp"
 
 namespace dapple::run::doctor {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::run {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "provider/dappled/rdma_cm/ids/address.hpp"
 #include "provider/dappled/rdma_cm/ids/id.hpp"
-#include "provider/system/address_text.hpp"
+#include "provider/network/address_text.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

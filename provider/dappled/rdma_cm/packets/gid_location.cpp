@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "provider/system/gid.hpp"
+#include "provider/network/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

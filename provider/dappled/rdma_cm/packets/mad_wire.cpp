@@ -8,8 +8,8 @@
 #include <new>
 #include <optional>
 
+#include "provider/network/gid.hpp"
 #include "provider/protocol/mark_question.hpp"
-#include "provider/system/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

@@ -9,10 +9,10 @@
 #include <span>
 
 #include "provider/dappled/rdma_cm/ids/address.hpp"
+#include "provider/network/namespace_identity.hpp"
 #include "provider/soft/wire/udp_wire.hpp"
-#include "provider/system/namespace_identity.hpp"
 #include "roce/cm/ports.hpp"
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "provider/system/gid.hpp"
-#include "provider/system/rtnetlink.hpp"
+#include "provider/network/gid.hpp"
+#include "provider/network/rtnetlink.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {

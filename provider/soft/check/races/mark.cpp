@@ -6,7 +6,7 @@
 #include <cassert>
 
 #include "provider/protocol/mark_question.hpp"
-#include "roce/big_endian.hpp"
+#include "roce/packet/big_endian.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "provider/common/clock.hpp"
+#include "provider/network/addresses.hpp"
 #include "provider/protocol/mark_question.hpp"
 #include "provider/soft/check/races/queue_pair_name.hpp"
-#include "provider/system/addresses.hpp"
 #include "roce/clock.hpp"
 
 namespace dapple::soft::check {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "roce/packet.hpp"
+#include "roce/packet/packet.hpp"
 
 namespace dapple::soft::check {
 

@@ -10,7 +10,7 @@
 
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 #include "roce/send_queue.hpp"
 
 namespace dapple::soft::check {

@@ -6,7 +6,7 @@
 #include <cassert>
 #include <utility>
 
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::soft::check {
 

@@ -10,9 +10,9 @@
 #include <cstdint>
 
 #include "provider/member/counters_file.hpp"
+#include "provider/network/addresses.hpp"
 #include "provider/protocol/shared_row.hpp"
 #include "provider/soft/check/races/known_requests.hpp"
-#include "provider/system/addresses.hpp"
 
 namespace dapple::soft::check {
 

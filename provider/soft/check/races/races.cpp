@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "provider/common/clock.hpp"
-#include "provider/system/namespace_identity.hpp"
+#include "provider/network/namespace_identity.hpp"
 
 namespace dapple::soft::check {
 namespace {

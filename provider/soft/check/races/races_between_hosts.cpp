@@ -9,7 +9,7 @@
 
 #include "provider/common/clock.hpp"
 #include "provider/soft/check/races/races.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::soft::check {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "provider/soft/check/races/race_pages.hpp"
-#include "roce/psn.hpp"
+#include "roce/packet/psn.hpp"
 
 namespace dapple::soft::check {
 

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "provider/network/port_mtu.hpp"
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/explain/explained_qp.hpp"
 #include "provider/soft/faults/faults.hpp"
@@ -22,7 +23,6 @@
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/weak_order/weak_queue_pair.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
-#include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

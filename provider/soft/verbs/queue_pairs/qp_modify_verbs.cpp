@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
+#include "provider/network/port_mtu.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/engine_turn.hpp"
 #include "provider/soft/progress/revival.hpp"
@@ -25,7 +26,6 @@
 #include "provider/soft/verbs/queue_pairs/xrc_handles.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 #include "provider/system/owned_fd.hpp"
-#include "provider/system/port_mtu.hpp"
 
 namespace dapple::soft::verbs {
 namespace {
