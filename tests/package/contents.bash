@@ -164,7 +164,7 @@ test_contents() {
     'librpma\.so\.0 dapple-rpma \| librpma0 \(>= 1\.2\.0\)' ' rpma_flush@LIBRPMA_1\.0 [0-9.]+~?'
   check "dapple-softroce depends on what it says" depends_on_what_it_says
   check "dapple-doc holds every page and picture" docs_are_whole
-  check "the libraries of dapple-udapl take less than 2.3 MB" is_small dapple-udapl 2300000
+  check "the libraries of dapple-udapl take less than 2.5 MB" is_small dapple-udapl 2500000
   local folder
   for folder in "$packages" "$packages/source"; do
     [ ! -e "$folder/lintian" ] || check "lintian has nothing to say about $(basename "$folder"/*.changes)" lintian_is_silent "$folder"
