@@ -25,7 +25,6 @@ namespace {
 constexpr timeval kAnswerTime = {10, 0};
 // A dappled that has no CPU, or that the kernel or a disk keeps waiting, gets the time so many times again.
 constexpr int kMoreWaits = 5;
-constexpr timespec kBusyPause = {0, 20'000'000};
 
 constexpr uint16_t kRefusedConnection = static_cast<uint16_t>(MessageKind::kConnection) | kReplyBit;
 
@@ -40,11 +39,11 @@ bool holder_is_kept_waiting() {
   return is_kept_waiting(find_name_holder(kDaemonName, SOCK_SEQPACKET).process);
 }
 
-// After a refused connection. Too many connections may be fewer after a pause. A lack of descriptors lasts.
-bool may_change_soon(const Problem& problem) {
-  if (problem.error != EBUSY) return false;
+// The answer of a refused connection. Too many connections may be fewer after a pause. A lack of descriptors lasts.
+DaemonConnection::Answer after_refusal(const Problem& problem) {
+  if (problem.error != EBUSY) return DaemonConnection::Answer::kRefused;
   nanosleep(&kBusyPause, nullptr);
-  return true;
+  return DaemonConnection::Answer::kGone;
 }
 
 }  // namespace
@@ -168,10 +167,7 @@ DaemonConnection::Answer DaemonConnection::not_sent(int error, Problem& problem)
   problem.set(error, "dappled cannot be asked: %s%s", strerror(error), descriptor_remedy(error));
   if (error == EAGAIN) note_silence(problem);
   if (lacks_memory(error)) return Answer::kRefused;
-  const bool refused = was_refused(problem);
-  close();
-  if (refused) return may_change_soon(problem) ? Answer::kGone : Answer::kRefused;
-  return error == EAGAIN ? Answer::kRefused : Answer::kGone;
+  return give_up(error == EAGAIN ? Answer::kRefused : Answer::kGone, problem);
 }
 
 DaemonConnection::Answer DaemonConnection::not_answered(int error, Problem& problem) {
@@ -180,11 +176,15 @@ DaemonConnection::Answer DaemonConnection::not_answered(int error, Problem& prob
                               : "dappled does not answer: %s",
               strerror(error));
   if (error == EAGAIN) note_silence(problem);
+  return give_up(error == EAGAIN || error == EMFILE ? Answer::kRefused : Answer::kGone, problem);
+}
+
+// An answer that comes later would be taken for the next question's. `otherwise`: unless dappled has refused the
+// connection.
+DaemonConnection::Answer DaemonConnection::give_up(Answer otherwise, Problem& problem) {
   const bool refused = was_refused(problem);
-  // An answer that comes later would be taken for the next question's.
   close();
-  if (refused) return may_change_soon(problem) ? Answer::kGone : Answer::kRefused;
-  return error == EAGAIN || error == EMFILE ? Answer::kRefused : Answer::kGone;
+  return refused ? after_refusal(problem) : otherwise;
 }
 
 DaemonConnection::Answer DaemonConnection::judge(std::span<const std::byte> bytes, MessageKind kind,
@@ -194,7 +194,7 @@ DaemonConnection::Answer DaemonConnection::judge(std::span<const std::byte> byte
   if (well_formed(bytes, kRefusedConnection, refused)) {
     note_refusal(refused, problem);
     close();
-    return may_change_soon(problem) ? Answer::kGone : Answer::kRefused;
+    return after_refusal(problem);
   }
   if (well_formed(bytes, number, refused) && refused.header.error != 0) {
     note_refusal(refused, problem);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// One connection to dappled after the other. DaemonLink decides when to connect, and holds its lock during each call;
-// only fd() and the changes are for any thread.
+// The connection to dappled, which may be opened again after its end. DaemonLink decides when, and holds its lock
+// during each call. Any thread may call fd() and the functions for changes without the lock.
 #pragma once
 
 #include <errno.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,7 +22,10 @@
 
 namespace dapple::soft {
 
-// A lack that may end in a moment, of descriptors in queues or of memory, at the sender of a message.
+// Before another try, when dappled has too many connections or memory lacks.
+inline constexpr timespec kBusyPause = {0, 20'000'000};
+
+// The sender of a message lacks memory, or has too many descriptors in queues. This may end in a moment.
 inline bool lacks_memory(int error) {
   return error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS;
 }
@@ -30,8 +33,7 @@ inline bool lacks_memory(int error) {
 // A message struct that takes the answer to a question.
 struct ReplyRoom {
   template <class Reply>
-  requires(!std::same_as<Reply, ReplyRoom>)
-      ReplyRoom(Reply& reply)  // NOLINT(google-explicit-constructor): a question is given the struct itself
+  ReplyRoom(Reply& reply)  // NOLINT(google-explicit-constructor): a question is given the struct itself
       : message(&reply), header(&reply.header), take([](std::span<const std::byte> bytes, uint16_t kind, void* room) {
           return well_formed(bytes, kind, *static_cast<Reply*>(room));
         }) {
@@ -40,8 +42,8 @@ struct ReplyRoom {
 
   void* message;
   const MessageHeader* header;  // of this message
-  bool (*take)(std::span<const std::byte> bytes, uint16_t kind,
-               void* message);  // tells whether they are such a message
+  // Copies the bytes into `message`, and tells whether they are such a message.
+  bool (*take)(std::span<const std::byte> bytes, uint16_t kind, void* message);
 };
 
 class DaemonConnection {
@@ -60,8 +62,7 @@ class DaemonConnection {
   Answer exchange(MessageKind kind, std::span<const std::byte> request, std::span<const int> sent,
                   const ReplyRoom& reply, Descriptors* descriptors, Problem& problem);
   Answer last_answer() const { return answer_; }
-  // The present dappled lacks descriptors or memory, and would yield to one that this program starts, since the last
-  // question or the opening.
+  // By the last answer, dappled lacks descriptors or memory, and would yield to one that this program starts.
   bool would_yield() const { return would_yield_; }
 
   // Reads dappled's reports without waiting, and closes the connection if dappled has ended it.
@@ -79,6 +80,7 @@ class DaemonConnection {
   Answer exchange_once(MessageKind kind, std::span<const std::byte> request, std::span<const int> sent,
                        const ReplyRoom& reply, Descriptors* descriptors, Problem& problem);
   Answer not_sent(int error, Problem& problem);
+  Answer give_up(Answer otherwise, Problem& problem);
   Answer not_answered(int error, Problem& problem);
   Answer judge(std::span<const std::byte> bytes, MessageKind kind, const ReplyRoom& reply, Problem& problem);
   void note_silence(Problem& problem);

@@ -29,7 +29,6 @@ namespace {
 constexpr int kTries = 32;
 // A question that kills each dappled is not repeated without limit.
 constexpr uint64_t kPatienceMs = 10'000;
-constexpr timespec kBusyPause = {0, 20'000'000};
 // A channel of rdma_cm that is not handed over is lost, so a lack of memory gets some time to end.
 constexpr int kRestoreTries = 10;
 

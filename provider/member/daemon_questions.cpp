@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The questions of DaemonLink that change nothing in it, but for what it remembers of devices.
+// The questions of DaemonLink that only fetch an answer, or ask for a file. It remembers the devices that it was told.
 #include <errno.h>
 #include <string.h>
 
