@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For handlers of SIGSEGV that let some accesses of the program go on.
+// For handlers of signals: the place of the program, and of SIGSEGV those that let some accesses go on.
 #pragma once
 
 #include <signal.h>
@@ -14,14 +14,18 @@
 
 namespace dapple::provider {
 
-// The instruction that has faulted; 0 if that is not known for this processor.
-inline uintptr_t place_of_fault(const void* context) {
+// The instruction that has faulted, or that comes next; 0 if that is not known for this processor.
+inline uintptr_t interrupted_place(const void* context) {
+  [[maybe_unused]] const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
-  return static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+  return static_cast<uintptr_t>(machine.gregs[REG_RIP]);
 #elif defined(__aarch64__)
-  return static_cast<const ucontext_t*>(context)->uc_mcontext.pc;
+  return machine.pc;
+#elif defined(__riscv)
+  return machine.__gregs[REG_PC];
+#elif defined(__powerpc64__)
+  return machine.gp_regs[PT_NIP];
 #else
-  (void)context;
   return 0;
 #endif
 }

@@ -72,7 +72,7 @@ void on_access(int number, siginfo_t* info, void* context) {
   const Kept* kept = kept_at(info->si_addr);
   const bool is_old = kept != nullptr && kept->state.load(std::memory_order_acquire) == State::kAcknowledged;
   if (is_old && protect(place_of(*kept), PROT_READ | PROT_WRITE)) {
-    id_watcher()->touched(place_of(*kept), provider::place_of_fault(context));
+    id_watcher()->touched(place_of(*kept), provider::interrupted_place(context));
     errno = saved;
     return;
   }

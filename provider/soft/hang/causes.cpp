@@ -308,7 +308,8 @@ std::vector<Report> explain(const ThreadStack& thread, const Wait& wait, const V
     if (cq.channel >= 0 && is_watched) cqs.push_back(&cq);
   }
   of_limits(wait, report, begin, view, found);
-  if (cqs.empty() && wait.function == "ibv_get_cq_event" && !view.cqs.empty()) {
+  const bool knows_channel = wait.function == "ibv_get_cq_event" && !wait.descriptors.empty();
+  if (cqs.empty() && knows_channel && !view.cqs.empty()) {
     found.push_back(of_no_queue(report, begin, view));
   } else if (!cqs.empty()) {
     if (const std::optional<Report> unread = of_unread(cqs, wait, report, begin, view))

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,15 @@ ThreadStatus read_settled_thread_status(int thread) {
     status = read_thread_status(thread);
   }
   return status;
+}
+
+std::optional<WaitingCall> read_waiting_call(int thread) {
+  const std::string text = contents("/proc/self/task/" + std::to_string(thread) + "/syscall");
+  // Its number, six arguments, the stack pointer and the place.
+  WaitingCall call = {};
+  const int words = sscanf(text.c_str(), "%*d %" SCNx64 " %" SCNx64 " %" SCNx64 " %*x %*x %*x %*x %" SCNxPTR,
+                           &call.arguments[0], &call.arguments[1], &call.arguments[2], &call.behind);
+  return words == 4 ? std::optional(call) : std::nullopt;
 }
 
 std::vector<int> watched_by_epoll(int epoll) {

@@ -4,7 +4,9 @@
 // The kernel's files about this process.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,17 @@ ThreadStatus read_thread_status(int thread);
 
 // Waits for up to 0.2 s while the thread changes.
 ThreadStatus read_settled_thread_status(int thread);
+
+// The first arguments of a system call.
+using CallArguments = std::array<uint64_t, 3>;
+
+struct WaitingCall {
+  CallArguments arguments;
+  uintptr_t behind;  // its instruction
+};
+
+// The system call in which a thread waits. Empty if it runs, and where a kernel or a container does not tell this.
+std::optional<WaitingCall> read_waiting_call(int thread);
 
 // The descriptors that an epoll descriptor watches.
 std::vector<int> watched_by_epoll(int epoll);

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cassert>
 
-#include "provider/soft/hang/proc_files.hpp"
+#include "provider/common/fault.hpp"
 
 namespace dapple::soft::hang {
 namespace {
@@ -29,48 +29,60 @@ std::atomic<bool> taken{false};
 ThreadStack slot;
 uintptr_t interrupted_at = 0;
 
-struct Registers {
-  uintptr_t place = 0;
-  bool in_kernel = false;
-  uint64_t arguments[3] = {};
-};
+#if defined(__x86_64__)
+constexpr uintptr_t kSizeOfCall = 2;
+#else
+constexpr uintptr_t kSizeOfCall = 4;
+#endif
+
+// Whether the instruction enters the kernel.
+bool is_call(uintptr_t place) {
+#if defined(__x86_64__)
+  const auto* code = reinterpret_cast<const unsigned char*>(place);
+  return code[0] == 0x0F && code[1] == 0x05;
+#elif defined(__aarch64__)
+  return *reinterpret_cast<const uint32_t*>(place) == 0xD4000001;
+#elif defined(__riscv)
+  // After a short instruction it is at an even address only.
+  const auto* code = reinterpret_cast<const uint16_t*>(place);
+  return code[0] == 0x0073 && code[1] == 0;
+#elif defined(__powerpc64__)
+  const uint32_t code = *reinterpret_cast<const uint32_t*>(place);
+  return code == 0x44000002 || code == 0x44000001;
+#else
+  (void)place;
+  return false;
+#endif
+}
 
 // A system call that waits is interrupted at its instruction, if it will be restarted, or behind it.
-Registers registers_of(const void* context) {
-  Registers found;
+bool is_in_kernel(uintptr_t place) {
+  return is_call(place - kSizeOfCall) || is_call(place);
+}
+
+// The kernel keeps them there on this processor alone.
+std::optional<CallArguments> arguments_in_registers([[maybe_unused]] const void* context) {
 #if defined(__x86_64__)
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
-  found.place = static_cast<uintptr_t>(registers[REG_RIP]);
-  const auto is_call = [](uintptr_t at) {
-    const auto* code = reinterpret_cast<const unsigned char*>(at);
-    return code[0] == 0x0F && code[1] == 0x05;
-  };
-  found.in_kernel = is_call(found.place - 2) || is_call(found.place);
-  found.arguments[0] = static_cast<uint64_t>(registers[REG_RDI]);
-  found.arguments[1] = static_cast<uint64_t>(registers[REG_RSI]);
-  found.arguments[2] = static_cast<uint64_t>(registers[REG_RDX]);
-#elif defined(__aarch64__)
-  found.place = static_cast<const ucontext_t*>(context)->uc_mcontext.pc;
-  const auto is_call = [](uintptr_t at) { return *reinterpret_cast<const uint32_t*>(at) == 0xD4000001; };
-  found.in_kernel = is_call(found.place - 4) || is_call(found.place);
+  const auto value = [&registers](int name) { return static_cast<uint64_t>(registers[name]); };
+  return CallArguments{value(REG_RDI), value(REG_RSI), value(REG_RDX)};
 #else
-  (void)context;
+  return std::nullopt;
 #endif
-  return found;
 }
 
 void take_stack(int, siginfo_t*, void* context) {
   int own = static_cast<int>(syscall(SYS_gettid));
   // Too late, or another's signal.
   if (!wanted.compare_exchange_strong(own, 0)) return;
-  const Registers registers = registers_of(context);
-  interrupted_at = registers.place;
-  slot.in_kernel = registers.in_kernel;
-  memcpy(slot.arguments, registers.arguments, sizeof slot.arguments);
+  interrupted_at = provider::interrupted_place(context);
+  const bool in_kernel = is_in_kernel(interrupted_at);
+  slot.in_kernel = in_kernel;
+  slot.arguments = arguments_in_registers(context);
   slot.stack = Stack::here();
   taken.store(true);
   // The program must not see that its call was interrupted.
-  while (registers.in_kernel) {
+  while (in_kernel) {
     constexpr timespec kLong = {3600, 0};
     nanosleep(&kLong, nullptr);
   }
@@ -102,8 +114,15 @@ void wait_a_little() {
   nanosleep(&kWait, nullptr);
 }
 
+// Whether the thread whose turn it was has been interrupted in this call.
+bool is_the_interrupted(const WaitingCall& call) {
+  return slot.in_kernel && (call.behind == interrupted_at || call.behind == interrupted_at + kSizeOfCall);
+}
+
 bool ask(int thread, int number) {
   assert(wanted.load() == 0);
+  // The signal ends the wait.
+  const std::optional<WaitingCall> call = read_waiting_call(thread);
   taken.store(false);
   wanted.store(thread);
   if (syscall(SYS_tgkill, getpid(), thread, number) == 0) {
@@ -112,6 +131,7 @@ bool ask(int thread, int number) {
   int still = thread;
   if (wanted.compare_exchange_strong(still, 0)) return false;
   while (!taken.load()) wait_a_little();
+  if (!slot.arguments && call && is_the_interrupted(*call)) slot.arguments = call->arguments;
   trim(slot.stack);
   return true;
 }

@@ -5,21 +5,21 @@
 // afterwards: a system call that waits is over for the program, so its thread stays in the handler.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "provider/soft/check/reports/stack.hpp"
+#include "provider/soft/hang/proc_files.hpp"
 
 namespace dapple::soft::hang {
 
 struct ThreadStack {
   int thread = 0;
   std::string name;
-  check::Stack stack;      // empty: the thread blocks the signal
-  bool in_kernel = false;  // it waits in a system call
-  // The first arguments of that call; zeros if this is another machine than x86-64.
-  uint64_t arguments[3] = {};
+  check::Stack stack;                      // empty: the thread blocks the signal
+  bool in_kernel = false;                  // it waits in a system call
+  std::optional<CallArguments> arguments;  // of that call, if they are known
 };
 
 // For one thread at a time, which is none of the program. Threads of ours are left out.

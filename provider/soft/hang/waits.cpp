@@ -54,7 +54,7 @@ std::vector<int> of_select(uint64_t count, uint64_t readers) {
   return found;
 }
 
-std::vector<int> descriptors_of(std::string_view function, const uint64_t (&arguments)[3]) {
+std::vector<int> descriptors_of(std::string_view function, const CallArguments& arguments) {
   if (function.find("epoll") != function.npos) return watched_by_epoll(static_cast<int>(arguments[0]));
   if (function.find("poll") != function.npos) return of_poll(arguments[0], arguments[1]);
   if (function.find("select") != function.npos) return of_select(arguments[0], arguments[1]);
@@ -93,7 +93,7 @@ Wait wait_of(const ThreadStack& thread, const View& view) {
       break;
     }
   }
-  if (thread.in_kernel) wait.descriptors = descriptors_of(wait.system_function, thread.arguments);
+  if (thread.in_kernel && thread.arguments) wait.descriptors = descriptors_of(wait.system_function, *thread.arguments);
   const auto found = view.pollers.find(thread.thread);
   if (found != view.pollers.end() && found->second.last_ns + kPollsWithin > now_ns()) wait.polled = found->second.cqs;
   return wait;

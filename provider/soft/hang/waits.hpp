@@ -17,7 +17,7 @@ namespace dapple::soft::hang {
 struct Wait {
   std::string function;          // the outermost one of libibverbs or librdmacm; empty: none
   std::string system_function;   // the C library's one, such as "poll"; empty: not known
-  std::vector<int> descriptors;  // to be readable
+  std::vector<int> descriptors;  // to be readable; empty: none, or not known
   std::vector<const ibv_cq*> polled;
 
   bool destroys() const { return function.find("destroy") != function.npos; }

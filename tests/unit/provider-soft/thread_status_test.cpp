@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -7,8 +8,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
 
 #include "provider/soft/hang/proc_files.hpp"
+#include "provider/source_lines/loaded_code.hpp"
 #include "provider/system/own_thread.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -66,6 +69,41 @@ void says_that_a_thread_has_ended(void**) {
   assert_true(read_settled_thread_status(1 << 22).name.empty());
 }
 
+std::atomic<int> reader{-1};
+
+void* read_from_reader(void*) {
+  char byte;
+  thread.store(gettid());
+  while (read(reader.load(), &byte, sizeof byte) != 0) {
+  }
+  return nullptr;
+}
+
+void knows_the_call_in_which_a_thread_waits(void**) {
+  int ends_of_pipe[2];
+  assert_int_equal(pipe(ends_of_pipe), 0);
+  reader.store(ends_of_pipe[0]);
+  thread.store(0);
+  pthread_t reading;
+  assert_int_equal(pthread_create(&reading, nullptr, read_from_reader, nullptr), 0);
+  std::optional<WaitingCall> call;
+  for (int i = 0; i < 10'000 && (!call || call->arguments[2] != 1); i++) {
+    wait_ms(1);
+    if (thread.load() != 0) call = read_waiting_call(thread.load());
+  }
+  assert_true(call.has_value());
+  assert_int_equal(call->arguments[2], 1);
+  assert_int_equal(call->arguments[0], ends_of_pipe[0]);
+  assert_non_null(dapple::source_lines::loaded_code_at(reinterpret_cast<void*>(call->behind)).file);
+  close(ends_of_pipe[1]);
+  assert_int_equal(pthread_join(reading, nullptr), 0);
+  close(ends_of_pipe[0]);
+}
+
+void knows_no_call_of_a_thread_that_has_ended(void**) {
+  assert_false(read_waiting_call(1 << 22).has_value());
+}
+
 }  // namespace
 
 int main() {
@@ -73,6 +111,8 @@ int main() {
       cmocka_unit_test(waits_for_a_thread_that_changes),
       cmocka_unit_test(knows_the_programs_thread),
       cmocka_unit_test(says_that_a_thread_has_ended),
+      cmocka_unit_test(knows_the_call_in_which_a_thread_waits),
+      cmocka_unit_test(knows_no_call_of_a_thread_that_has_ended),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

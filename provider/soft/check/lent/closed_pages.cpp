@@ -67,7 +67,7 @@ struct Fault {
 void see(Slot& slot, uintptr_t address, const void* context) {
   const Look look = {.address = address,
                      .kind = kind_of(context),
-                     .stack = provider::stack_of_fault(provider::place_of_fault(context)),
+                     .stack = provider::stack_of_fault(provider::interrupted_place(context)),
                      .request = slot.request};
   allow(slot.begin.load(std::memory_order_relaxed), slot.end.load(std::memory_order_relaxed), PROT_READ | PROT_WRITE);
   openings.fetch_add(1);
@@ -90,7 +90,7 @@ bool open_for(uintptr_t address, const void* context) {
   }
   // Another thread may have opened the pages after the fault. If the access faults once more and none has been opened
   // since, these pages are not the check's.
-  const Fault fault = {address, provider::place_of_fault(context), openings.load()};
+  const Fault fault = {address, provider::interrupted_place(context), openings.load()};
   if (fault == last_fault) return false;
   last_fault = fault;
   return true;
