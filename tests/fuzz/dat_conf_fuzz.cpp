@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "tests/fuzz/require.hpp"
-#include "udapl/registry/conf_parser.hpp"
+#include "udapl/registry/configuration/conf_parser.hpp"
 
 namespace {
 

@@ -17,8 +17,8 @@
 #include "tools/dapple-info/child.hpp"
 #include "tools/dapple-info/dead_lines.hpp"
 #include "tools/report/table.hpp"
-#include "udapl/registry/automatic_entries.hpp"
-#include "udapl/registry/conf_file.hpp"
+#include "udapl/registry/configuration/automatic_entries.hpp"
+#include "udapl/registry/configuration/conf_file.hpp"
 
 namespace dapple::info {
 namespace {

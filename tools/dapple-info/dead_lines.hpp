@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "udapl/registry/conf_parser.hpp"
+#include "udapl/registry/configuration/conf_parser.hpp"
 
 namespace dapple::info {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "tools/dat/silence.hpp"
-#include "udapl/registry/automatic_entries.hpp"
-#include "udapl/registry/conf_file.hpp"
+#include "udapl/registry/configuration/automatic_entries.hpp"
+#include "udapl/registry/configuration/conf_file.hpp"
 
 namespace dapple::tools {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "udapl/registry/conf_parser.hpp"
-#include "udapl/registry/rdma_ports.hpp"
+#include "udapl/registry/configuration/conf_parser.hpp"
+#include "udapl/registry/configuration/rdma_ports.hpp"
 
 namespace dapple::tools {
 

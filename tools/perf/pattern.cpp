@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/perf/failure.hpp"
+#include "tools/perf/common/failure.hpp"
 
 namespace dapple::perf {
 namespace {

@@ -10,10 +10,10 @@
 #include <sstream>
 #include <string>
 
-#include "tools/perf/child.hpp"
-#include "tools/perf/connection.hpp"
-#include "tools/perf/failure.hpp"
-#include "tools/perf/listener.hpp"
+#include "tools/perf/common/failure.hpp"
+#include "tools/perf/connection/child.hpp"
+#include "tools/perf/connection/connection.hpp"
+#include "tools/perf/connection/listener.hpp"
 #include "tools/perf/results.hpp"
 #include "tools/perf/workload.hpp"
 #include "tools/report/command_line.hpp"

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "tools/perf/parameters.hpp"
+#include "tools/perf/common/parameters.hpp"
 
 namespace dapple::perf {
 

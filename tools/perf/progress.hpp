@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "tools/perf/clock.hpp"
+#include "tools/perf/common/clock.hpp"
 
 namespace dapple::perf {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/perf/local_port.hpp"
-#include "tools/perf/parameters.hpp"
+#include "tools/perf/common/parameters.hpp"
+#include "tools/perf/connection/local_port.hpp"
 #include "tools/perf/statistics.hpp"
 
 namespace dapple::perf {

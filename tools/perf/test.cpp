@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <fmt/format.h>
 
-#include "tools/perf/failure.hpp"
+#include "tools/perf/common/failure.hpp"
 #include "tools/perf/pattern.hpp"
 #include "tools/perf/progress.hpp"
 #include "tools/perf/workload.hpp"

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "tools/perf/failure.hpp"
+#include "tools/perf/common/failure.hpp"
 
 namespace dapple::perf {
 namespace {

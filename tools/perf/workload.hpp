@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/perf/connection.hpp"
-#include "tools/perf/parameters.hpp"
-#include "tools/perf/region.hpp"
+#include "tools/perf/common/parameters.hpp"
+#include "tools/perf/connection/connection.hpp"
+#include "tools/perf/connection/region.hpp"
 #include "tools/perf/results.hpp"
 
 namespace dapple::perf {

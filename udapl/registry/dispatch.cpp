@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 // The functions that only dispatch: they check the handle and jump to the provider's function.
-#include "udapl/registry/export.hpp"
+#include "udapl/registry/common/export.hpp"
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/refused_handle.hpp"
 #include "udapl/registry/version.hpp"

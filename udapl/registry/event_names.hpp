@@ -5,7 +5,7 @@
 // have these names without our registry's symbols.
 #pragma once
 
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
 #if DAPPLE_DAT_MAJOR != 1
 #include <dat2/dat_ib_extensions.h>
 #endif

@@ -6,7 +6,7 @@
 #include <cstdarg>
 #include <cstring>
 
-#include "udapl/registry/export.hpp"
+#include "udapl/registry/common/export.hpp"
 #include "udapl/registry/guarded.hpp"
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/refused_handle.hpp"

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "ibverbs-glue/no_cancel.hpp"
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
 #include "udapl/registry/status.hpp"
 
 namespace dapple::registry {

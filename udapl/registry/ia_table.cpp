@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "udapl/registry/never_destroyed.hpp"
+#include "udapl/registry/common/never_destroyed.hpp"
 
 namespace dapple::registry {
 

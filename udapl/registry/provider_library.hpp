@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
 
 namespace dapple::registry {
 

@@ -10,8 +10,8 @@
 
 #include "ibverbs-glue/explains.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
+#include "udapl/registry/common/log.hpp"
 #include "udapl/registry/ia_table.hpp"
-#include "udapl/registry/log.hpp"
 #include "udapl/registry/status.hpp"
 
 namespace dapple::registry {

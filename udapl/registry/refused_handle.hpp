@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
 
 namespace dapple::registry {
 

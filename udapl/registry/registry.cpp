@@ -7,8 +7,8 @@
 #include <new>
 #include <utility>
 
-#include "udapl/registry/log.hpp"
-#include "udapl/registry/never_destroyed.hpp"
+#include "udapl/registry/common/log.hpp"
+#include "udapl/registry/common/never_destroyed.hpp"
 #include "udapl/registry/status.hpp"
 #include "udapl/registry/version.hpp"
 

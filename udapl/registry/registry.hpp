@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "udapl/registry/automatic_entries.hpp"
-#include "udapl/registry/conf_file.hpp"
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
+#include "udapl/registry/configuration/automatic_entries.hpp"
+#include "udapl/registry/configuration/conf_file.hpp"
 #include "udapl/registry/provider_library.hpp"
 
 namespace dapple::registry {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "udapl/registry/export.hpp"
+#include "udapl/registry/common/export.hpp"
+#include "udapl/registry/common/log.hpp"
 #include "udapl/registry/guarded.hpp"
 #include "udapl/registry/ia_table.hpp"
-#include "udapl/registry/log.hpp"
 #include "udapl/registry/refused_handle.hpp"
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/status.hpp"

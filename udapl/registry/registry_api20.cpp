@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "udapl/registry/dat.hpp"
-#include "udapl/registry/export.hpp"
+#include "udapl/registry/common/dat.hpp"
+#include "udapl/registry/common/export.hpp"
 #include "udapl/registry/guarded.hpp"
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/registry.hpp"

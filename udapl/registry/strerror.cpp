@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "udapl/registry/export.hpp"
+#include "udapl/registry/common/export.hpp"
 #include "udapl/registry/status.hpp"
 
 namespace dapple::registry {

@@ -4,7 +4,7 @@
 // The differences between the registries of the two versions, under one name for both.
 #pragma once
 
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
 
 #if DAPPLE_DAT_MAJOR == 1
 #include "udapl/registry/version12.hpp"

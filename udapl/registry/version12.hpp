@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "udapl/common/table_mark.hpp"
-#include "udapl/registry/automatic_entries.hpp"
-#include "udapl/registry/conf_file.hpp"
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
+#include "udapl/registry/configuration/automatic_entries.hpp"
+#include "udapl/registry/configuration/conf_file.hpp"
 
 namespace dapple::registry {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "udapl/common/table_mark.hpp"
-#include "udapl/registry/automatic_entries.hpp"
-#include "udapl/registry/dat.hpp"
+#include "udapl/registry/common/dat.hpp"
+#include "udapl/registry/configuration/automatic_entries.hpp"
 
 namespace dapple::registry {
 

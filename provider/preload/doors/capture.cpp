@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "provider/common/settings.hpp"
-#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
 #include "provider/records/capture_file.hpp"
 
 namespace dapple::doors {

@@ -13,10 +13,10 @@
 
 #include <cassert>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
-#include "provider/preload/doors/real.hpp"
 #include "provider/protocol/identity.hpp"
 #include "provider/system/uverbs_file.hpp"
 

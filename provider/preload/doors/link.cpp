@@ -18,10 +18,10 @@
 #include "provider/common/host_guards.hpp"
 #include "provider/common/mutex.hpp"
 #include "provider/preload/doors/capture.hpp"
-#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/rdma_cm_answers.hpp"
-#include "provider/preload/doors/real.hpp"
 #include "provider/system/own_thread.hpp"
 
 namespace dapple::doors {

@@ -20,10 +20,10 @@
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/explanations.hpp"
 #include "provider/preload/doors/link.hpp"
-#include "provider/preload/doors/program_memory.hpp"
+#include "provider/preload/doors/process/program_memory.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/preload/doors/rdma_cm_answers.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
-#include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/trace.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
 
 namespace dapple::doors {
 

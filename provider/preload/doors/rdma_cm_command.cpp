@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "provider/preload/doors/program_memory.hpp"
+#include "provider/preload/doors/process/program_memory.hpp"
 #include "provider/protocol/cm_commands.hpp"
 
 namespace dapple::doors {

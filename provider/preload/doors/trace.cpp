@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "provider/member/trace.hpp"
-#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
 
 namespace dapple::doors {

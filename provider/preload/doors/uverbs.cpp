@@ -14,9 +14,9 @@
 
 #include <atomic>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/protocol/identity.hpp"
 
 namespace dapple::doors {

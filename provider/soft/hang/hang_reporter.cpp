@@ -7,7 +7,7 @@
 #include "provider/common/settings.hpp"
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
-#include "provider/soft/hang/notes.hpp"
+#include "provider/soft/hang/notes/notes.hpp"
 
 namespace dapple::soft::hang {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "provider/soft/check/reports/report.hpp"
-#include "provider/soft/hang/notes.hpp"
+#include "provider/soft/hang/notes/notes.hpp"
 
 namespace dapple::soft::hang {
 

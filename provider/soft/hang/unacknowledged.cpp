@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "provider/soft/hang/cm_notes.hpp"
+#include "provider/soft/hang/notes/cm_notes.hpp"
 
 namespace dapple::soft::hang {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "provider/soft/hang/cm_notes.hpp"
+#include "provider/soft/hang/notes/cm_notes.hpp"
 
 namespace dapple::soft::hang {
 

@@ -7,9 +7,9 @@
 #include <cassert>
 #include <mutex>
 
-#include "provider/soft/check/checked_qp.hpp"
-#include "provider/soft/explain/explained_qp.hpp"
-#include "provider/soft/explain/peers_end.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
+#include "provider/soft/explain/requests/explained_qp.hpp"
+#include "provider/soft/explain/requests/peers_end.hpp"
 #include "provider/soft/objects/fork_generation.hpp"
 #include "provider/soft/tag_matching/tag_objects.hpp"
 #include "provider/soft/transport/context.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "provider/soft/explain/failures.hpp"
-#include "provider/soft/hang/notes.hpp"
+#include "provider/soft/hang/notes/notes.hpp"
 
 namespace dapple::soft::hang {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "provider/common/clock.hpp"
-#include "provider/soft/hang/proc_files.hpp"
+#include "provider/soft/hang/threads/proc_files.hpp"
 #include "provider/source_lines/loaded_code.hpp"
 
 namespace dapple::soft::hang {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "provider/soft/hang/thread_stacks.hpp"
+#include "provider/soft/hang/threads/thread_stacks.hpp"
 #include "provider/soft/hang/view.hpp"
 
 namespace dapple::soft::hang {

@@ -17,7 +17,7 @@
 #include "provider/member/open_questions.hpp"
 #include "provider/soft/hang/causes.hpp"
 #include "provider/soft/hang/hang_reporter.hpp"
-#include "provider/soft/hang/proc_files.hpp"
+#include "provider/soft/hang/threads/proc_files.hpp"
 #include "provider/soft/hang/unacknowledged.hpp"
 #include "provider/soft/hang/unanswered.hpp"
 #include "provider/system/doors.hpp"

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "provider/member/hang_watch.hpp"
-#include "provider/soft/hang/notes.hpp"
+#include "provider/soft/hang/notes/notes.hpp"
 
 namespace dapple::soft::hang {
 

@@ -19,8 +19,8 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/memory/memory_table.hpp"
-#include "provider/soft/objects/event_pipe.hpp"
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/objects/queues/event_pipe.hpp"
 
 namespace dapple::soft {
 

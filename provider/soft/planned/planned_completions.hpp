@@ -3,8 +3,8 @@
 #pragma once
 
 #include "provider/soft/faults/fault_plan.hpp"
-#include "provider/soft/objects/completion_queue.hpp"
 #include "provider/soft/objects/objects.hpp"
+#include "provider/soft/objects/queues/completion_queue.hpp"
 
 namespace dapple::soft {
 

@@ -11,8 +11,8 @@
 #include <bit>
 #include <cassert>
 
-#include "provider/soft/objects/completion_queue.hpp"
-#include "provider/soft/objects/queue_allocator.hpp"
+#include "provider/soft/objects/queues/completion_queue.hpp"
+#include "provider/soft/objects/queues/queue_allocator.hpp"
 
 namespace dapple::soft {
 

@@ -15,7 +15,7 @@
 #include <span>
 
 #include "provider/common/mutex.hpp"
-#include "provider/soft/objects/queue_allocator.hpp"
+#include "provider/soft/objects/queues/queue_allocator.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::soft {

@@ -10,7 +10,7 @@
 
 #include <span>
 
-#include "provider/soft/objects/receive_queue.hpp"
+#include "provider/soft/objects/queues/receive_queue.hpp"
 #include "provider/soft/tag_matching/rendezvous.hpp"
 #include "provider/soft/tag_matching/tag_header.hpp"
 #include "provider/soft/tag_matching/tag_list.hpp"

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "provider/soft/memory/memory_table.hpp"
-#include "provider/soft/objects/receive_queue.hpp"
+#include "provider/soft/objects/queues/receive_queue.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "roce/ports.hpp"
 

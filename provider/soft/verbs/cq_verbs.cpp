@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "provider/soft/explain/explained_operations.hpp"
+#include "provider/soft/explain/requests/explained_operations.hpp"
 #include "provider/soft/objects/granted_depth.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checker.hpp"
-#include "provider/soft/explain/explained_operations.hpp"
 #include "provider/soft/explain/process_reporter.hpp"
+#include "provider/soft/explain/requests/explained_operations.hpp"
 #include "provider/soft/faults/fault_plan.hpp"
 #include "provider/soft/hang/noted_operations.hpp"
-#include "provider/soft/hang/notes.hpp"
+#include "provider/soft/hang/notes/notes.hpp"
 #include "provider/soft/hang/watcher.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"

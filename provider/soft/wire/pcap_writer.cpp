@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "provider/records/capture_file.hpp"
-#include "provider/soft/wire/ip_headers.hpp"
+#include "provider/soft/wire/packet/ip_headers.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -14,7 +14,7 @@
 #include "provider/network/uncancelled.hpp"
 #include "provider/protocol/messages.hpp"
 #include "provider/protocol/slot_numbers.hpp"
-#include "provider/soft/wire/crc.hpp"
+#include "provider/soft/wire/packet/crc.hpp"
 #include "roce/packet/packet.hpp"
 
 namespace dapple::soft {

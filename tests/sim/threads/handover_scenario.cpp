@@ -10,7 +10,7 @@
 
 #include <iterator>
 
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/scheduling/handover.hpp"

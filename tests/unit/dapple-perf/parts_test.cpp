@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "tools/perf/child.hpp"
-#include "tools/perf/failure.hpp"
-#include "tools/perf/host.hpp"
-#include "tools/perf/parameters.hpp"
+#include "tools/perf/common/failure.hpp"
+#include "tools/perf/common/parameters.hpp"
+#include "tools/perf/connection/child.hpp"
+#include "tools/perf/connection/host.hpp"
 #include "tools/perf/pattern.hpp"
 #include "tools/perf/progress.hpp"
 #include "tools/perf/results.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/objects/event_pipe.hpp"
+#include "provider/soft/objects/queues/event_pipe.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/wire/identification.hpp"
+#include "provider/soft/wire/packet/identification.hpp"
 
 #include <initializer_list>
 

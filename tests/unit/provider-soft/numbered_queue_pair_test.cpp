@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "provider/member/counters_file.hpp"
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "roce/packet/packet.hpp"
 #include "tests/unit/provider/cmocka.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/scheduling/ready.hpp"
 
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "tests/unit/provider/cmocka.hpp"

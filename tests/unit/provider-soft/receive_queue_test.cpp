@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/objects/receive_queue.hpp"
+#include "provider/soft/objects/queues/receive_queue.hpp"
 
 #include <errno.h>
 #include <pthread.h>

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <optional>
 
-#include "provider/soft/hang/proc_files.hpp"
+#include "provider/soft/hang/threads/proc_files.hpp"
 #include "provider/source_lines/loaded_code.hpp"
 #include "provider/system/own_thread.hpp"
 #include "tests/unit/provider/cmocka.hpp"

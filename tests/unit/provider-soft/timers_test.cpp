@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "tests/unit/provider/cmocka.hpp"

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A receiving queue pair of XRC takes receives of a queue that the program destroys.
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 #include "provider/soft/xrc/xrc_server.hpp"

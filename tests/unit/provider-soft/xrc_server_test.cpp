@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <memory>
 
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/xrc/futex.hpp"
 #include "provider/soft/xrc/xrc_server.hpp"

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <thread>
 
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/xrc/xrc_qp.hpp"
 // C++'s headers use names that cmocka defines as macros.

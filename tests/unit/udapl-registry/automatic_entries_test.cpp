@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 // The ports in a tree with the layout of sysfs, and the entries made from ports.
-#include "udapl/registry/automatic_entries.hpp"
+#include "udapl/registry/configuration/automatic_entries.hpp"
 
 #include <filesystem>
 #include <initializer_list>

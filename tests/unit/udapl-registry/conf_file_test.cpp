@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/registry/conf_file.hpp"
+#include "udapl/registry/configuration/conf_file.hpp"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/registry/conf_parser.hpp"
+#include "udapl/registry/configuration/conf_parser.hpp"
 
 #include <cstdio>
 #include <cstdlib>

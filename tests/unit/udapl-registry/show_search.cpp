@@ -3,7 +3,7 @@
 // Prints where the registry of this program would look for its configuration.
 #include <cstdio>
 
-#include "udapl/registry/conf_file.hpp"
+#include "udapl/registry/configuration/conf_file.hpp"
 
 int main() {
   const dapple::registry::ConfSearch search = dapple::registry::default_search();

@@ -16,12 +16,12 @@
 #include <charconv>
 
 #include "provider/member/open_questions.hpp"
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/explanations.hpp"
 #include "provider/preload/doors/listing.hpp"
 #include "provider/preload/doors/netlink/netlink.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
-#include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/uverbs.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 #include "provider/system/doors.hpp"

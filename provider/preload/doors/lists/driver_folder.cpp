@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/real.hpp"
 
 namespace dapple::doors {
 namespace {

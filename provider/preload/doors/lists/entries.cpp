@@ -9,9 +9,9 @@
 
 #include <cassert>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/paths/libc_names.hpp"
 #include "provider/preload/doors/paths/shared_folder.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
 using namespace dapple::doors;

@@ -8,7 +8,7 @@
 
 #include <cassert>
 
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/real.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/listing.hpp"
@@ -23,7 +22,8 @@
 #include "provider/preload/doors/netlink/counters.hpp"
 #include "provider/preload/doors/netlink/request.hpp"
 #include "provider/preload/doors/netlink/resources.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/protocol/identity.hpp"
 #include "provider/system/problem.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "provider/preload/doors/paths/libc_names.hpp"
 #include "provider/preload/doors/paths/resolved_path.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
 using namespace dapple::doors;

@@ -10,11 +10,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/paths/libc_names.hpp"
 #include "provider/preload/doors/paths/overflow.hpp"
 #include "provider/preload/doors/paths/shared_folder.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
 using namespace dapple::doors;

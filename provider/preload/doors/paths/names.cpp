@@ -17,7 +17,7 @@
 #include "provider/preload/doors/paths/libc_names.hpp"
 #include "provider/preload/doors/paths/overflow.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 
 using namespace dapple::doors;

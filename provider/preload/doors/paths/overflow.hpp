@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/real.hpp"
 
 namespace dapple::doors {
 

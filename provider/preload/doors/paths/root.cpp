@@ -14,9 +14,9 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/common/mutex.hpp"
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/link.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 
 namespace dapple::doors {
 namespace detail {

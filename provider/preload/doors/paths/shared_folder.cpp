@@ -11,9 +11,9 @@
 
 #include <cassert>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/paths/root.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -10,11 +10,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/files.hpp"
 #include "provider/preload/doors/listing.hpp"
 #include "provider/preload/doors/paths/tree_file.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 #include "provider/preload/doors/wrapper.hpp"
 #include "provider/system/uverbs_file.hpp"
 

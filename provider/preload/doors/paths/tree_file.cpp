@@ -8,9 +8,9 @@
 
 #include <cassert>
 
-#include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/paths/shared_folder.hpp"
-#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/process/descriptors.hpp"
+#include "provider/preload/doors/process/real.hpp"
 
 namespace dapple::doors {
 namespace {

@@ -11,7 +11,7 @@
 #include <new>
 
 #include "provider/common/segment_at.hpp"
-#include "provider/soft/explain/explained_operations.hpp"
+#include "provider/soft/explain/requests/explained_operations.hpp"
 #include "provider/soft/objects/verbs.hpp"
 #include "provider/soft/progress/revival.hpp"
 #include "provider/soft/progress/runtime.hpp"

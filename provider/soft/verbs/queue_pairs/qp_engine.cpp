@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "provider/network/port_mtu.hpp"
-#include "provider/soft/check/checked_qp.hpp"
-#include "provider/soft/explain/explained_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
+#include "provider/soft/explain/requests/explained_qp.hpp"
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/faults/weak_order.hpp"
 #include "provider/soft/planned/planned_completions.hpp"

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/explain/malformed_posts.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/granted_depth.hpp"

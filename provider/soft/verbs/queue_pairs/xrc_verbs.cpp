@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/check/operations/checked_qp.hpp"
 #include "provider/soft/objects/extended_post.hpp"
 #include "provider/soft/objects/use_count.hpp"
 #include "provider/soft/objects/verbs.hpp"
