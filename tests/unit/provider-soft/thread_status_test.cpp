@@ -32,10 +32,9 @@ void set_blocked(uint64_t blocked, uint64_t* before) {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, before, sizeof blocked);
 }
 
-// As a thread of ours in pthread_create().
-void* block_all_for_a_while(void*) {
+void* block_for_a_while(void* blocked) {
   uint64_t own = 0;
-  set_blocked(~uint64_t{0}, &own);
+  set_blocked(*static_cast<const uint64_t*>(blocked), &own);
   thread.store(gettid());
   wait_ms(50);
   set_blocked(own, nullptr);
@@ -44,8 +43,9 @@ void* block_all_for_a_while(void*) {
   return nullptr;
 }
 
-void waits_for_a_thread_that_changes(void**) {
-  assert_int_equal(dapple::soft::start_own_thread(block_all_for_a_while, nullptr), 0);
+void wait_for_one_that_blocks(uint64_t blocked) {
+  ends.store(false);
+  assert_int_equal(dapple::soft::start_own_thread(block_for_a_while, &blocked), 0);
   while (thread.load() == 0) wait_ms(1);
   const ThreadStatus at_once = read_thread_status(thread.load());
   // On a busy machine this may be late.
@@ -55,6 +55,13 @@ void waits_for_a_thread_that_changes(void**) {
   assert_true(settled.is_ours);
   ends.store(true);
   while (thread.load() != 0) wait_ms(1);
+}
+
+// A thread of ours in pthread_create() blocks all signals. When it ends, it gets the one for setxid() of all threads.
+void waits_for_a_thread_that_changes(void**) {
+  constexpr uint64_t kSetxid = uint64_t{1} << 32;
+  wait_for_one_that_blocks(~uint64_t{0});
+  wait_for_one_that_blocks(~kSetxid);
 }
 
 void knows_the_programs_thread(void**) {

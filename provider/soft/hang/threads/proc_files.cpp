@@ -61,11 +61,11 @@ ThreadStatus read_thread_status(int thread) {
   status.name = field(text, "Name:");
   // SIGHUP, SIGINT, SIGUSR1, SIGALRM and SIGTERM, but not SIGSEGV (own_thread.hpp).
   constexpr uint64_t kUsual = 1 << 0 | 1 << 1 | 1 << 9 | 1 << 13 | 1 << 14, kSegmentation = 1 << 10;
-  // glibc uses signals 32 and 33 itself, and blocks them only while a thread makes another one or ends.
-  constexpr uint64_t kInternal = uint64_t{1} << 31 | uint64_t{1} << 32;
+  // glibc uses signal 32 itself, and blocks it only while a thread makes another one or ends.
+  constexpr uint64_t kInternal = uint64_t{1} << 31;
   status.blocked = number(field(text, "SigBlk:"), 16);
   status.is_ours = (status.blocked & (kUsual | kSegmentation)) == kUsual;
-  status.changes = (status.blocked & kInternal) == kInternal;
+  status.changes = (status.blocked & kInternal) != 0;
   status.switches = number(field(text, "\nvoluntary_ctxt_switches:"));
   const std::string stat = contents(folder + "/stat");
   status.runs = is_kept_waiting(stat);

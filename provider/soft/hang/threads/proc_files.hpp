@@ -17,7 +17,7 @@ std::vector<int> threads_of_process();
 struct ThreadStatus {
   std::string name;       // empty if there is no such thread
   bool is_ours = false;   // by the signals that it blocks
-  bool changes = false;   // makes a thread or ends: the C library has blocked all signals, so that is_ours says nothing
+  bool changes = false;   // makes a thread or ends: the C library has blocked signals, so that is_ours says nothing
   bool runs = false;      // or waits for a CPU or a disk
   uint64_t blocked = 0;   // signals: bit 0 is signal 1
   uint64_t switches = 0;  // how often it has waited
