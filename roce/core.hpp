@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "roce/queue_pair.hpp"
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::roce {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::roce::cm {
 

@@ -10,7 +10,7 @@
 #include <initializer_list>
 
 #include "roce/cm/ports.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::roce::cm {
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <new>
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::roce::cm {
 

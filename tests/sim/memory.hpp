@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::sim {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 #include "tests/sim/memory.hpp"
 #include "tests/sim/random.hpp"
 

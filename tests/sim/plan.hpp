@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 #include "tests/sim/random.hpp"
 
 namespace dapple::sim {

@@ -8,7 +8,7 @@
 #include <deque>
 #include <vector>
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 #include "tests/sim/memory.hpp"
 #include "tests/sim/random.hpp"
 #include "tests/sim/referee.hpp"

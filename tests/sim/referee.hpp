@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::sim {
 

@@ -14,7 +14,7 @@
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft::check {
 

@@ -13,7 +13,7 @@
 #include "provider/soft/check/lent/freed_marks.hpp"
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/objects/objects.hpp"
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft::check {
 

@@ -9,7 +9,7 @@
 #include "provider/soft/check/reports/symbols.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -13,7 +13,7 @@
 #include "provider/soft/faults/fault_points.hpp"
 #include "provider/soft/faults/fault_word.hpp"
 #include "provider/soft/faults/planned_names.hpp"
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft {
 

@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "provider/soft/links/links.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -31,7 +31,7 @@
 #include <span>
 
 #include "provider/common/mutex.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

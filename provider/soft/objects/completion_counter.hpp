@@ -12,7 +12,7 @@
 #include "provider/soft/abi/plugin.hpp"
 #include "provider/soft/objects/kept_memory.hpp"
 #include "provider/soft/objects/object_limits.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

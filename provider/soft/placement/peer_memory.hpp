@@ -16,7 +16,7 @@
 #include "provider/soft/proof/challenges.hpp"
 #include "provider/soft/same_host/announcements.hpp"
 #include "provider/system/owned_fd.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

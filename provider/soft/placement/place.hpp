@@ -7,7 +7,7 @@
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/wire/wire.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -16,7 +16,7 @@
 
 #include "provider/common/file_limit.hpp"
 #include "provider/protocol/unix_message.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 namespace {

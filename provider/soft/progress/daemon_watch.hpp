@@ -14,7 +14,7 @@
 #include "provider/soft/imports/device_file.hpp"
 #include "provider/soft/scheduling/wakeup.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft {
 

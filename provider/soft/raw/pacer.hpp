@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft {
 

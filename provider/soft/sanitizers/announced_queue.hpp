@@ -12,7 +12,7 @@
 #include <span>
 
 #include "provider/soft/memory/memory_table.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -16,7 +16,7 @@
 
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/scheduling/standby.hpp"
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft {
 

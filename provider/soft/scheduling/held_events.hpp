@@ -11,7 +11,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/objects/objects.hpp"
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft {
 

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft {
 

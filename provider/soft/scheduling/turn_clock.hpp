@@ -3,7 +3,7 @@
 #pragma once
 
 #include "provider/common/clock.hpp"
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft {
 

@@ -14,7 +14,7 @@
 
 #include "provider/soft/tag_matching/tag_header.hpp"
 #include "provider/soft/tag_matching/tag_list.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 #include "roce/queue_pair.hpp"
 
 namespace dapple::soft {

@@ -7,7 +7,7 @@
 
 #include "provider/soft/tag_matching/rendezvous.hpp"
 #include "provider/soft/tag_matching/tag_receives.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -9,7 +9,7 @@
 
 #include <span>
 
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft {
 

@@ -16,7 +16,7 @@
 
 #include "provider/common/mutex.hpp"
 #include "provider/soft/objects/queues/queue_allocator.hpp"
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft {
 

@@ -14,8 +14,8 @@
 #include "provider/soft/tag_matching/rendezvous.hpp"
 #include "provider/soft/tag_matching/tag_header.hpp"
 #include "provider/soft/tag_matching/tag_list.hpp"
+#include "roce/host/ports.hpp"
 #include "roce/packet/packet.hpp"
-#include "roce/ports.hpp"
 
 namespace dapple::soft {
 

@@ -4,7 +4,7 @@
 
 #include "provider/member/trace.hpp"
 #include "provider/soft/abi/plugin.hpp"
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft {
 

@@ -9,7 +9,7 @@
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/transport/fetch_ahead.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -12,7 +12,7 @@
 #include "provider/soft/memory/memory_table.hpp"
 #include "provider/soft/objects/queues/receive_queue.hpp"
 #include "provider/soft/same_host/reference.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -9,7 +9,7 @@
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/same_host/ring.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "provider/common/mutex.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "provider/system/random.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -7,7 +7,7 @@
 #include "provider/common/mutex.hpp"
 #include "provider/protocol/messages.hpp"
 #include "provider/soft/wire/wire.hpp"
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft {
 

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "provider/network/addresses.hpp"
+#include "roce/host/ports.hpp"
 #include "roce/packet/packet.hpp"
-#include "roce/ports.hpp"
 
 namespace dapple::soft {
 

@@ -16,7 +16,7 @@
 #include <cstddef>
 
 #include "provider/protocol/xrc_messages.hpp"
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft {
 

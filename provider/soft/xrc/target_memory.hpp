@@ -4,7 +4,7 @@
 // The memory behind a receiving queue pair of XRC, without the accesses that no peer can ask for.
 #pragma once
 
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

@@ -10,7 +10,7 @@
 #include "provider/soft/objects/objects.hpp"
 #include "provider/soft/xrc/xrc_foreign.hpp"
 #include "provider/soft/xrc/xrc_table.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

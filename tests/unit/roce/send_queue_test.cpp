@@ -7,7 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"
 

@@ -13,7 +13,7 @@
 #include "provider/dappled/rdma_cm/ids/list.hpp"
 #include "provider/dappled/rdma_cm/ids/neighbour.hpp"
 #include "roce/cm/ports.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::dappled::rdma_cm {
 

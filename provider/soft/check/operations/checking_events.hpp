@@ -10,7 +10,7 @@
 
 #include "provider/soft/check/checker.hpp"
 #include "provider/soft/objects/objects.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft::check {
 

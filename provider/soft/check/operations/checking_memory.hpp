@@ -13,7 +13,7 @@
 #include "provider/soft/check/races/access_history.hpp"
 #include "provider/soft/memory/memory_layer.hpp"
 #include "provider/soft/objects/objects.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft::check {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "provider/soft/check/races/known_requests.hpp"
-#include "roce/request.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft::check {
 

@@ -14,7 +14,7 @@
 #include "provider/network/addresses.hpp"
 #include "provider/protocol/mark_question.hpp"
 #include "provider/soft/check/races/queue_pair_name.hpp"
-#include "roce/clock.hpp"
+#include "roce/host/clock.hpp"
 
 namespace dapple::soft::check {
 

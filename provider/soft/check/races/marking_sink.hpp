@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "provider/soft/check/races/mark.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft::check {
 

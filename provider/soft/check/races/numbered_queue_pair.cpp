@@ -11,7 +11,7 @@
 #include "provider/soft/faults/faults.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "roce/packet/psn.hpp"
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::soft::check {
 namespace {

@@ -18,7 +18,7 @@
 #include "provider/soft/check/lent/buffer_copy.hpp"
 #include "provider/soft/check/lent/short_list.hpp"
 #include "provider/soft/check/reports/stack.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft::check {
 

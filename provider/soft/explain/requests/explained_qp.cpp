@@ -19,7 +19,7 @@
 #include "provider/soft/raw/frame.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/transport/context.hpp"
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::soft::explain {
 namespace {

@@ -8,7 +8,7 @@
 #include "provider/soft/check/reports/stack.hpp"
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/objects/objects.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft::explain {
 

@@ -15,7 +15,7 @@
 #include "provider/soft/explain/requests/peers_end.hpp"
 #include "provider/soft/faults/verbs_names.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::soft::explain {
 namespace {

@@ -6,7 +6,7 @@
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::soft::explain {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "provider/soft/explain/failures.hpp"
 #include "provider/soft/objects/objects.hpp"
-#include "roce/ports.hpp"
-#include "roce/request.hpp"
+#include "roce/host/ports.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::soft::explain {
 

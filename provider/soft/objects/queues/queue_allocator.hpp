@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "provider/soft/abi/structures.hpp"
-#include "roce/send_memory.hpp"
+#include "roce/host/send_memory.hpp"
 
 namespace dapple::soft {
 

@@ -18,7 +18,7 @@
 
 #include "provider/soft/locks/biased_mutex.hpp"
 #include "provider/soft/objects/queues/queue_allocator.hpp"
-#include "roce/ports.hpp"
+#include "roce/host/ports.hpp"
 
 namespace dapple::soft {
 

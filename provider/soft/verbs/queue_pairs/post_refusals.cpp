@@ -11,7 +11,7 @@
 #include "provider/soft/refusals/refusal.hpp"
 #include "provider/soft/transport/context.hpp"
 #include "provider/soft/transport/post.hpp"
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::soft {
 namespace {

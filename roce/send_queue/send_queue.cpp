@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "roce/send_queue.hpp"
+#include "roce/send_queue/send_queue.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "roce/queue_pair.hpp"
+#include "roce/host/qp_attributes.hpp"
 
 namespace dapple::roce {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
-#include "roce/clock.hpp"
-#include "roce/request.hpp"
+#include "roce/host/clock.hpp"
+#include "roce/host/request.hpp"
 
 namespace dapple::roce {
 

@@ -10,10 +10,10 @@
 #include <memory>
 #include <span>
 
-#include "roce/queue_pair.hpp"
-#include "roce/send_entry.hpp"
-#include "roce/send_memory.hpp"
-#include "roce/send_operations.hpp"
+#include "roce/host/qp_attributes.hpp"
+#include "roce/host/send_memory.hpp"
+#include "roce/host/send_operations.hpp"
+#include "roce/send_queue/send_entry.hpp"
 
 namespace dapple::roce {
 

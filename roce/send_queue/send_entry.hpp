@@ -10,8 +10,8 @@
 #include <new>
 #include <type_traits>
 
-#include "roce/request.hpp"
-#include "roce/send_operations.hpp"
+#include "roce/host/request.hpp"
+#include "roce/host/send_operations.hpp"
 
 namespace dapple::roce {
 
