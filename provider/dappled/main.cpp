@@ -25,8 +25,6 @@ using namespace dapple::dappled;
 
 namespace {
 
-constexpr Milliseconds kLinger = 1000;
-
 // Readable when a signal asks dappled to end.
 soft::OwnedFd signals_to_stop(bool foreground) {
   sigset_t signals;
@@ -81,14 +79,14 @@ bool parse(int argc, char** argv, Options& options) {
   return true;
 }
 
-// The value of DAPPLED_LINGER, in seconds; kLinger if it is unset or malformed.
+// The value of DAPPLED_LINGER, in seconds; kUsualLinger if it is unset or malformed.
 Milliseconds linger_time() {
   const char* text = provider::settings().dappled_linger;
-  if (text == nullptr) return kLinger;
+  if (text == nullptr) return kUsualLinger;
   char* end;
   const double seconds = strtod(text, &end);
   const bool good = end != text && *end == '\0' && seconds >= 0 && seconds <= 86400;
-  return good ? static_cast<Milliseconds>(seconds * 1000) : kLinger;
+  return good ? static_cast<Milliseconds>(seconds * 1000) : kUsualLinger;
 }
 
 void tell(const Options& options, const char* line) {

@@ -140,7 +140,15 @@ int Server::wait_time() const {
 
 Milliseconds Server::linger() const {
   // The peers of killed programs still need a DREQ or REJ, which may have to be repeated.
-  return cm_.says_farewell() ? std::max(linger_, kFarewell) : linger_;
+  if (cm_.says_farewell()) return std::max(linger_, kFarewell);
+  return gives_way() ? 0 : linger_;
+}
+
+// A program of another user waits for a second at most (idle_daemon.hpp). Before the first member has come, a stranger
+// could end each dappled that a program starts.
+bool Server::gives_way() const {
+  const bool has_strangers = connection_count_ > members_;
+  return has_strangers && had_members_ && linger_ <= kUsualLinger;
 }
 
 bool Server::finished() {
@@ -209,6 +217,7 @@ void Server::accept_one(soft::OwnedFd socket) {
     watch(connection.socket.get(), i, true);
     connection_count_++;
     if (trusted) members_++;
+    had_members_ = had_members_ || trusted;
     return;
   }
 }

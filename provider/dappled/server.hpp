@@ -38,13 +38,15 @@ namespace dapple::dappled {
 
 // Milliseconds of CLOCK_MONOTONIC.
 using Milliseconds = int64_t;
+inline constexpr Milliseconds kUsualLinger = 1000;
 inline Milliseconds now() {
   return static_cast<Milliseconds>(now_ms());
 }
 
 class Server final : private GidUsers {
  public:
-  // `listener` listens on dappled's name. `linger`: the time that dappled stays without members.
+  // `listener` listens on dappled's name. `linger`: the time that dappled stays without members. After its last member
+  // a dappled with the usual time gives way to another user's.
   Server(soft::OwnedFd listener, const soft::SocketProcess& starter, Milliseconds linger);
 
   // `stop` becomes readable when run() is to end: a signalfd. 0, or an errno.
@@ -190,6 +192,7 @@ class Server final : private GidUsers {
   int wait_time() const;
   int wait_for_cm(int milliseconds) const;
   Milliseconds linger() const;
+  bool gives_way() const;
   bool finished();
   // Asserts the conditions that hold between two turns of the loop.
   void assert_consistent() const;
@@ -216,6 +219,7 @@ class Server final : private GidUsers {
   XrcDomains xrc_domains_;
   bool slots_left_ = false;  // owners have left slots that may not be free yet
   Milliseconds alone_since_ = 0;
+  bool had_members_ = false;
   Milliseconds next_port_look_ = 0;  // for rdma_cm's wire
   uint32_t told_generation_ = 0;     // of the devices
   uint32_t connection_count_ = 0;

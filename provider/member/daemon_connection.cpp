@@ -14,6 +14,7 @@
 
 #include "provider/common/clock.hpp"
 #include "provider/member/daemon_start.hpp"
+#include "provider/member/idle_daemon.hpp"
 #include "provider/member/name_holder.hpp"
 #include "provider/member/open_questions.hpp"
 #include "provider/member/trust.hpp"
@@ -75,11 +76,12 @@ bool DaemonConnection::open(Problem& problem, bool& nobody) {
   socklen_t who_size = sizeof who;
   getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &who_size);
   if (!trusted_uid(who.uid)) {
+    nobody = idle_daemon_ends(socket.get());
     char process[32] = "";
     if (who.pid != 0) snprintf(process, sizeof process, " (process %d)", who.pid);
     problem.set(EACCES,
-                "dappled of user %u%s serves this network namespace; run as that user, in another network namespace, "
-                "or set DAPPLE_TRUST_UID for both",
+                "dappled of user %u%s serves this network namespace; wait until that user's programs have ended, run "
+                "as that user, in another network namespace, or set DAPPLE_TRUST_UID for both",
                 who.uid, process);
     return false;
   }

@@ -50,7 +50,7 @@ class DaemonConnection {
  public:
   enum class Answer { kGood, kRefused, kGone };
 
-  // False on failure; `nobody`: no dappled runs.
+  // False on failure; `nobody`: no dappled runs, or another user's has just ended.
   bool open(Problem& problem, bool& nobody);
   void close();
   // In a child of fork(): the parent's connection must not end.

@@ -149,6 +149,48 @@ void dappled__another_user__is_refused(void**) {
   assert_true(member.hears(8));
 }
 
+// 0, or an exit code of a child that opens a link as another user.
+int open_as_another_user() {
+  constexpr int kNoDappled = 77;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
+    const char* dappled = provider::settings().dappled;
+    if (dappled == nullptr || access(dappled, X_OK) != 0) _exit(kNoDappled);
+    Problem problem;
+    const auto link = DaemonLink::open(problem);
+    if (link == nullptr) print_error("%s\n", problem.line);
+    _exit(link != nullptr && status_of(*link).uid == 65534 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == kNoDappled) skip_test("another user cannot start dappled in this folder");
+  return status;
+}
+
+void dappled__without_programs__gives_way_to_another_user(void**) {
+  if (!can_become_another_user()) skip_test("no other user can be had");
+  for (int i = 0; i < 3; i++) {
+    Problem problem;
+    {
+      const auto link = DaemonLink::open(problem);
+      if (link == nullptr) print_error("%s\n", problem.line);
+      assert_non_null(link.get());
+      assert_int_equal(status_of(*link).uid, geteuid());
+    }
+    assert_int_equal(open_as_another_user(), 0);
+  }
+  // A long time is kept: see DAPPLED_LINGER in dapple-soft(7).
+  setenv("DAPPLED_LINGER", "5", 1);
+  provider::read_settings_again();
+  Problem problem;
+  assert_non_null(DaemonLink::open(problem).get());
+  const int status = open_as_another_user();
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+  unsetenv("DAPPLED_LINGER");
+  provider::read_settings_again();
+}
+
 // The limit of dappled's descriptors. Returns the one before, or 0.
 rlim_t limit_descriptors(pid_t process, rlim_t limit) {
   rlimit limits;
@@ -317,6 +359,7 @@ int main() {
       cmocka_unit_test(dappled__garbage__harms_nobody),
       cmocka_unit_test(dappled__thousands_of_connections__are_bounded),
       cmocka_unit_test(dappled__another_user__is_refused),
+      cmocka_unit_test(dappled__without_programs__gives_way_to_another_user),
       cmocka_unit_test(dappled__no_descriptor_left__others_are_refused),
       cmocka_unit_test(dappled__no_descriptor_for_a_refusal__connection_waits),
       cmocka_unit_test(dappled__announcements_of_other_slots__are_refused),
