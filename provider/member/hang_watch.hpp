@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What dapple-run and the processes of its program tell each other about a hang: a file in memory, full of zeros at
-// first, that dapple-run makes and each process maps (DAPPLE_HANG names it).
+// first, that dapple-run makes and each process maps (DAPPLE_HANG names it). Behind it the processes append their
+// reports, which dapple-run prints: a test runner may have taken the program's standard error for itself.
 #pragma once
 
 #include <atomic>

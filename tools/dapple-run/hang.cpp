@@ -3,8 +3,10 @@
 #include "tools/dapple-run/hang.hpp"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "provider/common/clock.hpp"
 #include "tools/dapple-run/child.hpp"
@@ -42,6 +44,7 @@ void look_at(void* argument, pid_t child) {
     say("no thread of the program has made progress for %g s: what they wait for follows, and the program is ended",
         watching.seconds);
     watching.judge.explain();
+    watching.judge.print_explanations();
     watching.judge.end();
     watching.next_signal_ns = now_ns() + kEnds;
   }
@@ -77,6 +80,13 @@ void HangJudge::explain() {
         (all && passed > kBegins))
       return;
   }
+}
+
+void HangJudge::print_explanations() const {
+  char text[4096];
+  off_t at = sizeof(soft::HangWatch);
+  for (ssize_t size; (size = pread(file_.fd(), text, sizeof text, at)) > 0; at += size)
+    fwrite(text, 1, static_cast<size_t>(size), stderr);
 }
 
 int run_watched_child(double seconds, bool& hangs, void (*execute)(void* argument), void* argument) {

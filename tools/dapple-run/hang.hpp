@@ -24,6 +24,8 @@ class HangJudge {
   bool finds_hang(double seconds) const;
   // Returns when each process has explained what its threads wait for, or after some seconds. No process waits then.
   void explain();
+  // Prints what they have said.
+  void print_explanations() const;
   // Lets these processes end.
   void end() { watch_.end.store(1); }
 

@@ -209,6 +209,7 @@ void Watcher::quit() {
 void Watcher::end_with_dapple_run() {
   assert(watch_ != nullptr);
   watch_->explaining.fetch_add(1);
+  hang_reporter().print_to(provider::settings().hang);
   write_report();
   watch_->explained.fetch_add(1);
   const uint64_t until = now_ns() + kPatience;

@@ -63,8 +63,14 @@ void Reporter::record(const std::string& line) const {
 
 void Reporter::print(const std::string& text) const {
   if (!options_.log_path.empty() && append(options_.log_path + "." + std::to_string(getpid()), text)) return;
+  if (!file_.empty() && append(file_, text)) return;
   // Nothing can be done about a standard error that is closed.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
+void Reporter::print_to(const char* file) {
+  const std::lock_guard lock(mutex_);
+  file_ = file;
 }
 
 bool Reporter::is_new(const Report& report) {

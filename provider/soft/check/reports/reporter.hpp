@@ -38,6 +38,9 @@ class Reporter {
   // most, and not in a child of fork().
   void await_reports() const;
 
+  // From now on the text goes to this file instead of standard error. The options may name another one.
+  void print_to(const char* file);
+
   Mutex& mutex() { return mutex_; }
 
  private:
@@ -52,6 +55,7 @@ class Reporter {
   Options options_;
   Suppressions suppressions_;
   const std::string records_;
+  std::string file_;             // of print_to(); empty: standard error
   std::set<std::string> known_;  // suppressed ones included
   size_t shown_ = 0;
   std::atomic<uint32_t> showing_{0};  // calls of show()
