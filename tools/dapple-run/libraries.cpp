@@ -136,8 +136,9 @@ Libraries find_libraries() {
   for (const LibraryFolder& each : kLibraryFolders) {
     const std::string overlay = resolved(own + "/" + each.folder + "/libdapple-preload.so");
     if (overlay.empty()) continue;
-    if (overlay.find_first_of(": ") != overlay.npos) {
-      fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks and colons", overlay.c_str());
+    // The loader replaces $LIB and $ORIGIN.
+    if (overlay.find_first_of(": $") != overlay.npos) {
+      fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks, colons and $", overlay.c_str());
     }
     if (overlay.find(';') != overlay.npos)
       fail(kCannotRun, "RDMAV_DRIVERS cannot name %s: move it to a path without semicolons", overlay.c_str());
@@ -154,8 +155,10 @@ Libraries find_libraries() {
             .plugin = library("libdapple")};
   }
   fail(kCannotRun,
-       "libdapple-preload.so is missing; build it with: "
-       "cmake --preset release && cmake --build --preset release");
+       "%s/dapple-run has no libdapple-preload.so in its lib folders: leave dapple-run where it was unpacked or "
+       "installed, "
+       "and make a symbolic link to it; in a build tree: cmake --build --preset release",
+       own.c_str());
 }
 
 std::string other_copy_in_environment(const Libraries& libraries) {

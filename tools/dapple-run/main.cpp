@@ -17,6 +17,7 @@
 #include "tools/dapple-run/checked_run.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/doctor/doctor.hpp"
+#include "tools/dapple-run/elf_file.hpp"
 #include "tools/dapple-run/enumerate.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
@@ -36,17 +37,32 @@ struct Command {
   char** arguments;
 };
 
-// Becomes the program. The shell runs a file without "#!", as when a shell starts it.
+// Says why execv() has failed.
+[[noreturn]] void fail_to_run(const std::string& path, int error) {
+  const std::string interpreter(ElfFile(path).script_interpreter());
+  if (error == ENOENT && !interpreter.empty()) {
+    const bool exists = access(interpreter.c_str(), F_OK) == 0;
+    fail(kCannotRun,
+         exists ? "%s cannot be run: a carriage return stands behind its interpreter %s"
+                : "%s cannot be run: its interpreter %s does not exist",
+         path.c_str(), interpreter.c_str());
+  }
+  fail(kCannotRun, "%s cannot be run: %s", path.c_str(), strerror(error));
+}
+
+// Becomes the program. The shell runs a text without "#!", as when a shell starts it.
 [[noreturn]] void execute(void* argument) {
   const Command& command = *static_cast<const Command*>(argument);
   execv(command.path.c_str(), command.arguments);
-  if (errno == ENOEXEC) {
+  int error = errno;
+  if (error == ENOEXEC && !ElfFile(command.path).is_elf()) {
     std::vector<char*> shell = {const_cast<char*>("/bin/sh"), const_cast<char*>(command.path.c_str())};
     for (char** each = command.arguments + 1; *each != nullptr; ++each) shell.push_back(*each);
     shell.push_back(nullptr);
     execv(shell[0], shell.data());
+    error = errno;
   }
-  fail(kCannotRun, "%s cannot be run: %s", command.path.c_str(), strerror(errno));
+  fail_to_run(command.path, error);
 }
 
 constexpr const char* kVariables[] = {"LD_PRELOAD", "RDMAV_DRIVERS", "ASAN_OPTIONS", "DAPPLE_VERBOSE",

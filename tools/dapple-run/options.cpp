@@ -10,11 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "provider/face/identity/profile_file.hpp"
@@ -96,9 +99,37 @@ std::string environment_or(const char* name, const char* otherwise) {
   exit(fflush(stdout) == 0 ? 0 : 1);
 }
 
-const char* value_of(const std::string& option, char**& argument) {
-  if (*++argument == nullptr) fail(kWrongUse, "%s needs a value; see dapple-run --help", option.c_str());
-  return *argument;
+// A word of the command line: an option, and its value if both are joined by "=".
+struct OptionWord {
+  std::string option;
+  const char* joined = nullptr;
+};
+
+OptionWord split(const char* word) {
+  static constexpr std::string_view kWithValue[] = {"--faults", "--as",    "--seed", "--gids", "--trace",  "--json",
+                                                    "--sarif",  "--junit", "--hang", "--in",   "--timeout"};
+  const char* const sign = strchr(word, '=');
+  const std::string_view option(word, sign == nullptr ? strlen(word) : static_cast<size_t>(sign - word));
+  if (sign == nullptr || std::ranges::find(kWithValue, option) == std::end(kWithValue)) return {word};
+  return {std::string(option), sign + 1};
+}
+
+// Behind "=", or the next word. It is empty if a job has not set its variable.
+const char* value_of(const OptionWord& word, char**& argument) {
+  const char* const value = word.joined != nullptr ? word.joined : *++argument;
+  if (value == nullptr || *value == '\0')
+    fail(kWrongUse, "%s needs a value; see dapple-run --help", word.option.c_str());
+  return value;
+}
+
+// Programs may change their folder.
+std::string absolute(const char* option, std::string_view path) {
+  std::error_code error;
+  std::string result = std::filesystem::absolute(path, error).string();
+  if (error)
+    fail(kWrongUse, "%s: %.*s has no path: %s", option, static_cast<int>(path.size()), path.data(),
+         error.message().c_str());
+  return result;
 }
 
 // A user who forgets the value of an option gives the program in its place.
@@ -162,15 +193,14 @@ void set_faults(Options& options, const char* given) {
   set_variable(options, "DAPPLE_FAULTS", words.c_str());
 }
 
-// A wrong identity would leave the program without a device. A path is made absolute, because programs may change their
-// folder.
+// A wrong identity would leave the program without a device.
 void set_identity(Options& options, const char* given) {
   const std::string_view all = given;
   const std::string_view name = soft::identity_name(all).profile;
   std::string identity = given;
   if (face::is_path(name)) {
     if (is_program(std::string(name).c_str())) fail(kWrongUse, "--as: %s is a program, not a profile", given);
-    identity = std::filesystem::absolute(name).string() + std::string(all.substr(name.size()));
+    identity = absolute("--as", name) + std::string(all.substr(name.size()));
   }
   face::Identity read;
   soft::Problem problem;
@@ -183,17 +213,14 @@ void set_identity(Options& options, const char* given) {
   options.as = true;
 }
 
-// dappled reads the file, too. A program may have another working folder.
+// dappled reads the file, too.
 void set_gids(Options& options, const char* given) {
   const soft::OwnedFd file(open(given, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) fail(kWrongUse, "--gids: %s cannot be read: %s", given, strerror(errno));
   soft::Problem problem;
   const auto plan = std::make_unique<gids::GidPlan>();
   if (!gids::read_gid_file(file.get(), given, *plan, problem)) fail(kWrongUse, "--gids: %s", problem.line);
-  std::error_code error;
-  const std::string path = std::filesystem::absolute(given, error).string();
-  if (error) fail(kWrongUse, "--gids: %s has no path: %s", given, error.message().c_str());
-  set_variable(options, "DAPPLE_GIDS", path.c_str());
+  set_variable(options, "DAPPLE_GIDS", absolute("--gids", given).c_str());
 }
 
 void set_seed(Options& options, const char* given) {
@@ -204,11 +231,11 @@ void set_seed(Options& options, const char* given) {
   set_variable(options, "DAPPLE_SEED", given);
 }
 
-// Empties both files. Their paths are absolute, because programs may change their folder.
+// Empties both files.
 void set_trace(Options& options, const char* given) {
   const std::pair<const char*, const char*> files[] = {{"DAPPLE_TRACE", ".jsonl"}, {"DAPPLE_PCAP", ".pcap"}};
   for (const auto& [variable, ending] : files) {
-    const std::string path = std::filesystem::absolute(given).string() + ending;
+    const std::string path = absolute("--trace", given) + ending;
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0) fail(kWrongUse, "--trace: %s cannot be written: %s", path.c_str(), strerror(errno));
     close(file);
@@ -274,7 +301,9 @@ Options parse(char** words) {
   options.emulate = environment_or("DAPPLE_EMULATE", "0");
   std::string last_option;
   for (; *argument != nullptr && **argument == '-'; ++argument) {
-    const std::string option = last_option = *argument;
+    last_option = *argument;
+    const OptionWord word = split(*argument);
+    const std::string& option = word.option;
     if (option == "--") {
       ++argument;
       break;
@@ -292,25 +321,25 @@ Options parse(char** words) {
     } else if (option == "-n" || option == "--no-device") {
       options.device = false;
     } else if (option == "--faults") {
-      set_faults(options, value_of(option, argument));
+      set_faults(options, value_of(word, argument));
     } else if (option == "--as") {
-      set_identity(options, value_of(option, argument));
+      set_identity(options, value_of(word, argument));
     } else if (option == "--seed") {
-      set_seed(options, value_of(option, argument));
+      set_seed(options, value_of(word, argument));
     } else if (option == "--gids") {
-      set_gids(options, value_of(option, argument));
+      set_gids(options, value_of(word, argument));
     } else if (option == "--trace") {
-      set_trace(options, value_of(option, argument));
+      set_trace(options, value_of(word, argument));
     } else if (option == "--check" || option == "--check=races" || option == "--check=strict") {
       options.check = true;
       if (option != "--check")
         setenv("DAPPLE_CHECK", (environment_or("DAPPLE_CHECK", "") + ":" + option.substr(8) + "=1").c_str(), 1);
     } else if (std::string* file = report_file(options.reports, option); file != nullptr) {
-      set_report(*file, option, value_of(option, argument));
+      set_report(*file, option, value_of(word, argument));
     } else if (option == "--explain") {
       options.explain = true;
     } else if (option == "--hang") {
-      options.hang = time_of(option, value_of(option, argument));
+      options.hang = time_of(option, value_of(word, argument));
     } else if (option == "--mount") {
       options.mount = true;
     } else if (option == "--alone") {
@@ -318,15 +347,17 @@ Options parse(char** words) {
     } else if (option == "--enumerate") {
       options.enumerate = true;
     } else if (option == "--in") {
-      options.runs.program = value_of(option, argument);
+      options.runs.program = value_of(word, argument);
       set_variable(options, "DAPPLE_FAULTS_IN", options.runs.program.c_str());
     } else if (option == "--timeout") {
-      options.runs.timeout = seconds_of(value_of(option, argument));
+      options.runs.timeout = seconds_of(value_of(word, argument));
     } else if (option == "--env") {
       options.print_environment = true;
     } else if (option == "--doctor" || option == "--doctor=device") {
       options.doctor = true;
       options.doctor_device = option != "--doctor";
+    } else if (option.starts_with("--check=")) {
+      fail(kWrongUse, "--check has the forms --check, --check=races and --check=strict, not %s", option.c_str());
     } else {
       fail(kWrongUse, "unknown option %s; see dapple-run --help", option.c_str());
     }

@@ -32,6 +32,7 @@ bool is_assignment(std::string_view word) {
 
 [[noreturn]] void fail_not_found(const char* const* command) {
   const char* const name = command[0];
+  if (*name == '\0') fail(kNoSuchProgram, "the name of the program is empty");
   if (is_assignment(name)) {
     std::string words;
     for (; *command != nullptr && is_assignment(*command); ++command) words += std::string(*command) + " ";
