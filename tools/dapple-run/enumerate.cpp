@@ -24,7 +24,6 @@
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/findings/findings.hpp"
-#include "tools/dapple-run/findings/notes_file.hpp"
 #include "tools/dapple-run/hang.hpp"
 #include "tools/dapple-run/memory_file.hpp"
 
@@ -112,7 +111,9 @@ pid_t start(int output, void (*execute)(void*), void* argument) {
 
 Ending run(double timeout, void (*execute)(void*), void* argument) {
   const MemoryFile output("dapple-run-output");
-  const NotesFile notes(kHangRecords);
+  // A named file would stay behind a run that a signal ends.
+  const MemoryFile notes("dapple-run-notes");
+  setenv(kHangRecords, notes.path().c_str(), 1);
   HangJudge judge;
   const double begin = now();
   const pid_t child = start(output.fd(), execute, argument);
@@ -127,7 +128,7 @@ Ending run(double timeout, void (*execute)(void*), void* argument) {
   ending.said = last_line(output.fd());
   if (ended == 0) {
     judge.explain();
-    ending.reports = read_findings(notes.name()).reports;
+    ending.reports = read_findings(notes.path().c_str()).reports;
   }
   kill(-child, SIGKILL);
   if (ended <= 0) status = await(child);
