@@ -26,6 +26,11 @@ int examine_device_in_child(const Libraries& libraries) {
   const pid_t child = fork_awaited();
   if (child == 0) {
     execl("/proc/self/exe", "dapple-run", "--doctor=device", nullptr);
+    if (errno == ENOENT) {
+      print(
+          {Verdict::kPartly, "device", "not tried: /proc is not mounted, by which dapple-run starts itself: mount it"});
+      _exit(0);
+    }
     print({Verdict::kFails, "device", std::string("dapple-run cannot run itself: ") + strerror(errno)});
     _exit(1);
   }

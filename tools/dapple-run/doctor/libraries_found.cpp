@@ -3,6 +3,7 @@
 #include "tools/dapple-run/doctor/libraries_found.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -72,12 +73,10 @@ Line libibverbs(const Libraries& libraries) {
   void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return missing_libibverbs();
   Line line{Verdict::kWorks, "libibverbs", {}};
-  Dl_info place = {};
-  std::string path = "libibverbs.so.1";
-  if (void* function = dlsym(library, "ibv_open_device");
-      function != nullptr && dladdr(function, &place) != 0 && place.dli_fname != nullptr) {
-    path = place.dli_fname;
-  }
+  // Not the place of one of its functions, which a preloaded library of dapple may have, too.
+  link_map* loaded = nullptr;
+  const bool has_path = dlinfo(library, RTLD_DI_LINKMAP, &loaded) == 0 && loaded->l_name[0] != '\0';
+  const std::string path = has_path ? loaded->l_name : "libibverbs.so.1";
   const unsigned number = private_abi_of(library);
   const std::string release = release_of(path);
   line.text = (release.empty() ? std::string("rdma-core") : "rdma-core " + release) + ", " + path;

@@ -15,6 +15,9 @@ namespace {
 constexpr int kMaxGenerations = 64;
 // Without one of these a program has no device.
 constexpr const char* kVariables[] = {"LD_PRELOAD", "RDMAV_DRIVERS"};
+// The words of dapple-run's options.
+constexpr const char* kChoices[] = {"DAPPLE_AS",    "DAPPLE_FAULTS", "DAPPLE_FAULTS_IN", "DAPPLE_GIDS",
+                                    "DAPPLE_TRACE", "DAPPLE_PCAP",   "DAPPLE_SEED"};
 
 bool names_dapple(std::string_view value) {
   return value.find("/libdapple") != value.npos;
@@ -52,10 +55,17 @@ std::string_view value_of(std::string_view environment, std::string_view name) {
 // The names of the variables that the environment has for dapple, and this process lacks.
 std::string lost_from(std::string_view environment) {
   std::string lost;
+  bool has_devices = false;
+  const auto note = [&lost](std::string_view name) { lost.append(lost.empty() ? "" : " and ").append(name); };
   for (const char* name : kVariables) {
-    const char* own = getenv(name);
-    if (!names_dapple(value_of(environment, name)) || (own != nullptr && names_dapple(own))) continue;
-    lost += (lost.empty() ? "" : " and ") + std::string(name);
+    if (!names_dapple(value_of(environment, name))) continue;
+    has_devices = true;
+    if (const char* own = getenv(name); own == nullptr || !names_dapple(own)) note(name);
+  }
+  if (!has_devices) return {};
+  // Without one of these the devices are others than its user wanted.
+  for (const char* name : kChoices) {
+    if (!value_of(environment, name).empty() && getenv(name) == nullptr) note(name);
   }
   return lost;
 }

@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -15,7 +16,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -61,6 +64,15 @@ bool port_group() {
          setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program) == 0;
 }
 
+bool threads() {
+  pthread_t thread;
+  const int error = pthread_create(
+      &thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr);
+  if (error == 0) return pthread_join(thread, nullptr) == 0;
+  errno = error;
+  return false;
+}
+
 struct Call {
   const char* name;
   bool (*works)();
@@ -73,6 +85,8 @@ constexpr Call kCalls[] = {
     {"memfd_create", [] { return bool(OwnedFd(memfd_create("doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING))); }},
     {"epoll_create1", [] { return bool(OwnedFd(epoll_create1(EPOLL_CLOEXEC))); }},
     {"eventfd", [] { return bool(OwnedFd(eventfd(0, EFD_CLOEXEC))); }},
+    {"timerfd_create", [] { return bool(OwnedFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC))); }},
+    {"threads", threads},
 };
 
 // The errno with which --alone and --mount end; 0 if they work. Some systems let a program make namespaces and refuse
