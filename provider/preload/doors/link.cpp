@@ -155,11 +155,11 @@ void restore_signals_after_fork() {
   if (--signals_of_fork.depth == 0) pthread_sigmask(SIG_SETMASK, &signals_of_fork.before, nullptr);
 }
 
-void complain(const soft::Problem& problem) {
+void complain(const soft::Problem& problem, const char* lack) {
   static constinit std::atomic<uint64_t> told = 0;
   const uint64_t one = uint64_t{1} << (problem.error & 63);
   if (problem.line[0] == '\0' || (told.fetch_or(one) & one) != 0) return;
-  fprintf(stderr, "dapple: no software device: %s\n", problem.line);
+  fprintf(stderr, "dapple: %s: %s\n", lack, problem.line);
 }
 
 soft::DaemonLink* connection(soft::Problem& problem) {

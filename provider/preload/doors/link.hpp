@@ -30,7 +30,7 @@ void watch_connection();
 void block_signals_for_fork();
 void restore_signals_after_fork();
 
-// Writes a line to standard error, once for each kind of problem.
-void complain(const soft::Problem& problem);
+// Writes a line to standard error, once for each kind of problem. `lack`: what the program does without.
+void complain(const soft::Problem& problem, const char* lack = "no software device");
 
 }  // namespace dapple::doors

@@ -95,6 +95,11 @@ bool fetch(soft::DaemonLink& link, soft::Problem& problem) {
   return true;
 }
 
+// A device works without its files.
+const char* lack_without(const soft::DaemonLink* link) {
+  return link == nullptr ? "no software device" : "no files of the software devices";
+}
+
 // Only for this process, which shares its memory with its parent: it changes nothing there.
 int root_for_child() {
   if (is_root(root.load())) return root.load();
@@ -103,7 +108,7 @@ int root_for_child() {
   soft::OwnedFd folder;
   char path[soft::kTreePathSize];
   if (link == nullptr || !link->tree(folder, path, problem)) {
-    complain(problem);
+    complain(problem, lack_without(link.get()));
     return -1;
   }
   return folder.release();
@@ -121,7 +126,7 @@ int root_for_process() {
     good = is_current() || fetch(*link, problem);
     fetching.unlock();
   }
-  if (!good) complain(problem);
+  if (!good) complain(problem, lack_without(link));
   return good ? root.load() : -1;
 }
 
