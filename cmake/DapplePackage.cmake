@@ -21,7 +21,12 @@ function(dapple_package target)
   endif()
   get_target_property(output ${target} OUTPUT_NAME)
   string(REPLACE ";" ", " requires "${arg_REQUIRES}")
-  # Relative to the prefix, so that an installation can be moved.
+  # Relative to the prefix, so that an installation can be moved. A system's own must not name /usr/include in another way.
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+  if(DAPPLE_PORTABLE)
+    cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE up)
+    cmake_path(APPEND pc_prefix "\${pcfiledir}" "${up}")
+  endif()
   cmake_path(APPEND pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
   cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
   configure_file(${CMAKE_SOURCE_DIR}/cmake/library.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${arg_PC}.pc @ONLY)
