@@ -118,18 +118,16 @@ int PrivateFolder::make(const std::string& place) {
       return errno;
     }
     folder_.reset(openat(place_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (folder_ && flock(folder_.get(), LOCK_EX | LOCK_NB) == 0 &&
-        is_linked(place_.get(), name_.c_str(), folder_.get())) {
+    const int error = folder_ && flock(folder_.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (error == 0 && is_linked(place_.get(), name_.c_str(), folder_.get())) {
       path_ = place + '/' + name_;
       return 0;
     }
-    // Another dappled that looks for left folders had the lock for a moment.
-    const int error = folder_ ? EAGAIN : errno;
     folder_.reset();
-    if (error != EAGAIN && error != ENOENT) {
-      unlinkat(place_.get(), name_.c_str(), AT_REMOVEDIR);
-      return error;
-    }
+    // Another dappled that looks for left folders has removed it, or had the lock for a moment.
+    if (error == 0 || error == EWOULDBLOCK || error == ENOENT) continue;
+    unlinkat(place_.get(), name_.c_str(), AT_REMOVEDIR);
+    return error;
   }
   return EAGAIN;
 }
