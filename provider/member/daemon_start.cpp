@@ -67,7 +67,8 @@ bool find_program(char (&path)[PATH_MAX], Problem& problem) {
     const int size = snprintf(path, sizeof path, "%s%s", file, place);
     if (size > 0 && static_cast<size_t>(size) < sizeof path && access(path, X_OK) == 0) return true;
   }
-  problem.set(ENOENT, "dappled was not found beside %.120s; set DAPPLE_DAPPLED to its path", file);
+  problem.set(ENOENT, "dappled was not found %s%.120s; set DAPPLE_DAPPLED to its path",
+              *file == '\0' ? "from this root folder" : "beside ", file);
   return false;
 }
 

@@ -13,6 +13,9 @@ struct ReportFiles {
   std::string json, sarif, junit;
 
   bool empty() const { return json.empty() && sarif.empty() && junit.empty(); }
+  bool has_one_name_twice() const {
+    return (!json.empty() && (json == sarif || json == junit)) || (!sarif.empty() && sarif == junit);
+  }
 };
 
 struct CheckedRun {

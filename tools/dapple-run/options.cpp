@@ -95,8 +95,8 @@ std::string environment_or(const char* name, const char* otherwise) {
 }
 
 [[noreturn]] void print(const char* text) {
-  fputs(text, stdout);
-  exit(fflush(stdout) == 0 ? 0 : 1);
+  const bool written = fputs(text, stdout) >= 0 && fflush(stdout) == 0;
+  exit(written ? 0 : 1);
 }
 
 // A word of the command line: an option, and its value if both are joined by "=".
@@ -280,6 +280,8 @@ void check_combinations(const Options& options) {
   if (options.explain && !options.device) fail(kWrongUse, "--explain cannot be combined with --no-device");
   if (!options.reports.empty() && (options.print_environment || options.enumerate))
     fail(kWrongUse, "--json, --sarif and --junit cannot be combined with --env or --enumerate");
+  if (options.reports.has_one_name_twice())
+    fail(kWrongUse, "--json, --sarif and --junit need files of different names");
   if (options.as && !options.device) fail(kWrongUse, "--as cannot be combined with --no-device");
   if (options.mount && (options.print_environment || !options.device || options.enumerate))
     fail(kWrongUse, "--mount cannot be combined with --env, --no-device or --enumerate");

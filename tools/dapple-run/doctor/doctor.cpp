@@ -3,6 +3,7 @@
 #include "tools/dapple-run/doctor/doctor.hpp"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -58,7 +59,8 @@ int examine(const Libraries& libraries) {
   const int device = examine_device_in_child(libraries);
   const bool fails =
       device != 0 || std::ranges::any_of(lines, [](const Line& line) { return line.verdict == Verdict::kFails; });
-  return fails ? 1 : 0;
+  // Somebody may read the lines from a file.
+  return fails || ferror(stdout) != 0 ? 1 : 0;
 }
 
 }  // namespace dapple::run::doctor
