@@ -31,6 +31,8 @@ from dapple import pytest_scene
 
 # Set in the second pytest, so that it does not start a third.
 STARTED = "DAPPLE_PYTEST"
+# The options of dapple-run that take the next word.
+WITH_VALUE = ("--as", "--faults", "--gids", "--hang", "--in", "--json", "--junit", "--sarif", "--seed", "--timeout", "--trace")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,6 +55,21 @@ def pytest_configure(config: pytest.Config) -> None:
             config.pluginmanager.register(pytest_scene.Writer(config), "dapple_scene_writer")
 
 
+def words_for_dapple_run(option: str) -> list[str]:
+    """The words of --dapple-run. Another program, or the version, would end well without a test."""
+    try:
+        words = shlex.split(option)
+    except ValueError as error:
+        raise pytest.UsageError(f"--dapple-run: {option}: {error}") from None
+    rest = iter(words)
+    for word in rest:
+        if word in ("-h", "--help", "--version", "--") or not word.startswith("-"):
+            raise pytest.UsageError(f"--dapple-run: with {word}, dapple-run runs no test")
+        if word in WITH_VALUE and next(rest, None) is None:
+            raise pytest.UsageError(f"--dapple-run: {word} needs a value")
+    return words
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     options = early_config.known_args_namespace
@@ -61,14 +78,14 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     # All workers of pytest-xdist would write to one file of records.
     if options.dapple_check and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
         raise pytest.UsageError("--dapple-check cannot tell which of several workers makes a mistake: leave out -n")
+    words = words_for_dapple_run(options.dapple_run)
+    if options.dapple_check:
+        words.append("--check")
     # pytest already catches the output, in files that the next program would inherit.
     capture = early_config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
-        capture.stop_global_capturing()
+        capture.suspend_global_capture(in_=True)
     os.environ[STARTED] = "1"
-    words = shlex.split(options.dapple_run)
-    if options.dapple_check:
-        words.append("--check")
     arguments = [str(word) for word in early_config.invocation_params.args]
     dapple.execute("dapple-run", [*words, "--", *pytest_scene.this_pytest_with(arguments)])
 
