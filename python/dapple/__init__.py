@@ -8,6 +8,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "files"
@@ -23,7 +24,7 @@ def program(name: str) -> Path:
 
 def execute(name: str, words: list[str]) -> None:
     """Becomes dapple's program. Ends this process with 126 and one line if that fails."""
-    path = program(name)
+    path = FOLDER / "bin" / name
     try:
         os.execv(path, [name, *words])
     except OSError as error:
@@ -31,6 +32,15 @@ def execute(name: str, words: list[str]) -> None:
         sys.exit(126)
 
 
-def main() -> None:
-    """The commands dapple-run, dapple-info and so on: each is this function, by its own name."""
-    execute(Path(sys.argv[0]).name, sys.argv[1:])
+def main(name: str) -> None:
+    """The command of this name. A link to it may have another one."""
+    execute(name, sys.argv[1:])
+
+
+# The commands that scripts/lib/wheel makes, if the archive has the program.
+dapple_bw = partial(main, "dapple-bw")
+dapple_info = partial(main, "dapple-info")
+dapple_lat = partial(main, "dapple-lat")
+dapple_run = partial(main, "dapple-run")
+dapple_softroce = partial(main, "dapple-softroce")
+dapple_test = partial(main, "dapple-test")
