@@ -17,7 +17,6 @@ pytest 6.2 and Python 3.9 run it: what later ones have brought stands only in an
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shlex
@@ -27,7 +26,7 @@ from typing import Any
 import pytest
 
 import dapple
-from dapple import pytest_scene
+from dapple import pytest_fault, pytest_scene
 
 # Set in the second pytest, so that it does not start a third.
 STARTED = "DAPPLE_PYTEST"
@@ -49,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "dapple_scene(words): with --dapple, the test runs in a process of its own, with these words for dapple-run"
     )
+    config.pluginmanager.register(pytest_fault, "dapple_fault")
     if STARTED in os.environ:
         config.pluginmanager.register(pytest_scene, "dapple_scene")
         if pytest_scene.REPORTS in os.environ:
@@ -110,18 +110,6 @@ def reports_of(path: str, start: int) -> tuple[list[str], int]:
     return found, end
 
 
-def plan(verb: str, error: int) -> None:
-    """Lets the next call of the verb by this process fail. Skips the test without a software device."""
-    try:
-        ctypes.CDLL("libibverbs.so.1", mode=ctypes.RTLD_GLOBAL)
-        library = ctypes.CDLL(str(dapple.FOLDER / "lib" / "libdapple.so.1"))
-    except OSError as error_of_loader:
-        pytest.skip(f"no fault of {verb} can be planned: {error_of_loader}")
-    code = library.dappledv_fault_next(verb.encode(), error)
-    if code != 0:
-        pytest.skip(f"no fault of {verb} can be planned: {os.strerror(code)}")
-
-
 # A test's name -> the size of the file of the check's records when the present step of the test began: its set-up, its
 # body or its end.
 starts: dict[str, int] = {}
@@ -138,14 +126,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if STARTED not in os.environ and item.get_closest_marker("dapple_scene") is not None:
         pytest.skip("a scene needs pytest --dapple")
     starts[item.nodeid] = reports_of(records(), 0)[1]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> None:
-    if item.nodeid in pytest_scene.scenes:
-        return
-    for mark in item.iter_markers("dapple_fault"):
-        plan(*mark.args)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -94,6 +94,11 @@ def arguments_of(config: Any, test: str) -> list[str]:
     return words
 
 
+def runs_elsewhere(item: pytest.Item) -> bool:
+    """Whether the test has a scene, and this is not the process of it."""
+    return REPORTS not in os.environ and item.get_closest_marker("dapple_scene") is not None
+
+
 class Scene:
     """A test in a process of its own: what its pytest has reported, and what it has printed."""
 
@@ -155,7 +160,7 @@ def nothing() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
-    if REPORTS in os.environ or item.get_closest_marker("dapple_scene") is None:
+    if not runs_elsewhere(item):
         return
     scenes[item.nodeid] = Scene(item)
     # The steps of the test are those of the other process: here they do nothing, and have its reports.
