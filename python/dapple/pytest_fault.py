@@ -37,12 +37,31 @@ def plan(mark: pytest.Mark) -> None:
     if code == errno.EINVAL:
         pytest.fail(f"dapple_fault({verb!r}, {error}): dappledv_fault_next(3) does not know this verb or number", pytrace=False)
     if code == errno.EBUSY:
-        pytest.skip(f"no fault of {verb} can be planned: the process opened a device before its first planned fault")
+        pytest.skip(f"no fault of {verb} can be planned: the process opened a device before pytest had found all tests")
     if code != 0:
         pytest.skip(f"no fault of {verb} can be planned: there is no software device ({os.strerror(code)})")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The devices that tests open from now on look for faults, in whichever order the tests run."""
+    if any(marks_of(item) for item in session.items):
+        try:
+            library().dappledv_fault_clear()
+        except OSError:
+            pass  # plan() says so
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
     for mark in marks_of(item):
         plan(mark)
+
+
+# Before the fixtures end, which may call the verb, too.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    if marks_of(item):
+        try:
+            library().dappledv_fault_clear()
+        except OSError:
+            pass
