@@ -114,9 +114,11 @@ class Scene:
 
     def run(self, file: str) -> None:
         config: Any = self.item.config
-        place, _, name = self.item.nodeid.partition("::")
-        words = words_of(self.item)
-        again = [*this_pytest(), *arguments_of(config, f"{config.rootpath / place}::{name}"), f"--rootdir={config.rootpath}"]
+        item: Any = self.item
+        # pytest 6.2 has fspath. A node's name may begin at another folder than the root: -c FOLDER/FILE makes this the root.
+        test = f"{getattr(item, 'path', None) or item.fspath}::{item.nodeid.partition('::')[2]}"
+        words = words_of(item)
+        again = [*this_pytest(), *arguments_of(config, test), f"--rootdir={config.rootpath}"]
         # pytest empties this folder when it starts, and the first one is still using its own.
         if config.option.basetemp:
             again.append(f"--basetemp={file}-basetemp")
