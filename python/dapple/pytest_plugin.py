@@ -51,8 +51,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(pytest_fault, "dapple_fault")
     if STARTED in os.environ:
         config.pluginmanager.register(pytest_scene, "dapple_scene")
-        if pytest_scene.REPORTS in os.environ:
-            config.pluginmanager.register(pytest_scene.Writer(config), "dapple_scene_writer")
 
 
 def words_for_dapple_run(option: str) -> list[str]:

@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 """@pytest.mark.dapple_scene("--as connectx7 --faults drop=0.01"): the test runs in a process of its own under dapple-run
-with these words. Its pytest writes the reports to a file, and the first pytest takes them from there.
+with these words. Its pytest writes the reports to a file without a name, and the first pytest takes them from there.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import select
 import shlex
+import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 import dapple
 
-# The file of the reports, in the process of a scene.
-REPORTS = "DAPPLE_PYTEST_REPORTS"
+# For the process of a scene: the descriptors of the file of the reports, and of a pipe that the first pytest keeps open.
+SCENE = "DAPPLE_PYTEST_SCENE"
+# Whether this is such a process.
+is_scene = False
 
 
 def options_of_python() -> list[str]:
@@ -96,7 +100,7 @@ def arguments_of(config: Any, test: str) -> list[str]:
 
 def runs_elsewhere(item: pytest.Item) -> bool:
     """Whether the test has a scene, and this is not the process of it."""
-    return REPORTS not in os.environ and item.get_closest_marker("dapple_scene") is not None
+    return not is_scene and item.get_closest_marker("dapple_scene") is not None
 
 
 class Scene:
@@ -107,12 +111,13 @@ class Scene:
         self.reports: dict[str, Any] = {}
         self.end = ""
         try:
-            with tempfile.TemporaryDirectory(prefix="dapple-pytest-") as folder:
-                self.run(os.path.join(folder, "reports"))
+            ends, open_end = os.pipe()
+            with open(ends, "rb"), open(open_end, "wb"), open(os.memfd_create("dapple-reports"), "r+b") as reports:
+                self.run(reports, ends)
         except (OSError, ValueError) as error:
             self.end = str(error)
 
-    def run(self, file: str) -> None:
+    def run(self, reports: BinaryIO, ends: int) -> None:
         config: Any = self.item.config
         item: Any = self.item
         # pytest 6.2 has fspath. A node's name may begin at another folder than the root: -c FOLDER/FILE makes this the root.
@@ -121,21 +126,22 @@ class Scene:
         again = [*this_pytest(), *arguments_of(config, test), f"--rootdir={config.rootpath}"]
         # pytest empties this folder when it starts, and the first one is still using its own.
         if config.option.basetemp:
-            again.append(f"--basetemp={file}-basetemp")
+            again.append(f"--basetemp={config._tmp_path_factory.mktemp('scene')}")
+        passed = (reports.fileno(), ends)
         run = subprocess.run(
-            [dapple.program("dapple-run"), *words, "--", *again], env={**os.environ, REPORTS: file}, cwd=config.invocation_params.dir,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+            [dapple.program("dapple-run"), *words, "--", *again], env={**os.environ, SCENE: "{} {}".format(*passed)}, pass_fds=passed,
+            cwd=config.invocation_params.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", check=False,
         )
         self.end = f"the test's process has ended with {run.returncode}:\n{run.stdout}"
-        if os.path.exists(file):
-            with open(file, encoding="utf-8") as lines:
-                for line in lines:
-                    report = self.read(json.loads(line))
-                    report.nodeid, report.location = self.item.nodeid, self.item.location
-                    # JSON knows no tuples. This one is the place and the reason of a skipped test.
-                    if isinstance(report.longrepr, list):
-                        report.longrepr = tuple(report.longrepr)
-                    self.reports[report.when] = report
+        reports.seek(0)
+        for line in reports:
+            report = self.read(json.loads(line))
+            report.nodeid, report.location = self.item.nodeid, self.item.location
+            # JSON knows no tuples. This one is the place and the reason of a skipped test.
+            if isinstance(report.longrepr, list):
+                report.longrepr = tuple(report.longrepr)
+            self.reports[report.when] = report
 
     def read(self, data: dict[str, Any]) -> Any:
         return self.item.config.hook.pytest_report_from_serializable(config=self.item.config, data=data)
@@ -178,13 +184,36 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         outcome.force_result(scenes[item.nodeid].report_of(call.when))
 
 
+def end_with_writer_of(pipe: int) -> None:
+    """Lets the kernel end this process when no process can write to the pipe any more."""
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGTERM)
+    fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC)
+    # No signal comes if that was before.
+    if select.select([pipe], [], [], 0)[0]:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 class Writer:
     """In the process of a scene: writes each report at once, because the process may crash in the next step."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, descriptors: str) -> None:
         self.config = config
+        self.reports, pipe = map(int, descriptors.split())
+        # Programs that the test starts are not the scene, even if they are pytest.
+        for each in (self.reports, pipe):
+            os.set_inheritable(each, False)
+        # A signal that ends the first pytest does not reach this process.
+        end_with_writer_of(pipe)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
-        with open(os.environ[REPORTS], "a", encoding="utf-8") as file:
-            file.write(json.dumps(data) + "\n")
+        os.write(self.reports, (json.dumps(data) + "\n").encode())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global is_scene
+    descriptors = os.environ.pop(SCENE, None)
+    if descriptors is not None:
+        is_scene = True
+        config.pluginmanager.register(Writer(config, descriptors), "dapple_scene_writer")
