@@ -17,16 +17,13 @@ pytest 6.2 and Python 3.9 run it: what later ones have brought stands only in an
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
-from collections.abc import Generator
-from typing import Any
 
 import pytest
 
 import dapple
-from dapple import pytest_fault, pytest_scene
+from dapple import pytest_check, pytest_fault, pytest_scene
 
 # Set in the second pytest, so that it does not start a third.
 STARTED = "DAPPLE_PYTEST"
@@ -48,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "dapple_scene(words): with --dapple, the test runs in a process of its own, with these words for dapple-run"
     )
+    config.pluginmanager.register(pytest_check, "dapple_check")
     config.pluginmanager.register(pytest_fault, "dapple_fault")
     if STARTED in os.environ:
         config.pluginmanager.register(pytest_scene, "dapple_scene")
@@ -88,51 +86,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     dapple.execute("dapple-run", [*words, "--", *pytest_scene.this_pytest_with(arguments)])
 
 
-def reports_of(path: str, start: int) -> tuple[list[str], int]:
-    """The errors that the check has written to the file of its records after `start`, and the file's size."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            file.seek(start)
-            lines = file.readlines()
-            end = file.tell()
-    except OSError:
-        return [], start
-    found = []
-    for line in lines:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict) and record.get("level") == "error":
-            found.append(f"{record.get('kind', '')}: {record.get('text', '')}")
-    return found, end
-
-
-# A test's name -> the size of the file of the check's records when the present step of the test began: its set-up, its
-# body or its end.
-starts: dict[str, int] = {}
-
-
-# Empty in a worker of pytest-xdist, whose neighbours write to the same file.
-def records() -> str:
-    return "" if "PYTEST_XDIST_WORKER" in os.environ else os.environ.get("DAPPLE_CHECK_RECORDS", "")
-
-
 # Before the fixtures, which may open devices.
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if STARTED not in os.environ and item.get_closest_marker("dapple_scene") is not None:
         pytest.skip("a scene needs pytest --dapple")
-    starts[item.nodeid] = reports_of(records(), 0)[1]
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    outcome = yield
-    if item.nodeid not in starts:
-        return
-    found, starts[item.nodeid] = reports_of(records(), starts[item.nodeid])
-    report = outcome.get_result()
-    if found and report.outcome == "passed":
-        report.outcome = "failed"
-        report.longrepr = "dapple's check reports:\n" + "\n".join(found)
