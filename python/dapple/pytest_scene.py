@@ -24,6 +24,8 @@ import dapple
 
 # For the process of a scene: the descriptors of the file of the reports, and of a pipe that the first pytest keeps open.
 SCENE = "DAPPLE_PYTEST_SCENE"
+# The key of the last line in that file.
+EXIT_CODE = "pytest_exit_code"
 # Whether this is such a process.
 is_scene = False
 
@@ -135,13 +137,21 @@ class Scene:
         )
         self.end = f"the test's process has ended with {run.returncode}:\n{run.stdout}"
         reports.seek(0)
+        exit_code = None
         for line in reports:
-            report = self.read(json.loads(line))
+            data = json.loads(line)
+            if EXIT_CODE in data:
+                exit_code = data[EXIT_CODE]
+                continue
+            report = self.read(data)
             report.nodeid, report.location = self.item.nodeid, self.item.location
             # JSON knows no tuples. This one is the place and the reason of a skipped test.
             if isinstance(report.longrepr, list):
                 report.longrepr = tuple(report.longrepr)
             self.reports[report.when] = report
+        # dapple-run has found a failure that pytest does not know, such as a planned fault that did not come, or Python crashed.
+        if run.returncode != exit_code and all(report.passed for report in self.reports.values()):
+            self.reports.pop("teardown", None)
 
     def read(self, data: dict[str, Any]) -> Any:
         return self.item.config.hook.pytest_report_from_serializable(config=self.item.config, data=data)
@@ -195,7 +205,7 @@ def end_with_writer_of(pipe: int) -> None:
 
 
 class Writer:
-    """In the process of a scene: writes each report at once, because the process may crash in the next step."""
+    """In the process of a scene: writes each report at once, because the process may crash in the next step, and the exit code."""
 
     def __init__(self, config: pytest.Config, descriptors: str) -> None:
         self.config = config
@@ -207,7 +217,15 @@ class Writer:
         end_with_writer_of(pipe)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
+        self.write(self.config.hook.pytest_report_to_serializable(config=self.config, report=report))
+
+    # Other plug-ins may change the code.
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, None]:
+        yield
+        self.write({EXIT_CODE: int(session.exitstatus)})
+
+    def write(self, data: Any) -> None:
         os.write(self.reports, (json.dumps(data) + "\n").encode())
 
 
