@@ -211,6 +211,10 @@ int dappledv_fault_clear() noexcept {
   return dapple::provider::fault_clear();
 }
 
+int dappledv_fault_pending(const char* verb) noexcept {
+  return dapple::provider::fault_pending(verb);
+}
+
 const char* dappledv_refusal(unsigned* count) noexcept {
   return dapple::provider::last_refusal(count);
 }

@@ -64,4 +64,10 @@ int fault_clear() {
   return function == nullptr ? ENOSYS : function();
 }
 
+int fault_pending(const char* verb) {
+  const ErrnoGuard keep;
+  const auto function = reinterpret_cast<FaultPending>(find_in_plugin(kFaultPending));
+  return function == nullptr ? 0 : function(verb);
+}
+
 }  // namespace dapple::provider

@@ -11,13 +11,13 @@
  *   assert(program_registers_memory() == false);                    // this call fails
  *   assert(program_registers_memory() == true);                     // the next one succeeds
  *
- * Both functions return 0, or the value of errno for the reason; they do not change errno itself. Nothing changes after
- * an error.
+ * The first two functions return 0, or the value of errno for the reason. Nothing changes after an error. No function
+ * changes errno itself.
  *
- * The first call of either function must come before the process opens a software device: otherwise the devices get
+ * The first call of one of these two must come before the process opens a software device: otherwise the devices get
  * faster operations, which do not count calls.
  *
- * Threads: any number of threads may call both functions at the same time. The functions allocate memory, list the RDMA
+ * Threads: any number of threads may call the functions at the same time. The first two allocate memory, list the RDMA
  * devices, and read the environment: like getenv(3) they must not run while another thread changes it.
  */
 
@@ -50,6 +50,12 @@ int dappledv_fault_next(const char* verb, int error) DAPPLEDV_NOEXCEPT;
  * Returns 0, EBUSY or ENOSYS, as dappledv_fault_next().
  */
 int dappledv_fault_clear(void) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Returns 1 if a fault of dappledv_fault_next() for this verb, or for any verb if it is NULL, has not come yet, and 0
+ * otherwise: also for an unknown verb, and without a software device.
+ */
+int dappledv_fault_pending(const char* verb) DAPPLEDV_NOEXCEPT;
 
 #ifdef __cplusplus
 }

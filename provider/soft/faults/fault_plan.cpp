@@ -75,6 +75,13 @@ void FaultPlan::clear_next() {
   for (std::atomic<int>& result : next_) result.store(0, std::memory_order_relaxed);
 }
 
+bool FaultPlan::awaits_next(std::string_view name) const {
+  const auto awaits = [](const std::atomic<int>& result) { return result.load(std::memory_order_relaxed) != 0; };
+  if (name.empty()) return std::any_of(std::begin(next_), std::end(next_), awaits);
+  const size_t of = counted_of(name);
+  return of <= kEvent && awaits(next_[of]);
+}
+
 int FaultPlan::next(size_t of, uint64_t stack) {
   assert(of < std::size(passed_) && count_ <= kMax);
   int result = of <= kEvent ? next_[of].exchange(0, std::memory_order_relaxed) : 0;
@@ -216,6 +223,11 @@ int clear_next_faults() {
   if (!decide(ProgramsFaults::kYes)) return EBUSY;
   fault_plan()->clear_next();
   return 0;
+}
+
+bool awaits_next_fault(const char* name) {
+  // A question decides nothing.
+  return programs_faults.load() == ProgramsFaults::kYes && fault_plan()->awaits_next(name == nullptr ? "" : name);
 }
 
 }  // namespace dapple::soft

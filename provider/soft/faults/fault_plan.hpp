@@ -40,6 +40,8 @@ class FaultPlan {
   // same name replaces the first until that has come. False if the name or the number is unknown.
   bool set_next(std::string_view name, int result);
   void clear_next();
+  // True if a fault of set_next() with this name, or with any name if it is empty, has not come yet.
+  bool awaits_next(std::string_view name) const;
   // The program will call set_next().
   void expect_next() { plans_calls_ = plans_completions_ = true; }
   // From now on the plan writes down there what has come true and, if that is wanted, the calls and completions.
@@ -96,9 +98,11 @@ class FaultPlan {
 // refused when the device is opened.
 FaultPlan* fault_plan();
 
-// dappledv_fault_next(3) and dappledv_fault_clear(3). EBUSY: fault_plan() was called before the first of these calls,
-// so an open device may have operations that nobody counts.
+// dappledv_fault_next(3), dappledv_fault_clear(3) and dappledv_fault_pending(3). EBUSY: fault_plan() was called before
+// the first of these calls, so an open device may have operations that nobody counts.
 int plan_next_fault(const char* name, int result);
 int clear_next_faults();
+// Any name if it is null.
+bool awaits_next_fault(const char* name);
 
 }  // namespace dapple::soft

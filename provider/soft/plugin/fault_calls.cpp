@@ -16,7 +16,12 @@ extern "C" {
 [[gnu::visibility("default")]] int dapple_fault_clear() {
   return dapple::soft::clear_next_faults();
 }
+
+[[gnu::visibility("default")]] int dapple_fault_pending(const char* verb) {
+  return dapple::soft::awaits_next_fault(verb) ? 1 : 0;
+}
 }
 
 static_assert(std::is_same_v<decltype(&dapple_fault_next), dapple::provider::FaultNext>);
 static_assert(std::is_same_v<decltype(&dapple_fault_clear), dapple::provider::FaultClear>);
+static_assert(std::is_same_v<decltype(&dapple_fault_pending), dapple::provider::FaultPending>);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 
 /*
- * dappledv_fault_next() and dappledv_fault_clear(), as a unit test in C uses them under dapple-run. The tests run in
- * this order.
+ * dappledv_fault_next(), dappledv_fault_clear() and dappledv_fault_pending(), as a unit test in C uses them under
+ * dapple-run. The tests run in this order.
  */
 #include <infiniband/dappledv.h>
 
@@ -140,6 +140,26 @@ static void fault_clear__before_the_call__no_failure(void** state) {
   assert_registers();
 }
 
+static void fault_pending__until_the_call_or_clear__1(void** state) {
+  (void)state;
+  errno = 0;
+  assert_int_equal(dappledv_fault_pending(NULL), 0);
+  /* This event has the number 0. */
+  assert_int_equal(dappledv_fault_next("event", IBV_EVENT_CQ_ERR), 0);
+  assert_int_equal(dappledv_fault_next("ibv_reg_mr", ENOMEM), 0);
+  assert_int_equal(dappledv_fault_pending("event"), 1);
+  assert_int_equal(dappledv_fault_pending("ibv_reg_mr"), 1);
+  assert_int_equal(dappledv_fault_pending("ibv_create_cq"), 0);
+  assert_int_equal(dappledv_fault_pending("no_verb"), 0);
+  assert_null(ibv_reg_mr(pd, buffer, sizeof(buffer), 0));
+  errno = 0;
+  assert_int_equal(dappledv_fault_pending("ibv_reg_mr"), 0);
+  assert_int_equal(dappledv_fault_pending(NULL), 1);
+  assert_int_equal(dappledv_fault_clear(), 0);
+  assert_int_equal(dappledv_fault_pending(NULL), 0);
+  assert_int_equal(errno, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(fault_next__open__fails_once, clear),
@@ -148,6 +168,7 @@ int main(void) {
       cmocka_unit_test_setup(fault_next__query_of_the_clock__fails_once, clear),
       cmocka_unit_test_setup(fault_next__unknown__einval_and_no_fault, clear),
       cmocka_unit_test_setup(fault_clear__before_the_call__no_failure, clear),
+      cmocka_unit_test_setup(fault_pending__until_the_call_or_clear__1, clear),
   };
 
   return cmocka_run_group_tests(tests, NULL, close_device);

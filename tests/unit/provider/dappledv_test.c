@@ -428,6 +428,7 @@ static void fault_next__without_the_device__enosys(void** state) {
   errno = 0;
   assert_int_equal(dappledv_fault_next("ibv_reg_mr", ENOMEM), ENOSYS);
   assert_int_equal(dappledv_fault_clear(), ENOSYS);
+  assert_int_equal(dappledv_fault_pending(NULL), 0);
   assert_int_equal(errno, 0);
 }
 
