@@ -59,9 +59,10 @@ records = Records()
 others: list[str] = []
 
 
-def failure(errors: list[str]) -> pytest.ExceptionInfo[BaseException]:
+def failure(reason: str) -> pytest.ExceptionInfo[BaseException]:
+    """As if a step of the test had raised it: so xfail expects it, too."""
     try:
-        pytest.fail("dapple's check reports:\n" + "\n".join(errors), pytrace=False)
+        pytest.fail(reason, pytrace=False)
     except BaseException:
         return pytest.ExceptionInfo.from_current()
 
@@ -77,9 +78,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     errors = records.errors()
-    # As if the step had raised it: so xfail expects it, too.
     if errors and (call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception)):
-        call.excinfo = failure(errors)
+        call.excinfo = failure("dapple's check reports:\n" + "\n".join(errors))
     outcome = yield
     if errors and hasattr(outcome.get_result(), "wasxfail"):
         records.forgive()

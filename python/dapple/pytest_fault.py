@@ -7,11 +7,14 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 import dapple
 from dapple import pytest_scene
+from dapple.pytest_check import failure
 
 
 def marks_of(item: pytest.Item) -> list[pytest.Mark]:
@@ -55,6 +58,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_call(item: pytest.Item) -> None:
     for mark in marks_of(item):
         plan(mark)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    if call.when == "call" and call.excinfo is None:
+        for mark in marks_of(item):
+            if library().dappledv_fault_pending(mark.args[0].encode()):
+                call.excinfo = failure(f"the planned fault of {mark.args[0]} never came: no call of this process has got to it")
+    yield
 
 
 # Before the fixtures end, which may call the verb, too.
