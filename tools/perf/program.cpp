@@ -176,15 +176,11 @@ void add_options(CLI::App& app, Options& options) {
   Parameters& parameters = options.parameters;
   // Replaces the types and relations that CLI11 would show.
   constexpr const char* kNoText = " ";
-  // An unset variable of a script gives such a value.
-  const auto not_empty = [](const std::string& word) { return std::string(word.empty() ? "an empty word" : ""); };
-  CLI::Option* host = app.add_option("HOST", options.host, "The server's address; without one, act as server")
-                          ->option_text(kNoText)
-                          ->check(not_empty);
+  CLI::Option* host =
+      app.add_option("HOST", options.host, "The server's address; without one, act as server")->option_text(kNoText);
   app.add_option("-d,--device", options.ia,
                  "The device to open: an IA, an RDMA device, a\nnetwork device; by default the first that opens")
-      ->option_text("NAME")
-      ->check(not_empty);
+      ->option_text("NAME");
   app.add_option("-p,--port", options.port, "The port (connection qualifier), 18515 by default")
       ->option_text("PORT")
       ->check(CLI::Range(1, 65535));

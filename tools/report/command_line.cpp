@@ -11,6 +11,11 @@ namespace {
 // With texts of at most 50 characters the help fits 80 columns.
 constexpr size_t kHelpColumn = 28;
 
+// An unset variable of a script gives such a value.
+std::string not_empty(const std::string& word) {
+  return word.empty() ? "an empty word" : "";
+}
+
 std::string one_line(const CLI::App* app, const CLI::Error& error) {
   return app->get_name() + ": " + error.what() + "; see " + app->get_name() + " --help\n";
 }
@@ -22,6 +27,9 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv) {
   app.set_help_flag("-h,--help", "Show this help and end");
   app.set_version_flag("--version", DAPPLE_VERSION, "Show the version and end");
   app.failure_message(one_line);
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() > 0) option->check(not_empty);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
