@@ -22,6 +22,7 @@ namespace dapple::provider {
   X(verbose, "DAPPLE_VERBOSE")             \
   X(check, "DAPPLE_CHECK")                 \
   X(check_records, "DAPPLE_CHECK_RECORDS") \
+  X(check_stderr, "DAPPLE_CHECK_STDERR")   \
   X(check_log, "DAPPLE_CHECK_LOG")         \
   X(explain, "DAPPLE_EXPLAIN")             \
   X(hang, "DAPPLE_HANG")                   \

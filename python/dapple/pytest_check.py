@@ -15,6 +15,8 @@ from dapple import pytest_scene
 
 # The words of a record by which dapple-run counts it as an error, and others of the same length.
 ERROR, NOTE = b'"level":"error"', b'"level":"note" '
+# That of a text which dapple-run prints at its end, because pytest has captured it, and another of the same length.
+KEPT, SHOWN = b'{"kept":"dapple: error: ', b'{"seen":"dapple: error: '
 
 
 class Records:
@@ -43,15 +45,21 @@ class Records:
                 continue
             if isinstance(record, dict) and record.get("level") == "error":
                 found.append(f"{record.get('kind', '')}: {record.get('text', '')}")
+        if lines:
+            self.replace(KEPT, SHOWN)
         return found
 
     def forgive(self) -> None:
-        """Makes the errors of the last call notes, for dapple-run's exit code and its files. Programs may append meanwhile."""
+        """Makes the errors of the last call notes, for dapple-run's exit code and its files."""
+        self.replace(ERROR, NOTE)
+
+    def replace(self, old: bytes, new: bytes) -> None:
+        """In the lines of the last call. Programs may append meanwhile."""
         with open(self.path, "r+b") as file:
             file.seek(self.begin)
             lines = file.read(self.end - self.begin)
             file.seek(self.begin)
-            file.write(lines.replace(ERROR, NOTE))
+            file.write(lines.replace(old, new))
 
 
 records = Records()

@@ -3,9 +3,15 @@
 #include "tools/dapple-run/check.hpp"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "provider/system/file_identity.hpp"
 #include "tools/dapple-run/checked_run.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
@@ -29,12 +35,20 @@ void explain_missing_lines(const Findings& findings) {
   }
 }
 
+// Those that a test runner may have thrown away with the output of its tests.
+void print_kept(const std::vector<std::string>& reports) {
+  if (reports.empty()) return;
+  say("the program's processes have written these reports to another place than this standard error:");
+  for (const std::string& text : reports) fputs(text.c_str(), stderr);
+}
+
 }  // namespace
 
 int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execute)(void* argument), void* argument) {
   // Malformed options end dapple-run before the program starts.
   const int given_code = check_exit_code();
   const NotesFile notes(run.is_checked || !files.empty() ? "DAPPLE_CHECK_RECORDS" : kHangRecords);
+  setenv("DAPPLE_CHECK_STDERR", soft::file_identity(STDERR_FILENO).c_str(), 1);
   std::optional<NotesFile> emulation;
   if (run.emulate) emulation.emplace(kEmulationNotes);
   ReportFile json("--json", files.json), sarif("--sarif", files.sarif), junit("--junit", files.junit);
@@ -49,6 +63,7 @@ int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execu
   bool written = json.write(as_json_lines(findings));
   written = sarif.write(as_sarif(findings)) && written;
   written = junit.write(as_junit(findings, run.program)) && written;
+  print_kept(findings.kept);
   explain_missing_lines(findings);
   if (hangs) return given_code == 0 ? code : given_code;
   if (!run.is_checked) return verdict_of(emulated, given_code, code);

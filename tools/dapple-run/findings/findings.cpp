@@ -46,6 +46,8 @@ Findings read_findings(const char* file) {
       findings.exit_code = record.value("exitcode", 0);
     } else if (record.contains("kind") && record.contains("level")) {
       findings.reports.push_back(std::move(record));
+    } else if (record.contains("kept")) {
+      findings.kept.push_back(record.value("kept", ""));
     }
   }
   return findings;

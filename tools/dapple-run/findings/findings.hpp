@@ -18,6 +18,8 @@ struct Findings {
   // As provider/soft/check/reports/printed.hpp describes them.
   std::vector<nlohmann::json> reports;
 
+  std::vector<std::string> kept;  // their texts, if they are not on dapple-run's own standard error
+
   bool has_errors() const;
   // Reports have stacks, but no frame has a line.
   bool lacks_lines() const;
