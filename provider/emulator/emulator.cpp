@@ -14,6 +14,7 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
+#include "provider/common/standard_error.hpp"
 #include "provider/emulator/ends.hpp"
 #include "provider/emulator/finding.hpp"
 #include "provider/emulator/say.hpp"
@@ -185,7 +186,10 @@ void Emulator::emptied(const ibv_qp* qp) {
 // Tells dapple-run the number of findings. Called when the process ends, or when the check is about to end it.
 void Emulator::note_end() {
   if (const Emulator* emulator = running()) {
-    note_for_launcher("end", emulator->findings_.load(std::memory_order_relaxed));
+    const unsigned findings = emulator->findings_.load(std::memory_order_relaxed);
+    // The check looks after its own reports.
+    const bool kept = findings != 0 && !is_checked() && !has_standard_error_of_dapple_run();
+    note_for_launcher(kept ? "kept" : "end", findings);
   }
 }
 

@@ -4,14 +4,11 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "provider/system/file_identity.hpp"
 #include "tools/dapple-run/checked_run.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
@@ -48,7 +45,6 @@ int run_with_check(const ReportFiles& files, const CheckedRun& run, void (*execu
   // Malformed options end dapple-run before the program starts.
   const int given_code = check_exit_code();
   const NotesFile notes(run.is_checked || !files.empty() ? "DAPPLE_CHECK_RECORDS" : kHangRecords);
-  setenv("DAPPLE_CHECK_STDERR", soft::file_identity(STDERR_FILENO).c_str(), 1);
   std::optional<NotesFile> emulation;
   if (run.emulate) emulation.emplace(kEmulationNotes);
   ReportFile json("--json", files.json), sarif("--sarif", files.sarif), junit("--junit", files.junit);

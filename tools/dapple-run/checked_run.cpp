@@ -29,7 +29,8 @@ int check_exit_code() {
 }
 
 // The notes are "begin PID 0" when a process has loaded the emulator, and "end PID COUNT" with the number of its
-// findings.
+// findings,
+// or "kept PID COUNT" if their texts are not on dapple-run's own standard error.
 Emulation read_emulation(const NotesFile& notes) {
   Emulation emulation;
   bool began = false;
@@ -38,16 +39,23 @@ Emulation read_emulation(const NotesFile& notes) {
   char word[16];
   long process;
   long count;
+  long kept = 0;
   while (file != nullptr && fscanf(file.get(), "%15s %ld %ld", word, &process, &count) == 3) {
     if (strcmp(word, "begin") == 0) {
       began = true;
       open.insert(process);
-    } else if (strcmp(word, "end") == 0) {
+    } else if (strcmp(word, "end") == 0 || strcmp(word, "kept") == 0) {
       open.erase(process);
       emulation.findings += count;
+      if (word[0] == 'k') kept += count;
     }
   }
   emulation.complete = began && open.empty();
+  if (kept > 0) {
+    say("the program's processes have reported missing syncs (%ld) to another place than this standard error; with "
+        "--check, dapple-run prints the reports",
+        kept);
+  }
   if (!began) {
     say("nothing was checked: no RDMA device was opened through a libibverbs that the emulator can reach");
   } else if (!open.empty()) {

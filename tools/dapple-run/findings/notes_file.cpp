@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "provider/common/standard_error.hpp"
 #include "tools/dapple-run/fail.hpp"
 
 namespace dapple::run {
@@ -27,6 +28,7 @@ NotesFile::NotesFile(const char* variable) {
     name_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd);
   }
   setenv(variable, name_.c_str(), 1);
+  setenv("DAPPLE_CHECK_STDERR", provider::FileIdentity(STDERR_FILENO).text, 1);
 }
 
 NotesFile::~NotesFile() {

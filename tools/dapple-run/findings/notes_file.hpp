@@ -9,7 +9,8 @@ namespace dapple::run {
 // The file into which the processes write their notes. It disappears with this object.
 class NotesFile {
  public:
-  // `variable`: the environment variable that tells its name to the processes.
+  // `variable`: the environment variable that tells its name to the processes. They also learn which file is standard
+  // error here.
   explicit NotesFile(const char* variable);
   ~NotesFile();
   NotesFile(const NotesFile&) = delete;

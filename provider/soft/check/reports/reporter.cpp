@@ -14,10 +14,9 @@
 #include <cassert>
 
 #include "provider/common/host_guards.hpp"
-#include "provider/common/settings.hpp"
+#include "provider/common/standard_error.hpp"
 #include "provider/soft/check/reports/kinds.hpp"
 #include "provider/soft/check/reports/printed.hpp"
-#include "provider/system/file_identity.hpp"
 #include "provider/system/owned_fd.hpp"
 
 namespace dapple::soft::check {
@@ -44,12 +43,6 @@ bool append(const std::string& name, const std::string& text) {
   return false;
 }
 
-// Otherwise a test runner has taken it, and may throw away what the program writes there.
-bool has_standard_error_of_dapple_run() {
-  const char* const wanted = provider::settings().check_stderr;
-  return wanted == nullptr || file_identity(STDERR_FILENO) == wanted;
-}
-
 }  // namespace
 
 Reporter::Reporter(const char* records, Shows shows) : records_(records) {
@@ -73,7 +66,7 @@ void Reporter::print(const std::string& text) const {
   if (!file_.empty() && append(file_, text)) return;
   // Nothing can be done about a standard error that is closed.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  if (!has_standard_error_of_dapple_run()) record("{\"kept\":" + json_string(text) + "}\n");
+  if (!provider::has_standard_error_of_dapple_run()) record("{\"kept\":" + json_string(text) + "}\n");
 }
 
 void Reporter::print_to(const char* file) {
