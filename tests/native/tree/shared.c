@@ -38,7 +38,7 @@ static void count_stream(DIR* stream) {
 }
 
 static int is_name(const struct dirent* entry) {
-  return entry->d_name[0] != '.';
+  return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
 static void by_stream(const char* folder, int expected) {
