@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a queue pair is made with and changed to, and why it refuses a request.
+// The values with which a queue pair is made or changed, and the reasons for which it refuses a request.
 #pragma once
 
 #include <cstdint>
