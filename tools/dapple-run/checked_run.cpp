@@ -29,8 +29,7 @@ int check_exit_code() {
 }
 
 // The notes are "begin PID 0" when a process has loaded the emulator, and "end PID COUNT" with the number of its
-// findings,
-// or "kept PID COUNT" if their texts are not on dapple-run's own standard error.
+// findings. "kept" stands for "end" if their texts are not on dapple-run's own standard error.
 Emulation read_emulation(const NotesFile& notes) {
   Emulation emulation;
   bool began = false;
@@ -44,10 +43,10 @@ Emulation read_emulation(const NotesFile& notes) {
     if (strcmp(word, "begin") == 0) {
       began = true;
       open.insert(process);
-    } else if (strcmp(word, "end") == 0 || strcmp(word, "kept") == 0) {
+    } else if (const bool is_kept = strcmp(word, "kept") == 0; is_kept || strcmp(word, "end") == 0) {
       open.erase(process);
       emulation.findings += count;
-      if (word[0] == 'k') kept += count;
+      if (is_kept) kept += count;
     }
   }
   emulation.complete = began && open.empty();

@@ -43,7 +43,7 @@ bool is_call(uintptr_t place) {
 #elif defined(__aarch64__)
   return *reinterpret_cast<const uint32_t*>(place) == 0xD4000001;
 #elif defined(__riscv)
-  // After a short instruction it is at an even address only.
+  // Behind a short instruction its address is a multiple of two only.
   const auto* code = reinterpret_cast<const uint16_t*>(place);
   return code[0] == 0x0073 && code[1] == 0;
 #elif defined(__powerpc64__)
