@@ -52,7 +52,7 @@ inline bool Requester::send_at_once(Now now, const PlainSend& request, Sink& sin
   after_others_ = ++cursor_;
   unasked_ = asks ? 0 : unasked_ + 1;
   message_ended_ = false;
-  if (ack_deadline_ == kNever) set_timer(now);
+  if (!timer_.runs()) set_timer(now);
   assert_consistent();
   return true;
 }

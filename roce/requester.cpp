@@ -3,14 +3,11 @@
 #include "roce/requester.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
-#include <cstring>
-#include <new>
-#include <utility>
 
 #include "roce/data_packet.hpp"
 #include "roce/packet/psn.hpp"
+#include "roce/request_packet.hpp"
 #include "roce/syndrome.hpp"
 
 namespace dapple::roce {
@@ -34,23 +31,7 @@ constexpr uint32_t kMaxUnasked = 32;
 // With a shorter timeout every message asks.
 constexpr Time kMinTimeoutUnasked = 30'000'000;
 
-// The timer grows to at most four times its value.
-constexpr uint8_t kMaxPatience = 2;
-// From this time on the rough clock is exact enough: the timer is late by a third at most.
-constexpr Time kLongWait = 3 * kRoughError;
-
 }  // namespace
-
-bool Requester::make_room(uint8_t max_rd_atomic) {
-  if (max_rd_atomic <= chunk_room_) return true;
-  const uint32_t room = std::bit_ceil<uint32_t>(max_rd_atomic);
-  std::unique_ptr<uint32_t[]> ends(new (std::nothrow) uint32_t[room]);
-  if (ends == nullptr) return false;
-  for (uint32_t number = chunk_head_; number != chunk_tail_; number++) ends[number & (room - 1)] = end_of_chunk(number);
-  chunk_ends_ = std::move(ends);
-  chunk_room_ = room;
-  return true;
-}
 
 void Requester::start() {
   stop();
@@ -69,11 +50,10 @@ void Requester::stop() {
   after_others_ = 0;
   next_psn_ = oldest_psn_ = highest_psn_ = reference_end_ = 0;
   unasked_ = 0;
-  chunk_head_ = chunk_tail_ = 0;
+  chunk_ends_.clear();
   placed_ = 0;
   lost_seen_ = false;
-  patience_ = 0;
-  ack_deadline_ = rnr_deadline_ = kNever;
+  timer_.reset();
   draining_ = drained_ = false;
 }
 
@@ -95,7 +75,7 @@ void Requester::resume() {
   draining_ = drained_ = false;
   // The program may have changed the timeout.
   take_timeout();
-  if (!outstanding()) ack_deadline_ = kNever;
+  if (!outstanding()) timer_.stop();
 }
 
 void Requester::check_drained() {
@@ -133,17 +113,17 @@ void Requester::assert_consistent() const {
   assert(!psn_before(highest_psn_, oldest_psn_) && psn_distance(highest_psn_, next_psn_) <= 0);
   assert(!psn_before(cursor_psn(), reference_end_) && !psn_before(reference_end_, oldest_psn_));
   assert(!outstanding() || !core_.sends.empty());
-  assert(chunk_tail_ - chunk_head_ <= chunk_room_);
-  assert(chunk_tail_ == chunk_head_ || !psn_before(end_of_chunk(chunk_head_), oldest_psn_));
+  assert(chunk_ends_.empty() || !psn_before(chunk_ends_.oldest(), oldest_psn_));
   assert(placed_ == 0 || (!core_.sends.empty() && !core_.sends.front().is_started()));
-  assert(patience_ <= kMaxPatience && rnr_retries_left_ <= 7);
+  assert(rnr_retries_left_ <= 7);
+  timer_.assert_consistent();
   assert(draining_ || !drained_);
   assert(after_others_ <= core_.sends.tail() && (!draining_ || drain_end_ <= core_.sends.tail()));
 }
 
 void Requester::move_cursor(uint32_t psn) {
   assert(!psn_before(psn, oldest_psn_));
-  while (chunk_tail_ != chunk_head_ && !psn_before(end_of_chunk(chunk_tail_ - 1), psn)) chunk_tail_--;
+  chunk_ends_.drop_from(psn);
   cursor_packet_ = unasked_ = 0;
   if (psn_before(psn, reference_end_)) reference_end_ = psn;
   for (cursor_ = core_.sends.head(); cursor_ < core_.sends.tail(); cursor_++) {
@@ -165,8 +145,6 @@ SendEntry* Requester::oldest_wanting_response() {
   }
   return nullptr;
 }
-
-// --- Sending
 
 bool Requester::start_entry(SendEntry& entry) {
   assert(!entry.is_started() && !is_local(entry.opcode));
@@ -221,9 +199,9 @@ uint32_t Requester::chunk_end(const SendEntry& entry) const {
 bool Requester::window_allows(const SendEntry& entry) const {
   const uint32_t flying = in_flight();
   if (!wants_response(entry.opcode)) return flying < most_in_flight_;
-  if (chunk_tail_ - chunk_head_ >= core_.values.max_rd_atomic) return false;
+  if (chunk_ends_.count() >= core_.values.max_rd_atomic) return false;
   // The peer may have another way to this end than this end has to the peer, so responses always have the window.
-  const bool is_alone = flying == 0 || (most_in_flight_ == kMaxWithoutLoss && chunk_tail_ == chunk_head_);
+  const bool is_alone = flying == 0 || (most_in_flight_ == kMaxWithoutLoss && chunk_ends_.empty());
   return is_alone || flying + (chunk_end(entry) - cursor_packet_) <= window_.packets();
 }
 
@@ -338,51 +316,9 @@ bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
 }
 
 bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
-  const SendEntry::Remote& remote = entry.remote();
-  Headers headers;
-  headers.destination_qpn = core_.values.destination_qpn;
-  headers.psn = cursor_psn();
-  headers.ack_request = true;
-  headers.xrc_srq = remote.srq;
-  headers.reth = {remote.address, remote.rkey, entry.length};
-  uint32_t end = 1;
-  Operation operation = Operation::kReadRequest;
-  switch (entry.opcode) {
-    case SendOpcode::kCompareSwap:
-      operation = Operation::kCompareSwap;
-      headers.atomic = {remote.address, remote.rkey, remote.swap, remote.operand};
-      break;
-    case SendOpcode::kFetchAdd:
-      operation = Operation::kFetchAdd;
-      headers.atomic = {remote.address, remote.rkey, remote.operand, 0};
-      break;
-    case SendOpcode::kFlush:
-      operation = Operation::kFlush;
-      headers.flush = static_cast<uint32_t>(remote.operand);
-      break;
-    case SendOpcode::kAtomicWrite:
-      operation = Operation::kAtomicWrite;
-      break;
-    default: {
-      end = chunk_end(entry);
-      const uint64_t offset = uint64_t{cursor_packet_} * core_.mtu();
-      headers.reth.address += offset;
-      headers.reth.length =
-          static_cast<uint32_t>(std::min<uint64_t>(entry.length, uint64_t{end} * core_.mtu()) - offset);
-      headers.continues = end < entry.packets;
-      break;
-    }
-  }
-  headers.opcode = opcode_of(core_.transport, operation);
-  const size_t before = kBthSize + opcode_info(headers.opcode).extended_size;
-  const size_t size = operation == Operation::kAtomicWrite ? sizeof remote.operand : 0;
-  std::byte* room = sink.reserve(before + size);
-  if (room == nullptr) return false;
-  write_headers(headers, {room, before});
-  if (size > 0) memcpy(room + before, &remote.operand, size);
-  sink.commit(nullptr);
-  assert(chunk_tail_ - chunk_head_ < chunk_room_);
-  end_of_chunk(chunk_tail_++) = psn_add(entry.first_psn, end - 1);
+  const uint32_t end = chunk_end(entry);
+  if (!emit_request(core_, entry, cursor_packet_, end, sink)) return false;
+  chunk_ends_.add(psn_add(entry.first_psn, end - 1));
   unasked_ = 0;
   sent(entry, end);
   return true;
@@ -401,10 +337,7 @@ bool Requester::waits_for_part() const {
 }
 
 bool Requester::transmit(Now now, PacketSink& sink) {
-  if (rnr_deadline_ != kNever) {
-    if (now.exact() < rnr_deadline_) return false;
-    rnr_deadline_ = kNever;
-  }
+  if (!timer_.receiver_is_due(now)) return false;
   set_most_in_flight(sink.may_lose_packets());
   if (waits_for_part()) return false;
   bool is_full = false;
@@ -426,7 +359,7 @@ bool Requester::transmit(Now now, PacketSink& sink) {
 
 bool Requester::may_send_at_once(bool may_lose_packets) {
   set_most_in_flight(may_lose_packets);
-  return cursor_ == core_.sends.tail() && !draining_ && rnr_deadline_ == kNever && in_flight() < most_in_flight_;
+  return cursor_ == core_.sends.tail() && !draining_ && !timer_.waits_for_receiver() && in_flight() < most_in_flight_;
 }
 
 // A request without a completion needs an acknowledgement only so that its place in the queue becomes free, or a
@@ -440,27 +373,8 @@ void Requester::take_timeout() {
 }
 
 void Requester::set_timer(Now now) {
-  if (ack_deadline_ != kNever || rnr_deadline_ != kNever || !outstanding()) return;
-  // IBTA 9.7.6.1.3 leaves the timer between once and four times its value. The first retry comes early, for a lost
-  // packet; later ones give time to a peer whose system does not run it just now.
-  const Time value = ack_time(core_.values.timeout);
-  const Time wait = value << patience_;
-  if (value == kNever) return;
-  was_acknowledged_ = false;
-  ack_deadline_ = wait < kLongWait ? now.exact() + wait : now.rough() + kRoughError + wait;
+  if (outstanding()) timer_.start(now, ack_time(core_.values.timeout));
 }
-
-// No clock is read for each acknowledgement: the deadline stays, and if it comes, the timer starts again. So it runs
-// for up to twice its value.
-void Requester::restart_timer(Now now) {
-  was_acknowledged_ = true;
-  rnr_deadline_ = kNever;
-  if (patience_ > 0) ack_deadline_ = kNever;
-  patience_ = 0;
-  set_timer(now);
-}
-
-// --- Acknowledgements and responses
 
 void Requester::fail(SendEntry& entry, CompletionStatus status) {
   core_.sends.fail(entry, status);
@@ -478,199 +392,6 @@ void Requester::settle() {
     if (entry.packets != 0) return;
     core_.finish_send(CompletionStatus::kSuccess);
   }
-}
-
-bool Requester::acknowledge(Now now, uint32_t psn) {
-  assert(awaits(psn));
-  uint32_t oldest = psn_add(psn, 1);
-  bool is_complete = true;
-  // Requests without a completion are often many, and leave the queue together.
-  if (const uint64_t quiet = core_.sends.quiet(); quiet > 0) {
-    const int32_t covered = psn_distance(psn, core_.sends.front().first_psn) + 1;
-    if (covered > 0) {
-      core_.sends.pop(std::min<uint64_t>(quiet, static_cast<uint32_t>(covered)));
-      message_ended_ = true;
-    }
-  }
-  while (!core_.sends.empty() && core_.sends.front().is_started() && !core_.sends.front().has_failed()) {
-    const SendEntry& entry = core_.sends.front();
-    if (entry.packets != 0) {
-      if (psn_before(psn, entry.first_psn)) break;
-      if (wants_response(entry.opcode)) {
-        const uint32_t expected = psn_add(entry.first_psn, entry.received());
-        if (entry.received() < entry.packets) {
-          is_complete = psn_before(psn, expected);
-          if (!is_complete) oldest = expected;
-          break;
-        }
-      } else if (psn_before(psn, psn_add(entry.first_psn, entry.packets - 1))) {
-        break;
-      }
-    }
-    core_.finish_send(CompletionStatus::kSuccess);
-    message_ended_ = true;
-  }
-  const int32_t advance = psn_distance(oldest, oldest_psn_);
-  if (advance > 0) {
-    oldest_psn_ = oldest;
-    if (psn_before(reference_end_, oldest)) reference_end_ = oldest;
-    while (chunk_head_ != chunk_tail_ && psn_before(end_of_chunk(chunk_head_), oldest)) chunk_head_++;
-    if (cursor_ < core_.sends.head() || psn_before(cursor_psn(), oldest)) move_cursor(oldest);
-    window_.acknowledged(static_cast<uint32_t>(advance));
-    retries_left_ = core_.values.retry_count;
-    rnr_retries_left_ = core_.values.rnr_retry;
-    lost_seen_ = false;
-    restart_timer(now);
-  }
-  settle();
-  check_drained();
-  return is_complete;
-}
-
-void Requester::retry_lost(Now now, uint32_t psn) {
-  if (lost_seen_) return;
-  lost_seen_ = true;
-  window_.lost();
-  move_cursor(psn);
-  ack_deadline_ = kNever;
-  set_timer(now);
-}
-
-void Requester::receive(Now now, const Packet& packet) {
-  if (packet.info->operation == Operation::kAcknowledge) {
-    on_acknowledgement(now, packet.headers.psn, packet.headers.aeth.syndrome);
-  } else {
-    on_response(now, packet);
-  }
-  assert_consistent();
-}
-
-void Requester::take_acknowledgement(Now now, const Acknowledgement& acknowledgement) {
-  on_acknowledgement(now, acknowledgement.psn & kPsnMask, static_cast<uint8_t>(acknowledgement.syndrome));
-  assert_consistent();
-}
-
-void Requester::on_acknowledgement(Now now, uint32_t psn, uint8_t syndrome) {
-  if (!awaits(psn)) return;  // IBTA 9.7.5.1.1: a ghost acknowledgement
-  const bool is_ack = syndrome_kind(syndrome) == SyndromeKind::kAck;
-  // A NAK acknowledges the packets before it.
-  const bool is_complete = is_ack ? acknowledge(now, psn) : psn == oldest_psn_ || acknowledge(now, psn_add(psn, -1));
-  if (core_.state() == QpState::kError) return;
-  if (!is_complete) {
-    retry_lost(now, oldest_psn_);  // IBTA 9.7.5.2.8: an implied NAK
-  } else if (!is_ack && psn == oldest_psn_) {
-    on_nak(now, syndrome);
-  }
-}
-
-void Requester::on_nak(Now now, uint8_t syndrome) {
-  if (core_.sends.empty() || !core_.sends.front().is_started()) return;
-  SendEntry& entry = core_.sends.front();
-  const uint8_t value = syndrome_value(syndrome);
-  if (syndrome_kind(syndrome) == SyndromeKind::kRnrNak) {
-    // A copy: the request has not been sent again since the last one.
-    if (rnr_deadline_ != kNever) return;
-    if (rnr_retries_left_ == 0) return fail(entry, CompletionStatus::kRnrRetryExceeded);
-    if (rnr_retries_left_ != 7) rnr_retries_left_--;
-    move_cursor(oldest_psn_);
-    ack_deadline_ = kNever;
-    rnr_deadline_ = now.exact() + rnr_time(value);
-    return;
-  }
-  if (syndrome_kind(syndrome) != SyndromeKind::kNak) return;
-  switch (static_cast<NakCode>(value)) {
-    case NakCode::kSequence:
-      // The peer could not fetch the bytes. They are not lost on a network, so this is no retry.
-      if (refers_ && psn_before(oldest_psn_, reference_end_)) {
-        refers_ = false;
-        move_cursor(oldest_psn_);
-        ack_deadline_ = kNever;
-        return set_timer(now);
-      }
-      if (lost_seen_) return;
-      if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
-      retries_left_--;
-      retry_lost(now, oldest_psn_);
-      return;
-    case NakCode::kInvalidRequest:
-      return fail(entry, CompletionStatus::kRemoteInvalidRequest);
-    case NakCode::kRemoteAccess:
-      return fail(entry, CompletionStatus::kRemoteAccess);
-    case NakCode::kRemoteOperation:
-      return fail(entry, CompletionStatus::kRemoteOperation);
-  }
-}
-
-CompletionStatus Requester::take_response(const SendEntry& entry, const Packet& packet) {
-  const Operation operation = packet.info->operation;
-  uint64_t offset = 0;
-  uint64_t original = packet.headers.atomic_original;
-  std::span<const std::byte> bytes = packet.payload;
-  switch (entry.opcode) {
-    case SendOpcode::kRead:
-      if (operation == Operation::kAtomicAcknowledge) return CompletionStatus::kBadResponse;
-      offset = uint64_t{entry.received()} * core_.mtu();
-      if (bytes.size() != std::min<uint64_t>(core_.mtu(), entry.length - offset)) return CompletionStatus::kBadResponse;
-      break;
-    case SendOpcode::kCompareSwap:
-    case SendOpcode::kFetchAdd:
-      if (operation != Operation::kAtomicAcknowledge) return CompletionStatus::kBadResponse;
-      bytes = std::as_bytes(std::span(&original, 1));
-      break;
-    default:
-      if (operation != Operation::kReadResponseOnly || !bytes.empty()) return CompletionStatus::kBadResponse;
-      return CompletionStatus::kSuccess;
-  }
-  if (bytes.empty()) return CompletionStatus::kSuccess;
-  const Fault fault =
-      core_.memory.scatter(core_.self(), core_.sends.segments(entry), offset, bytes.data(), bytes.size());
-  return fault == Fault::kNone ? CompletionStatus::kSuccess : CompletionStatus::kLocalProtection;
-}
-
-void Requester::on_response(Now now, const Packet& packet) {
-  const uint32_t psn = packet.headers.psn;
-  if (!awaits(psn)) return;
-  SendEntry* entry = oldest_wanting_response();
-  if (entry == nullptr) {
-    core_.count.dropped_packets++;
-    return;
-  }
-  const uint32_t expected = psn_add(entry->first_psn, entry->received());
-  if (psn_before(psn, expected)) return;  // it has come before
-  if (expected != oldest_psn_ && psn_before(oldest_psn_, expected)) {
-    // A response acknowledges the requests before it.
-    acknowledge(now, psn_add(expected, -1));
-    if (core_.state() == QpState::kError) return;
-  }
-  if (psn != expected) return retry_lost(now, expected);
-  assert(entry->is_started() && wants_response(entry->opcode) && !entry->has_failed());
-  const CompletionStatus status = take_response(*entry, packet);
-  if (status != CompletionStatus::kSuccess) return fail(*entry, status);
-  entry->set_received(entry->received() + 1);
-  assert(entry->received() <= entry->packets);
-  acknowledge(now, psn);
-}
-
-Time Requester::deadline() const {
-  return std::min(outstanding() ? ack_deadline_ : kNever, rnr_deadline_);
-}
-
-void Requester::expire(Now now) {
-  // Clears the deadline, so that it does not come again at once if the wire is full.
-  if (now.exact() >= rnr_deadline_) rnr_deadline_ = kNever;
-  if (now.exact() < ack_deadline_ || core_.sends.empty()) return;
-  ack_deadline_ = kNever;
-  if (was_acknowledged_) return set_timer(now);
-  core_.count.timeouts++;
-  SendEntry& entry = core_.sends.front();
-  if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
-  retries_left_--;
-  if (patience_ < kMaxPatience) patience_++;
-  lost_seen_ = false;
-  window_.timed_out();
-  move_cursor(oldest_psn_);
-  set_timer(now);
-  assert_consistent();
 }
 
 }  // namespace dapple::roce

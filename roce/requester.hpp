@@ -10,12 +10,11 @@
 // within the request that the responder remembers.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
 #include <cstdint>
-#include <memory>
 
+#include "roce/chunk_ends.hpp"
 #include "roce/core.hpp"
+#include "roce/retry_timer.hpp"
 #include "roce/window.hpp"
 
 namespace dapple::roce {
@@ -25,7 +24,7 @@ class Requester {
   explicit Requester(Core& core) : core_(core) {}
 
   // Memory for `max_rd_atomic` requests that wait for a response. Those that wait now stay.
-  bool make_room(uint8_t max_rd_atomic);
+  bool make_room(uint8_t max_rd_atomic) { return chunk_ends_.make_room(max_rd_atomic); }
   // RTR to RTS: begins with the attributes' send PSN.
   void start();
   // Forgets everything: the send queue is empty.
@@ -85,10 +84,6 @@ class Requester {
   uint32_t in_flight() const;
   void set_most_in_flight(bool may_lose_packets);
   void move_cursor(uint32_t psn);
-  uint32_t& end_of_chunk(uint32_t number) const {
-    assert(chunk_room_ != 0);
-    return chunk_ends_[number & (chunk_room_ - 1)];
-  }
 
   void fail(SendEntry& entry, CompletionStatus status);
   // Finishes entries at the head: local operations, and the failed entry when it is first.
@@ -98,13 +93,10 @@ class Requester {
   void on_acknowledgement(Now now, uint32_t psn, uint8_t syndrome);
   void on_nak(Now now, uint8_t syndrome);
   void on_response(Now now, const Packet& packet);
-  // kSuccess, or the status of the request.
-  CompletionStatus take_response(const SendEntry& entry, const Packet& packet);
   SendEntry* oldest_wanting_response();
   // Sends again from `psn` on, because of a hint that packets were lost. One retry for each place.
   void retry_lost(Now now, uint32_t psn);
   void set_timer(Now now);
-  void restart_timer(Now now);
   // True if packets were sent and are not acknowledged.
   bool outstanding() const { return oldest_psn_ != highest_psn_; }
   // Tells whether the packet with this PSN was sent and not acknowledged before.
@@ -129,11 +121,7 @@ class Requester {
   bool refers_ = true;           // the peer has fetched all bytes that it should
   bool message_ended_ = false;   // by an acknowledgement, and no packet has been sent since
 
-  // The last PSNs of the requests that wait for a response, in order: no more than max_rd_atomic.
-  std::unique_ptr<uint32_t[]> chunk_ends_;
-  uint32_t chunk_room_ = 0;  // a power of two; 0: none may wait
-  uint32_t chunk_head_ = 0;  // counts up; the place is modulo chunk_room_
-  uint32_t chunk_tail_ = 0;
+  ChunkEnds chunk_ends_;
   uint32_t chunk_ = 1;  // packets of the response that one request of an RDMA Read asks for
 
   uint64_t placed_ = 0;  // bytes of the oldest request that the sink has copied; it is not started then
@@ -141,10 +129,7 @@ class Requester {
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
   bool lost_seen_ = false;  // a retry from oldest_psn_ has been made for a hint; only the timer makes another
-  uint8_t patience_ = 0;    // time-outs since anything was acknowledged, to a limit: the timer doubles with each
-  Time ack_deadline_ = kNever;
-  bool was_acknowledged_ = false;  // something, since ack_deadline_ was set: the timer starts again then
-  Time rnr_deadline_ = kNever;
+  RetryTimer timer_;
   bool draining_ = false;
   bool drained_ = false;    // the drain has ended, and its event was raised if wanted
   uint64_t drain_end_ = 0;  // entries from here on wait
