@@ -4,10 +4,10 @@
 // The queue pairs of each transport.
 #pragma once
 
-#include "roce/core.hpp"
-#include "roce/inbound.hpp"
-#include "roce/requester.hpp"
-#include "roce/responder.hpp"
+#include "roce/core/core.hpp"
+#include "roce/core/inbound.hpp"
+#include "roce/reliable/requester.hpp"
+#include "roce/reliable/responder.hpp"
 
 namespace dapple::roce {
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <span>
 
-#include "roce/data_packet.hpp"
+#include "roce/core/data_packet.hpp"
 #include "roce/packet/psn.hpp"
 #include "roce/transports.hpp"
 

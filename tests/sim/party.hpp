@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "tests/sim/network.hpp"
 #include "tests/sim/receives.hpp"
 #include "tests/sim/stream.hpp"

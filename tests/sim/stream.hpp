@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <deque>
 
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "tests/sim/operation.hpp"
 #include "tests/sim/referee.hpp"
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "roce/core/queue_pair.hpp"
 #include "roce/packet/packet.hpp"
-#include "roce/queue_pair.hpp"
 #include "tests/sim/referee.hpp"
 #include "tests/sim/stream.hpp"
 

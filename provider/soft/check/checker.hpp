@@ -30,7 +30,7 @@
 #include "provider/soft/check/records/recent_writes.hpp"
 #include "provider/soft/check/records/told_failures.hpp"
 #include "provider/soft/check/reports/reporter.hpp"
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 
 namespace dapple::soft::check {
 

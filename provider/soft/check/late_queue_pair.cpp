@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cassert>
 
-#include "roce/syndrome.hpp"
+#include "roce/core/syndrome.hpp"
 
 namespace dapple::soft::check {
 namespace {

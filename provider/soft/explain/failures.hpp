@@ -16,8 +16,8 @@
 #include "provider/common/mutex.hpp"
 #include "provider/soft/explain/kept_until_taken.hpp"
 #include "provider/soft/transport/context.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "roce/host/request.hpp"
-#include "roce/queue_pair.hpp"
 
 namespace dapple::soft::explain {
 

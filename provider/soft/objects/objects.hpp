@@ -41,7 +41,7 @@
 #include "provider/soft/placement/pace.hpp"
 #include "provider/soft/sanitizers/announced_queue.hpp"
 #include "provider/soft/wire/wire.hpp"
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 
 namespace dapple::soft {
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "roce/core/syndrome.hpp"
 #include "roce/packet/psn.hpp"
-#include "roce/syndrome.hpp"
 
 namespace dapple::soft {
 

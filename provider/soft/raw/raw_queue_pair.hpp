@@ -13,7 +13,7 @@
 #include <span>
 
 #include "provider/soft/raw/pacer.hpp"
-#include "roce/core.hpp"
+#include "roce/core/core.hpp"
 
 namespace dapple::soft {
 

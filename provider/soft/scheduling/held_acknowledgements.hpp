@@ -22,7 +22,7 @@
 #include "provider/soft/locks/heavy_barrier.hpp"
 #include "provider/soft/objects/qp_held.hpp"
 #include "provider/soft/scheduling/handover.hpp"
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 
 namespace dapple::soft {
 

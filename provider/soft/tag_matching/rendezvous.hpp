@@ -14,8 +14,8 @@
 
 #include "provider/soft/tag_matching/tag_header.hpp"
 #include "provider/soft/tag_matching/tag_list.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "roce/host/ports.hpp"
-#include "roce/queue_pair.hpp"
 
 namespace dapple::soft {
 

@@ -11,8 +11,8 @@
 #include "provider/soft/memory/order_watch.hpp"
 #include "provider/soft/weak_order/pausing_sink.hpp"
 #include "provider/soft/weak_order/waits.hpp"
+#include "roce/core/syndrome.hpp"
 #include "roce/packet/packet.hpp"
-#include "roce/syndrome.hpp"
 
 namespace dapple::soft {
 namespace {

@@ -14,7 +14,7 @@
 #include "provider/soft/progress/engines.hpp"
 #include "provider/soft/scheduling/qp_table.hpp"
 #include "provider/soft/wire/wire.hpp"
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace dapple::tests {

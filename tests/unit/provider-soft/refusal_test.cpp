@@ -9,7 +9,7 @@
 
 #include "provider/network/address_text.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
-#include "roce/transitions.hpp"
+#include "roce/core/transitions.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;

@@ -5,7 +5,7 @@
 // them. Acknowledgements that go along with another packet, or later.
 #include <initializer_list>
 
-#include "roce/syndrome.hpp"
+#include "roce/core/syndrome.hpp"
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "roce/chunk_ends.hpp"
+#include "roce/reliable/chunk_ends.hpp"
+
+#include <initializer_list>
+
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"
 

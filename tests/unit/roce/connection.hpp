@@ -4,7 +4,7 @@
 // For tests of reliable connections: requests, their completions, and packets of a peer.
 #pragma once
 
-#include "roce/syndrome.hpp"
+#include "roce/core/syndrome.hpp"
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"

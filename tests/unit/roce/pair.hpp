@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "roce/at_once.hpp"
+#include "roce/core/queue_pair.hpp"
+#include "roce/core/transitions.hpp"
 #include "roce/packet/psn.hpp"
-#include "roce/queue_pair.hpp"
-#include "roce/transitions.hpp"
 #include "tests/roce-support/frame.hpp"
 
 namespace dapple::roce::test {

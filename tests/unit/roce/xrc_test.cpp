@@ -3,7 +3,7 @@
 //
 // Extended reliable connections: one end sends, and the other end takes its receives from the queue that each packet
 // names.
-#include "roce/syndrome.hpp"
+#include "roce/core/syndrome.hpp"
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"

@@ -17,8 +17,8 @@
 #include "provider/soft/check/lent/lent_memory.hpp"
 #include "provider/soft/check/records/posted_sends.hpp"
 #include "provider/soft/check/reports/stack.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "roce/host/request.hpp"
-#include "roce/queue_pair.hpp"
 
 namespace dapple::soft::check {
 

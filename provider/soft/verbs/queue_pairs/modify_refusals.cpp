@@ -6,7 +6,7 @@
 
 #include "provider/soft/refusals/attribute_names.hpp"
 #include "provider/soft/refusals/refusal.hpp"
-#include "roce/transitions.hpp"
+#include "roce/core/transitions.hpp"
 
 namespace dapple::soft::verbs {
 namespace {

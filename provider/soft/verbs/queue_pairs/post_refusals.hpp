@@ -5,8 +5,8 @@
 #pragma once
 
 #include "provider/soft/objects/objects.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "roce/host/request.hpp"
-#include "roce/queue_pair.hpp"
 
 namespace dapple::soft {
 

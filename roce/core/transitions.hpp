@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 
 namespace dapple::roce {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "roce/queue_pair.hpp"
+#include "roce/core/queue_pair.hpp"
 #include "roce/send_queue/send_queue.hpp"
 
 namespace dapple::roce {

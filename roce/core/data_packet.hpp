@@ -4,7 +4,7 @@
 // Packets that carry a request's bytes: Sends and RDMA Writes, of any transport.
 #pragma once
 
-#include "roce/core.hpp"
+#include "roce/core/core.hpp"
 
 namespace dapple::roce {
 

@@ -12,10 +12,10 @@
 
 #include <cstdint>
 
-#include "roce/chunk_ends.hpp"
-#include "roce/core.hpp"
-#include "roce/retry_timer.hpp"
-#include "roce/window.hpp"
+#include "roce/core/core.hpp"
+#include "roce/reliable/chunk_ends.hpp"
+#include "roce/reliable/retry_timer.hpp"
+#include "roce/reliable/window.hpp"
 
 namespace dapple::roce {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "roce/request_packet.hpp"
+#include "roce/reliable/request_packet.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cassert>
 
+#include "roce/core/syndrome.hpp"
 #include "roce/packet/psn.hpp"
-#include "roce/request_packet.hpp"
-#include "roce/requester.hpp"
-#include "roce/syndrome.hpp"
+#include "roce/reliable/request_packet.hpp"
+#include "roce/reliable/requester.hpp"
 
 namespace dapple::roce {
 

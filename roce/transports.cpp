@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "roce/queue_pair.hpp"
+#include "roce/transports.hpp"
 
 #include <new>
-
-#include "roce/transports.hpp"
 
 namespace dapple::roce {
 namespace {

@@ -4,7 +4,7 @@
 // Requests that a response answers: RDMA Reads, atomics, Flush, Atomic Write.
 #pragma once
 
-#include "roce/core.hpp"
+#include "roce/core/core.hpp"
 
 namespace dapple::roce {
 

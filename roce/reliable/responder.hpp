@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "roce/core.hpp"
-#include "roce/inbound.hpp"
+#include "roce/core/core.hpp"
+#include "roce/core/inbound.hpp"
+#include "roce/core/syndrome.hpp"
 #include "roce/packet/psn.hpp"
-#include "roce/syndrome.hpp"
 
 namespace dapple::roce {
 

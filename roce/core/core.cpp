@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "roce/core.hpp"
+#include "roce/core/core.hpp"
 
 #include <cassert>
 #include <new>
 
-#include "roce/transitions.hpp"
+#include "roce/core/transitions.hpp"
 
 namespace dapple::roce {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "roce/requester.hpp"
+#include "roce/reliable/requester.hpp"
 
 #include <algorithm>
 #include <cassert>
 
-#include "roce/data_packet.hpp"
+#include "roce/core/data_packet.hpp"
+#include "roce/core/syndrome.hpp"
 #include "roce/packet/psn.hpp"
-#include "roce/request_packet.hpp"
-#include "roce/syndrome.hpp"
+#include "roce/reliable/request_packet.hpp"
 
 namespace dapple::roce {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "roce/core.hpp"
+#include "roce/core/core.hpp"
 
 namespace dapple::roce {
 
