@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
-#include "provider/face/identity/nearest.hpp"
 #include "provider/face/identity/profile.hpp"
 
 namespace dapple::face {
@@ -26,22 +26,26 @@ constexpr const char* kPlaces[] = {
     "/../../share/dapple/profiles",  // PREFIX/libexec/dapple
 };
 
-// The name of the nearest profile, or an empty text.
-void find_nearest(const char* folder, std::string_view name, char (&best)[NAME_MAX + 1]) {
-  best[0] = '\0';
-  DIR* entries = opendir(folder);
-  if (entries == nullptr) return;
-  size_t best_distance = name.size() + 1;
-  while (const dirent* entry = readdir(entries)) {
-    std::string_view file = entry->d_name;
-    if (!file.ends_with(ProfileFiles::kEnding)) continue;
+int is_profile(const dirent* entry) {
+  return std::string_view(entry->d_name).ends_with(ProfileFiles::kEnding);
+}
+
+// The names of the folder's profiles in one text, for a message: a name that no profile has is often one of a driver or
+// of a vendor, which resembles none of them.
+void list_profiles(const char* folder, char (&list)[128]) {
+  list[0] = '\0';
+  dirent** entries = nullptr;
+  const int count = scandir(folder, &entries, is_profile, alphasort);
+  size_t size = 0;
+  for (int i = 0; i < count; i++) {
+    std::string_view file = entries[i]->d_name;
     file.remove_suffix(ProfileFiles::kEnding.size());
-    const size_t away = distance(name, file);
-    if (away >= best_distance) continue;
-    best_distance = away;
-    snprintf(best, sizeof best, "%.*s", static_cast<int>(file.size()), file.data());
+    const int added = snprintf(list + size, sizeof list - size, "%s%.*s", size == 0 ? "" : ", ",
+                               static_cast<int>(file.size()), file.data());
+    size = std::min(size + static_cast<size_t>(added), sizeof list - 1);
+    free(entries[i]);
   }
-  closedir(entries);
+  free(entries);
 }
 
 bool is_word(std::string_view name) {
@@ -123,9 +127,9 @@ bool ProfileFiles::read(std::string_view name, std::string_view& text, soft::Pro
   const soft::OwnedFd file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file) return read_file(file.get(), name, text, problem);
   if (errno == ENOENT && folder[0] != '\0') {
-    char best[NAME_MAX + 1];
-    find_nearest(folder, name, best);
-    problem.set(ENOENT, "the profile %.*s is unknown; the nearest is %.64s", shown(name), name.data(), best);
+    char list[128];
+    list_profiles(folder, list);
+    problem.set(ENOENT, "the profile %.*s is unknown; the profiles are %s", shown(name), name.data(), list);
     return false;
   }
   problem.set(errno, "the profile %.*s cannot be read: %s", shown(name), name.data(), strerror(errno));
