@@ -231,8 +231,15 @@ void set_seed(Options& options, const char* given) {
   set_variable(options, "DAPPLE_SEED", given);
 }
 
+// "-" is standard output in other tools, but there the program writes.
+void refuse_standard_output(const char* option, const char* given) {
+  if (strcmp(given, "-") == 0)
+    fail(kWrongUse, "%s: standard output is the program's; name a file, or write ./- for a file of this name", option);
+}
+
 // Empties both files.
 void set_trace(Options& options, const char* given) {
+  refuse_standard_output("--trace", given);
   const std::pair<const char*, const char*> files[] = {{"DAPPLE_TRACE", ".jsonl"}, {"DAPPLE_PCAP", ".pcap"}};
   for (const auto& [variable, ending] : files) {
     const std::string path = absolute("--trace", given) + ending;
@@ -251,6 +258,7 @@ std::string* report_file(ReportFiles& files, const std::string& option) {
 }
 
 void set_report(std::string& file, const std::string& option, const char* given) {
+  refuse_standard_output(option.c_str(), given);
   if (is_program(given))
     fail(kWrongUse, "%s: %s is a program, which the report would overwrite", option.c_str(), given);
   file = given;
