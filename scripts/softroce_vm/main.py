@@ -17,6 +17,7 @@ from .options import Options, parse_options
 from .qemu import choose_accel, qemu_command
 from .run import run_guests
 from .tools import needed_packages, require_tools
+from .version import version
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
@@ -63,6 +64,8 @@ def _run(options: Options) -> int:
     if options.help:
         usage = Path(__file__).with_name("usage").read_bytes().partition(b"\n\n")[2]
         os.write(1, usage.replace(b"PROGRAM", os.fsencode(program())))
+    elif options.version:
+        print(version(), flush=True)
     elif options.packages:
         print(*needed_packages(), sep="\n", flush=True)
     elif options.native:

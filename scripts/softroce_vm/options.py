@@ -13,12 +13,12 @@ from .kernel import SUITES
 from .messages import Exit, Failure, ensure
 
 _allow = partial(ensure, code=Exit.USAGE)
-FLAGS = ("--native", "--prepare", "--system", "--packages", "--help")
+FLAGS = ("--native", "--prepare", "--system", "--packages", "--help", "--version")
 
 
 class Options(argparse.Namespace):
     kernels: list[str]  # by guest
-    commands: list[list[str]]  # by guest; none with --prepare, --packages and --help
+    commands: list[list[str]]  # by guest; none with --prepare, --packages, --help and --version
     device: str
     accel: str
     guests: int
@@ -32,6 +32,7 @@ class Options(argparse.Namespace):
     system: bool
     packages: bool
     help: bool
+    version: bool
     words: list[str]  # after the options
     folder: Path  # the working folder
     environment: dict[str, str]  # the caller's
@@ -79,7 +80,7 @@ def _check_options(options: Options, unknown: list[str]) -> None:
     _allow(not options.prepare or not options.words, "--prepare takes no command")
     _allow(not options.native or options.guests == 1, "--native has no second guest")
     _allow(not options.native or not options.prepare, "--native has nothing to prepare")
-    needs_none = options.prepare or options.packages or options.help
+    needs_none = options.prepare or options.packages or options.help or options.version
     options.commands = [] if needs_none else _commands(options.words, options.guests)
     for command, *_ in options.commands:
         # Of the commands in /tmp and /run a guest sees only some.
