@@ -9,8 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <sstream>
+#include <system_error>
 
 #include "ibverbs-glue/capabilities.hpp"
 #include "tools/report/table.hpp"
@@ -240,17 +244,35 @@ Json devices_as_json(const std::vector<Device>& devices) {
   return list;
 }
 
-std::string how_to_get_a_device(const std::string& netdev) {
+std::string how_to_get_a_device(const std::string& netdev, bool has_softroce) {
   return fmt::format(
       "There is no RDMA device here. To get one:\n"
       "  dapple-run PROGRAM   runs PROGRAM with a software device, without root and without a kernel module\n"
       "  a card: load its driver; 'rdma link' then lists it\n"
       "  rdma link add rxe0 type rxe netdev {0}   as root, RoCE in software over a network device (module rdma_rxe)\n"
       "  rdma link add siw0 type siw netdev {0}   the same for iWARP (module siw)\n"
-      "  dapple-softroce -- COMMAND                 runs COMMAND beside a software device in a virtual machine,\n"
-      "                                             without root and with any kernel\n"
+      "{1}"
       "On rxe and on dapple-run's devices, dapple-run --emulate PROGRAM checks a program's sync calls.\n",
-      netdev);
+      netdev,
+      has_softroce
+          ? "  dapple-softroce -- COMMAND                 runs COMMAND beside a software device in a virtual machine,\n"
+            "                                             without root and with any kernel\n"
+          : "");
+}
+
+std::string program_folders() {
+  std::error_code error;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
+  const char* path = getenv("PATH");
+  return own + ':' + (path != nullptr ? path : "");
+}
+
+bool find_softroce(const std::string& folders) {
+  std::istringstream list(folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (!folder.empty() && access((folder + "/dapple-softroce").c_str(), X_OK) == 0) return true;
+  }
+  return false;
 }
 
 std::string what_to_run(const std::vector<Device>& devices) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -224,11 +225,28 @@ void devices__two_ports_and_one_that_does_not_open() {
 }
 
 void devices__none_says_how_to_get_one() {
-  const std::string text = how_to_get_a_device("wlan7");
+  const std::string text = how_to_get_a_device("wlan7", true);
   CHECK(holds(text, "rdma link add rxe0 type rxe netdev wlan7"));
   CHECK(holds(text, "rdma link add siw0 type siw netdev wlan7"));
   CHECK(holds(text, "dapple-softroce -- COMMAND"));
+  const std::string without = how_to_get_a_device("wlan7", false);
+  CHECK(!holds(without, "softroce") && holds(without, "(module siw)\nOn rxe"));
   CHECK(!some_netdev().empty());
+}
+
+void softroce__is_looked_for_in_folders() {
+  char folder[] = "/tmp/dapple-info-path-XXXXXX";
+  CHECK(mkdtemp(folder) != nullptr);
+  const std::string folders = std::string("/nowhere::") + folder;
+  CHECK(!find_softroce(folders));
+  const std::string program = std::string(folder) + "/dapple-softroce";
+  CHECK(symlink("/bin/true", program.c_str()) == 0);
+  CHECK(find_softroce(folders));
+  unlink(program.c_str());
+  rmdir(folder);
+  CHECK(!find_softroce(""));
+  // This test is a program of the build's folder.
+  CHECK(program_folders().starts_with('/') && holds(program_folders(), "/bin:"));
 }
 
 void memlock__says_what_limits_and_how_to_raise_it() {
@@ -317,6 +335,7 @@ int main() {
       TEST(table__columns_are_as_wide_as_their_widest_word),
       TEST(devices__two_ports_and_one_that_does_not_open),
       TEST(devices__none_says_how_to_get_one),
+      TEST(softroce__is_looked_for_in_folders),
       TEST(memlock__says_what_limits_and_how_to_raise_it),
       TEST(libibverbs__a_driver_that_the_loaders_word_names),
       TEST(libibverbs__what_does_not_fit_is_named),
