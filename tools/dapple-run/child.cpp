@@ -10,6 +10,7 @@
 
 #include <iterator>
 
+#include "provider/system/problem.hpp"
 #include "tools/dapple-run/fail.hpp"
 
 namespace dapple::run {
@@ -36,11 +37,19 @@ struct sigaction await_children() {
 
 }  // namespace
 
-pid_t fork_awaited() {
+pid_t try_to_fork_awaited() {
   static const struct sigaction found = await_children();
   const pid_t made = fork();
-  if (made < 0) fail(kCannotRun, "cannot start a process for the program: %s", strerror(errno));
   if (made == 0) sigaction(SIGCHLD, &found, nullptr);
+  return made;
+}
+
+pid_t fork_awaited() {
+  const pid_t made = try_to_fork_awaited();
+  if (made < 0) {
+    const int error = errno;
+    fail(kCannotRun, "cannot start a process for the program: %s%s", strerror(error), soft::process_remedy(error));
+  }
   return made;
 }
 

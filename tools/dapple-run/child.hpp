@@ -9,6 +9,8 @@ namespace dapple::run {
 // fork() for a program whose exit code is needed. This process may have been started with SIGCHLD ignored, which would
 // lose the code; the child has SIGCHLD as this process found it. Ends this process if there is no other one.
 pid_t fork_awaited();
+// The same, but returns -1 and sets errno if there is no other one.
+pid_t try_to_fork_awaited();
 // The status of an awaited child that has ended, as waitpid() returns it.
 int await(pid_t child);
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "provider/system/problem.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/doctor/daemon.hpp"
 #include "tools/dapple-run/doctor/libraries_found.hpp"
@@ -24,7 +25,13 @@ namespace {
 int examine_device_in_child(const Libraries& libraries) {
   preload(libraries, true);
   let_address_sanitizer_come_later();
-  const pid_t child = fork_awaited();
+  const pid_t child = try_to_fork_awaited();
+  if (child < 0) {
+    const int error = errno;
+    print({Verdict::kFails, "device",
+           std::string("no process for a program: ") + strerror(error) + soft::process_remedy(error)});
+    return 1;
+  }
   if (child == 0) {
     execl("/proc/self/exe", "dapple-run", "--doctor=device", nullptr);
     if (errno == ENOENT) {

@@ -26,6 +26,7 @@
 #include <optional>
 
 #include "provider/system/owned_fd.hpp"
+#include "provider/system/problem.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/doctor/memory_limit.hpp"
 #include "tools/dapple-run/world/namespaces.hpp"
@@ -90,9 +91,11 @@ constexpr Call kCalls[] = {
 };
 
 // The errno with which --alone and --mount end; 0 if they work. Some systems let a program make namespaces and refuse
-// all that it does there, so the child goes as far as they do.
-int namespaces_error() {
-  const pid_t child = fork_awaited();
+// all that it does there, so the child goes as far as they do. Sets `is_tried` to false if there is no process for it.
+int namespaces_error(bool& is_tried) {
+  const pid_t child = try_to_fork_awaited();
+  is_tried = child >= 0;
+  if (!is_tried) return errno;
   if (child == 0) {
     std::string reason;
     _exit(live_alone(reason) && enter_mount_namespace() ? 0 : errno);
@@ -169,7 +172,11 @@ Line system_calls() {
 }
 
 Line namespaces() {
-  const int error = namespaces_error();
+  bool is_tried = false;
+  const int error = namespaces_error(is_tried);
+  if (!is_tried)
+    return {Verdict::kPartly, "namespaces",
+            std::string("not tried, without a process for it: ") + strerror(error) + soft::process_remedy(error)};
   if (error == 0)
     return {Verdict::kWorks, "namespaces",
             "allowed: --alone works, and statically linked programs see the devices' files"};
