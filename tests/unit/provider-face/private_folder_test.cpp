@@ -10,11 +10,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "provider/face/writer.hpp"
 #include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/refused_call.hpp"
 
 using namespace dapple;
 using namespace dapple::dappled;
@@ -89,6 +93,28 @@ void make__place_is_a_file_or_absent__fails(void**) {
   assert_int_equal(folder.make("/dev/null"), ENOTDIR);
 }
 
+// In a child, because a filter stays. Exits with 77 if the kernel has no such filters.
+int make_without_lock(int error) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!tests::refuse_call(SYS_flock, error)) _exit(77);
+    PrivateFolder folder;
+    _exit(folder.make(place));
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void make__lock_is_refused__leaves_no_folder(void**) {
+  for (const int error : {EPERM, ENOSYS, ENOLCK}) {
+    const int got = make_without_lock(error);
+    if (got == 77) skip();
+    assert_int_equal(got, error);
+    assert_int_equal(entries(), 0);
+  }
+}
+
 void of_this_process__foreign_runtime_folder__is_not_used(void**) {
   setenv("XDG_RUNTIME_DIR", place, 1);
   assert_string_equal(ParentFolders::of_this_process().names[0].c_str(), place);
@@ -118,6 +144,7 @@ int main() {
       cmocka_unit_test_setup_teardown(make__others_live__leaves_their_folders, start, end),
       cmocka_unit_test_setup_teardown(make__owner_was_killed__removes_its_folder, start, end),
       cmocka_unit_test_setup_teardown(reopen__owner_ends__folder_is_free, start, end),
+      cmocka_unit_test_setup_teardown(make__lock_is_refused__leaves_no_folder, start, end),
       cmocka_unit_test_setup_teardown(make__place_is_a_file_or_absent__fails, start, end),
       cmocka_unit_test_setup_teardown(of_this_process__foreign_runtime_folder__is_not_used, start, end),
       cmocka_unit_test(of_this_process__others__memory_comes_before_disks),
