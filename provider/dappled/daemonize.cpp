@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <initializer_list>
@@ -42,7 +41,6 @@ int daemonize(int ready) {
   close_from(ready >= 0 ? kReady + 1 : kReady);
   if (ready >= 0) fcntl(kReady, F_SETFD, FD_CLOEXEC);
   if (chdir("/") != 0) _exit(1);
-  umask(022);
   unsetenv("LD_PRELOAD");
   for (const int number : {SIGHUP, SIGPIPE, SIGINT, SIGQUIT, SIGTTOU, SIGTTIN, SIGTSTP}) signal(number, SIG_IGN);
   return ready >= 0 ? kReady : -1;

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -185,6 +186,8 @@ int main(int argc, char** argv) {
   const soft::SocketProcess starter = find_starter();
   if (!options.foreground) options.ready = daemonize(options.ready);
   raise_limits();
+  // The files of the devices have the modes of sysfs, whatever the starter's umask is.
+  umask(022);
   // The seed belongs to the program that has started dappled, and not to the other programs.
   unsetenv("DAPPLE_SEED");
   // A huge page would be more memory than all that this process needs.

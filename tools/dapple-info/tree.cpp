@@ -99,6 +99,8 @@ int keep(const std::string& folder, const soft::OwnedFd& open_folder) {
 int keep_tree(const std::string& folder) {
   const bool made = mkdir(folder.c_str(), 0755) == 0;
   if (!made && errno != EEXIST) return fail(folder, strerror(errno));
+  // The umask may have taken the owner's rights.
+  if (made && access(folder.c_str(), R_OK | W_OK | X_OK) != 0) chmod(folder.c_str(), 0700);
   const soft::OwnedFd open_folder(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!open_folder) return fail(folder, errno == ENOTDIR ? "it is no folder" : strerror(errno));
   if (others_may_rename(open_folder.get())) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -237,6 +238,13 @@ void refuse_standard_output(const char* option, const char* given) {
     fail(kWrongUse, "%s: standard output is the program's; name a file, or write ./- for a file of this name", option);
 }
 
+// The programs open the file again by its name, which a strict umask would forbid them.
+void give_owner_rights(int file) {
+  constexpr mode_t kRights = S_IRUSR | S_IWUSR;
+  struct stat status;
+  if (fstat(file, &status) == 0 && (status.st_mode & kRights) != kRights) fchmod(file, status.st_mode | kRights);
+}
+
 // Empties both files.
 void set_trace(Options& options, const char* given) {
   refuse_standard_output("--trace", given);
@@ -245,6 +253,7 @@ void set_trace(Options& options, const char* given) {
     const std::string path = absolute("--trace", given) + ending;
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0) fail(kWrongUse, "--trace: %s cannot be written: %s", path.c_str(), strerror(errno));
+    give_owner_rights(file);
     close(file);
     set_variable(options, variable, path.c_str());
   }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "provider/common/standard_error.hpp"
@@ -18,6 +19,8 @@ NotesFile::NotesFile(const char* variable) {
   name_ = std::string(folder != nullptr && folder[0] != '\0' ? folder : "/tmp") + "/dapple-run.XXXXXX";
   int fd = mkstemp(name_.data());
   if (fd >= 0) {
+    // The processes open it by its name, which a strict umask would forbid them.
+    fchmod(fd, S_IRUSR | S_IWUSR);
     close(fd);
     is_named_ = true;
   } else {
