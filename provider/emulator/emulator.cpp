@@ -16,8 +16,8 @@
 #include "provider/common/settings.hpp"
 #include "provider/common/standard_error.hpp"
 #include "provider/emulator/ends.hpp"
-#include "provider/emulator/finding.hpp"
-#include "provider/emulator/say.hpp"
+#include "provider/emulator/shadow/finding.hpp"
+#include "provider/emulator/shadow/say.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "provider/common/check_calls.hpp"
 #include "provider/common/policy.hpp"
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 #include "provider/emulator/transfers.hpp"
 
 namespace dapple::provider {

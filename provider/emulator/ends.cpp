@@ -10,7 +10,7 @@
 #include <initializer_list>
 
 #include "provider/emulator/emulator.hpp"
-#include "provider/emulator/finding.hpp"
+#include "provider/emulator/shadow/finding.hpp"
 
 namespace dapple::provider {
 namespace {

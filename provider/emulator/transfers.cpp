@@ -6,7 +6,7 @@
 
 #include "provider/common/request_circle.hpp"
 #include "provider/common/segment_at.hpp"
-#include "provider/emulator/finding.hpp"
+#include "provider/emulator/shadow/finding.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "provider/common/policy.hpp"
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 
 namespace dapple::provider {
 

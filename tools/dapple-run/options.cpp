@@ -25,10 +25,10 @@
 #include "provider/gids/gid_plan.hpp"
 #include "provider/protocol/identity_text.hpp"
 #include "provider/system/owned_fd.hpp"
-#include "tools/dapple-run/elf_file.hpp"
-#include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/first_help.hpp"
-#include "tools/dapple-run/planned_faults.hpp"
+#include "tools/dapple-run/modes/planned_faults.hpp"
+#include "tools/dapple-run/process/elf_file.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 #include "tools/dapple-run/world/netdevs.hpp"
 
 namespace dapple::run {

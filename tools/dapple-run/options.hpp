@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/dapple-run/check.hpp"
-#include "tools/dapple-run/enumerate.hpp"
+#include "tools/dapple-run/modes/check.hpp"
+#include "tools/dapple-run/modes/enumerate.hpp"
 
 namespace dapple::run {
 

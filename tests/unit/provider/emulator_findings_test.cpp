@@ -12,7 +12,7 @@
 #include <atomic>
 
 #include "provider/common/settings.hpp"
-#include "provider/emulator/finding.hpp"
+#include "provider/emulator/shadow/finding.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 #include "tests/unit/provider/emulated_child.hpp"
 

@@ -17,7 +17,7 @@
 #include <new>
 #include <vector>
 
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 #include "tests/unit/provider/kernel_page.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The emulator's shadows; the test acts as the device.
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 
 #include <errno.h>
 #include <pthread.h>

@@ -18,7 +18,7 @@
 #include <atomic>
 #include <initializer_list>
 
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 #include "tests/unit/provider/heard_child.hpp"
 

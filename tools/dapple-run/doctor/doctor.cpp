@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "provider/system/problem.hpp"
-#include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/doctor/daemon.hpp"
 #include "tools/dapple-run/doctor/libraries_found.hpp"
 #include "tools/dapple-run/doctor/system.hpp"
+#include "tools/dapple-run/process/child.hpp"
 
 namespace dapple::run::doctor {
 namespace {

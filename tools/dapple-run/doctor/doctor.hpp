@@ -4,7 +4,7 @@
 // dapple-run --doctor: does the software device work on this machine, and if not, why?
 #pragma once
 
-#include "tools/dapple-run/libraries.hpp"
+#include "tools/dapple-run/process/libraries.hpp"
 
 namespace dapple::run::doctor {
 

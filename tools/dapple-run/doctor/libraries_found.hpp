@@ -5,7 +5,7 @@
 #pragma once
 
 #include "tools/dapple-run/doctor/line.hpp"
-#include "tools/dapple-run/libraries.hpp"
+#include "tools/dapple-run/process/libraries.hpp"
 
 namespace dapple::run::doctor {
 

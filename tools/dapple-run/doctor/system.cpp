@@ -27,8 +27,8 @@
 
 #include "provider/system/owned_fd.hpp"
 #include "provider/system/problem.hpp"
-#include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/doctor/memory_limit.hpp"
+#include "tools/dapple-run/process/child.hpp"
 #include "tools/dapple-run/world/namespaces.hpp"
 
 namespace dapple::run::doctor {

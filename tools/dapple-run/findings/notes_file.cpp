@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "provider/common/standard_error.hpp"
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 

@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 

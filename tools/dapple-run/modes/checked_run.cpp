@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/checked_run.hpp"
+#include "tools/dapple-run/modes/checked_run.hpp"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "provider/member/check_options.hpp"
-#include "tools/dapple-run/child.hpp"
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/child.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/emulator/shadow_pages.hpp"
+#include "provider/emulator/shadow/shadow_pages.hpp"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/memory_file.hpp"
+#include "tools/dapple-run/process/memory_file.hpp"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 

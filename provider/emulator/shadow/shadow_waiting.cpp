@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 
 namespace dapple::provider {
 namespace {

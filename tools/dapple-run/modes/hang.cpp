@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/hang.hpp"
+#include "tools/dapple-run/modes/hang.hpp"
 
 #include <signal.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "provider/common/clock.hpp"
-#include "tools/dapple-run/child.hpp"
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/child.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 namespace {

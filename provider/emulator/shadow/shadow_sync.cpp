@@ -7,7 +7,7 @@
 #include <bit>
 #include <cassert>
 
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/child.hpp"
+#include "tools/dapple-run/process/child.hpp"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <iterator>
 
 #include "provider/system/problem.hpp"
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 namespace {

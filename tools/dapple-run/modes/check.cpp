@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/check.hpp"
+#include "tools/dapple-run/modes/check.hpp"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "tools/dapple-run/checked_run.hpp"
-#include "tools/dapple-run/child.hpp"
-#include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/findings/findings.hpp"
 #include "tools/dapple-run/findings/notes_file.hpp"
 #include "tools/dapple-run/findings/report_files.hpp"
-#include "tools/dapple-run/hang.hpp"
+#include "tools/dapple-run/modes/checked_run.hpp"
+#include "tools/dapple-run/modes/hang.hpp"
+#include "tools/dapple-run/process/child.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/enumerate.hpp"
+#include "tools/dapple-run/modes/enumerate.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 
 #include "provider/common/clock.hpp"
 #include "provider/soft/faults/fault_points.hpp"
-#include "tools/dapple-run/child.hpp"
-#include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/findings/findings.hpp"
-#include "tools/dapple-run/hang.hpp"
-#include "tools/dapple-run/memory_file.hpp"
+#include "tools/dapple-run/modes/hang.hpp"
+#include "tools/dapple-run/process/child.hpp"
+#include "tools/dapple-run/process/fail.hpp"
+#include "tools/dapple-run/process/memory_file.hpp"
 
 namespace dapple::run {
 namespace {

@@ -16,8 +16,8 @@
 #include <atomic>
 
 #include "provider/common/fault.hpp"
-#include "provider/emulator/finding.hpp"
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/finding.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "provider/common/stack.hpp"
-#include "provider/emulator/claims.hpp"
-#include "provider/emulator/physical_addresses.hpp"
-#include "provider/emulator/shadow_pages.hpp"
-#include "provider/emulator/signal_safe_lock.hpp"
+#include "provider/emulator/shadow/claims.hpp"
+#include "provider/emulator/shadow/physical_addresses.hpp"
+#include "provider/emulator/shadow/shadow_pages.hpp"
+#include "provider/emulator/shadow/signal_safe_lock.hpp"
 
 namespace dapple::provider {
 

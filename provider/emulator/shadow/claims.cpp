@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/emulator/claims.hpp"
+#include "provider/emulator/shadow/claims.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include <cassert>
 
-#include "provider/emulator/say.hpp"
+#include "provider/emulator/shadow/say.hpp"
 
 namespace dapple::provider {
 namespace {

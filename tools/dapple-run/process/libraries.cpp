@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/libraries.hpp"
+#include "tools/dapple-run/process/libraries.hpp"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include <memory>
 #include <string_view>
 
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/emulator/physical_addresses.hpp"
+#include "provider/emulator/shadow/physical_addresses.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

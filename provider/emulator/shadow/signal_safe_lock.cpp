@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/emulator/signal_safe_lock.hpp"
+#include "provider/emulator/shadow/signal_safe_lock.hpp"
 
 #include <time.h>
 

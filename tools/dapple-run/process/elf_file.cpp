@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/elf_file.hpp"
+#include "tools/dapple-run/process/elf_file.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

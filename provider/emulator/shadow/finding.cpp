@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/emulator/finding.hpp"
+#include "provider/emulator/shadow/finding.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "provider/common/host_guards.hpp"
 #include "provider/common/settings.hpp"
-#include "provider/emulator/say.hpp"
+#include "provider/emulator/shadow/say.hpp"
 
 namespace dapple::provider {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/program.hpp"
+#include "tools/dapple-run/process/program.hpp"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #include <filesystem>
 
-#include "tools/dapple-run/elf_file.hpp"
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/elf_file.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 namespace {

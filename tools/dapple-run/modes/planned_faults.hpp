@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "provider/soft/faults/fault_points.hpp"
-#include "tools/dapple-run/memory_file.hpp"
+#include "tools/dapple-run/process/memory_file.hpp"
 
 namespace dapple::run {
 

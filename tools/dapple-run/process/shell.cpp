@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/shell.hpp"
+#include "tools/dapple-run/process/shell.hpp"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "provider/member/hang_watch.hpp"
-#include "tools/dapple-run/memory_file.hpp"
+#include "tools/dapple-run/process/memory_file.hpp"
 
 namespace dapple::run {
 

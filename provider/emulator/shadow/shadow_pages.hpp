@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "provider/emulator/physical_addresses.hpp"
+#include "provider/emulator/shadow/physical_addresses.hpp"
 
 namespace dapple::provider {
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Adding and removing regions.
-#include "provider/emulator/shadow.hpp"
+#include "provider/emulator/shadow/shadow.hpp"
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <new>
 
-#include "provider/emulator/finding.hpp"
+#include "provider/emulator/shadow/finding.hpp"
 
 namespace dapple::provider {
 namespace {

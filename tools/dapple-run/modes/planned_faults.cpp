@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/planned_faults.hpp"
+#include "tools/dapple-run/modes/planned_faults.hpp"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "provider/soft/faults/disturbances.hpp"
 #include "provider/soft/faults/faults.hpp"
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 namespace dapple::run {
 namespace {

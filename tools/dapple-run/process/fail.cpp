@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/process/fail.hpp"
 
 #include <stdarg.h>
 #include <stdio.h>
