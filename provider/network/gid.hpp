@@ -19,6 +19,10 @@ inline bool is_link_local(const uint8_t gid[16]) {
 inline bool is_multicast(const uint8_t gid[16]) {
   return is_ipv4(gid) ? (gid[12] & 0xF0) == 0xE0 : gid[0] == 0xFF;
 }
+inline bool is_loopback(const uint8_t gid[16]) {
+  constexpr uint8_t kIpv6[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return is_ipv4(gid) ? gid[12] == 127 : memcmp(gid, kIpv6, sizeof kIpv6) == 0;
+}
 // The GID that a RoCE device has even without addresses: link-local, of the netdev's MAC (RFC 4291, appendix A). `mac`
 // is null for a netdev that has none.
 inline void default_gid(const uint8_t* mac, uint8_t gid[16]) {

@@ -42,7 +42,8 @@ struct Failure {
   bool is_planned = false;
   bool is_told = false;  // dapple-run --check had reported the reason by then
   roce::QpAttributes attributes;
-  uint8_t peer[16] = {};  // its GID
+  uint8_t own[16] = {};   // the GID of this end
+  uint8_t peer[16] = {};  // and of the other one
   uint8_t hop_limit = 0;  // of this end's packets
   bool same_host = false;
   PeersPackets packets;

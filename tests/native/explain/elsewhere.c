@@ -10,6 +10,7 @@
  *   deaf     the back's queue pair is not in IBV_QPS_RTR
  *   number   the front takes another number for the back's
  *   address  the front takes another address of the back's
+ *   loopback the front takes the device of lo
  *   mtu      the back has a smaller path_mtu
  *   key      the front uses another key than the back's
  *   gone     the back's queue pair is destroyed after the first request
@@ -70,15 +71,17 @@ static int index_of(const char* prefix) {
   return 0;
 }
 
-static struct end make_end(void) {
+static struct end make_end(bool has_loopback) {
+  const char* ipv4 = has_loopback ? "::ffff:127." : "::ffff:10.77.";
   int count = 0;
   struct ibv_device** list = ibv_get_device_list(&count);
   for (int i = 0; i < count && context == NULL; i++) {
     union ibv_gid gid;
     context = ibv_open_device(list[i]);
     MUST(context != NULL);
-    /* Not that of lo. */
-    if (ibv_query_gid(context, 1, 1, &gid) == 0 && (gid.raw[12] == 10 || gid.raw[0] == 0xfd)) break;
+    if (ibv_query_gid(context, 1, 1, &gid) == 0 &&
+        (has_loopback ? gid.raw[12] == 127 : gid.raw[12] == 10 || gid.raw[0] == 0xfd))
+      break;
     ibv_close_device(context);
     context = NULL;
   }
@@ -92,8 +95,8 @@ static struct end make_end(void) {
   qp = ibv_create_qp(pd, &init);
   MUST(qp != NULL);
   struct end end = {.qpn = qp->qp_num, .key = mr->rkey, .address = (uintptr_t)bytes};
-  MUST(ibv_query_gid(context, 1, index_of("::ffff:10.77"), &end.gids[0]) == 0);
-  MUST(ibv_query_gid(context, 1, index_of("fd77:"), &end.gids[1]) == 0);
+  MUST(ibv_query_gid(context, 1, index_of(ipv4), &end.gids[0]) == 0);
+  MUST(has_loopback || ibv_query_gid(context, 1, index_of("fd77:"), &end.gids[1]) == 0);
   return end;
 }
 
@@ -110,7 +113,8 @@ static void connect_to(const struct end* peer, bool is_front) {
   attr.min_rnr_timer = 12;
   attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
   attr.ah_attr.grh.dgid = peer->gids[takes_other ? 1 : 0];
-  attr.ah_attr.grh.sgid_index = (uint8_t)index_of(takes_other ? "fd77:" : "::ffff:10.77");
+  const char* own = is_front && IS("loopback") ? "::ffff:127." : "::ffff:10.77.";
+  attr.ah_attr.grh.sgid_index = (uint8_t)index_of(takes_other ? "fd77:" : own);
   attr.ah_attr.grh.hop_limit = IS("hops") ? 1 : 64;
   MUST(ibv_modify_qp(qp, &attr,
                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -119,7 +123,7 @@ static void connect_to(const struct end* peer, bool is_front) {
   attr.sq_psn = kPsn;
   if (is_front && IS("ahead")) attr.sq_psn += 5;
   if (is_front && IS("behind")) attr.sq_psn -= 5;
-  const bool is_answered = !IS("deaf") && !IS("hops") && !IS("number") && !IS("address");
+  const bool is_answered = !IS("deaf") && !IS("hops") && !IS("number") && !IS("address") && !IS("loopback");
   attr.timeout = is_answered ? kTimeout : kShortTimeout;
   attr.retry_cnt = is_answered ? kRetries : kFewRetries;
   attr.max_rd_atomic = 1;
@@ -149,7 +153,7 @@ int main(int count, char** words) {
   MUST(count == 3);
   mistake = words[1];
   const bool is_front = strcmp(words[2], "front") == 0;
-  const struct end own = make_end();
+  const struct end own = make_end(is_front && IS("loopback"));
   struct end peer;
   tell(&own, sizeof own);
   hear(&peer, sizeof peer);

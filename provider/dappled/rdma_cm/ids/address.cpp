@@ -17,7 +17,7 @@ bool Address::is_link_local() const {
 }
 
 bool Address::is_loopback() const {
-  return family == AF_INET ? gid[12] == 127 : gid == loopback_address(family).gid;
+  return soft::is_loopback(gid.data());
 }
 
 bool Address::is_multicast() const {

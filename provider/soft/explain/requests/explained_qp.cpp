@@ -128,6 +128,7 @@ Failure ends_of(const Qp& qp) {
   failure.qpn = qp.qpn;
   failure.type = qp.init.qp_type;
   failure.attributes = qp.engine->attributes();
+  memcpy(failure.own, qp.transport.path.source, sizeof failure.own);
   memcpy(failure.peer, qp.transport.path.destination, sizeof failure.peer);
   failure.hop_limit = qp.transport.path.hop_limit;
   failure.same_host = qp.transport.ring != nullptr;

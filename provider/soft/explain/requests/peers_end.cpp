@@ -3,6 +3,7 @@
 #include "provider/soft/explain/requests/peers_end.hpp"
 
 #include "provider/network/address_text.hpp"
+#include "provider/network/gid.hpp"
 #include "provider/protocol/slot_numbers.hpp"
 #include "provider/soft/check/reports/report.hpp"
 #include "provider/soft/refusals/attribute_names.hpp"
@@ -53,6 +54,12 @@ Reason why_distant_peer_is_silent(const Failure& failure) {
   if (packets.stranger)
     return {format("packets for this queue pair come from %s", AddressText(packets.stranger->data()).c_str()),
             "Set grh.dgid of each end to the GID at the other's sgid_index."};
+  if (is_loopback(failure.own))
+    return {format("no packet of it has come, and the GID of this queue pair, %s, is a loopback address, which another "
+                   "host cannot answer",
+                   AddressText(failure.own).c_str()),
+            "Use a device and a GID that the peer's host reaches: dapple-info lists the devices and their network "
+            "interfaces."};
   if (failure.hop_limit == 1)
     return {"no packet of it has come, and grh.hop_limit of this queue pair is 1, so that a router drops its packets",
             "Set grh.hop_limit to 64 at both ends, unless no router is between them."};
