@@ -28,7 +28,7 @@ Operation operation_of(SendOpcode opcode) {
   }
 }
 
-// The entry's part [offset, end) in bytes.
+// The remote bytes that the packets [first, end) of the response carry.
 Reth part_of(const SendEntry& entry, uint32_t first, uint32_t end, uint32_t mtu) {
   const SendEntry::Remote& remote = entry.remote();
   const uint64_t offset = uint64_t{first} * mtu;

@@ -337,7 +337,7 @@ bool Requester::waits_for_part() const {
 }
 
 bool Requester::transmit(Now now, PacketSink& sink) {
-  if (!timer_.receiver_is_due(now)) return false;
+  if (!timer_.end_wait_for_receiver(now)) return false;
   set_most_in_flight(sink.may_lose_packets());
   if (waits_for_part()) return false;
   bool is_full = false;

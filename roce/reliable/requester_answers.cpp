@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the requester does with the answers to its packets, and when none comes: acknowledgements, NAKs, responses, the
-// timer.
+// The requester takes acknowledgements, NAKs and responses here, and sends again when none of them comes in time.
 #include <algorithm>
 #include <cassert>
 
@@ -163,9 +162,9 @@ Time Requester::deadline() const {
 }
 
 void Requester::expire(Now now) {
-  timer_.receiver_is_due(now);
+  timer_.end_wait_for_receiver(now);
   if (!timer_.has_come(now) || core_.sends.empty()) return;
-  if (!timer_.is_timeout()) return set_timer(now);
+  if (!timer_.expire()) return set_timer(now);
   core_.count.timeouts++;
   SendEntry& entry = core_.sends.front();
   if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);

@@ -46,7 +46,7 @@ class RetryTimer {
   }
   bool waits_for_receiver() const { return not_ready_ != kNever; }
   // Ends this wait if its time has come. False if it goes on.
-  bool receiver_is_due(Now now) {
+  bool end_wait_for_receiver(Now now) {
     if (not_ready_ == kNever) return true;
     if (now.exact() < not_ready_) return false;
     not_ready_ = kNever;
@@ -58,7 +58,7 @@ class RetryTimer {
   bool has_come(Now now) const { return now.exact() >= deadline_; }
   // Clears the deadline that has come, so that it does not come again at once if the wire is full. False if something
   // was acknowledged since the start: then the timer has only to start again.
-  bool is_timeout() {
+  bool expire() {
     deadline_ = kNever;
     return !was_acknowledged_;
   }

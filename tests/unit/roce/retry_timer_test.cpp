@@ -34,15 +34,15 @@ void start__twice_or_without_a_value__keeps_the_first_deadline(void**) {
   assert_false(timer.runs());
 }
 
-void is_timeout__after_an_acknowledgement__is_false(void**) {
+void expire__after_an_acknowledgement__is_false(void**) {
   RetryTimer timer;
   timer.start(Time{0}, kValue);
   timer.acknowledged();
   assert_int_equal(timer.deadline(true), kValue);
-  assert_false(timer.is_timeout());
+  assert_false(timer.expire());
   assert_false(timer.runs());
   timer.start(kValue, kValue);
-  assert_true(timer.is_timeout());
+  assert_true(timer.expire());
 }
 
 void start__after_each_timeout__waits_twice_as_long_up_to_four_times(void**) {
@@ -50,7 +50,7 @@ void start__after_each_timeout__waits_twice_as_long_up_to_four_times(void**) {
   for (const Time times : {Time{1}, Time{2}, Time{4}, Time{4}}) {
     timer.start(Time{0}, kValue);
     assert_int_equal(timer.deadline(true), times * kValue);
-    assert_true(timer.is_timeout());
+    assert_true(timer.expire());
     timer.be_patient();
   }
   timer.start(Time{0}, kValue);
@@ -68,10 +68,10 @@ void start__while_the_peer_has_no_receive__waits_for_it(void**) {
   timer.start(Time{6}, kValue);
   assert_false(timer.runs());
   assert_int_equal(timer.deadline(false), 105);
-  assert_false(timer.receiver_is_due(Time{104}));
-  assert_true(timer.receiver_is_due(Time{105}));
+  assert_false(timer.end_wait_for_receiver(Time{104}));
+  assert_true(timer.end_wait_for_receiver(Time{105}));
   assert_false(timer.waits_for_receiver());
-  assert_true(timer.receiver_is_due(Time{0}));
+  assert_true(timer.end_wait_for_receiver(Time{0}));
 }
 
 void start__long_wait__reads_the_rough_clock_and_is_long_enough(void**) {
@@ -91,7 +91,7 @@ void start__long_wait__reads_the_rough_clock_and_is_long_enough(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(start__twice_or_without_a_value__keeps_the_first_deadline),
-      cmocka_unit_test(is_timeout__after_an_acknowledgement__is_false),
+      cmocka_unit_test(expire__after_an_acknowledgement__is_false),
       cmocka_unit_test(start__after_each_timeout__waits_twice_as_long_up_to_four_times),
       cmocka_unit_test(start__while_the_peer_has_no_receive__waits_for_it),
       cmocka_unit_test(start__long_wait__reads_the_rough_clock_and_is_long_enough),
