@@ -75,7 +75,7 @@ void Requester::resume() {
   draining_ = drained_ = false;
   // The program may have changed the timeout.
   take_timeout();
-  if (!outstanding()) timer_.stop();
+  if (!outstanding()) timer_.cancel();
 }
 
 void Requester::check_drained() {

@@ -65,7 +65,7 @@ void Requester::retry_lost(Now now, uint32_t psn) {
   lost_seen_ = true;
   window_.lost();
   move_cursor(psn);
-  timer_.stop();
+  timer_.cancel();
   set_timer(now);
 }
 
@@ -116,7 +116,7 @@ void Requester::on_nak(Now now, uint8_t syndrome) {
       if (refers_ && psn_before(oldest_psn_, reference_end_)) {
         refers_ = false;
         move_cursor(oldest_psn_);
-        timer_.stop();
+        timer_.cancel();
         return set_timer(now);
       }
       if (lost_seen_) return;

@@ -30,7 +30,7 @@ class RetryTimer {
     deadline_ = wait < kLongWait ? now.exact() + wait : now.rough() + kRoughError + wait;
   }
   // It runs from the next start() on.
-  void stop() { deadline_ = kNever; }
+  void cancel() { deadline_ = kNever; }
   bool runs() const { return deadline_ != kNever; }
   // The peer has answered.
   void acknowledged() {

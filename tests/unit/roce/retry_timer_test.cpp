@@ -30,7 +30,7 @@ void start__twice_or_without_a_value__keeps_the_first_deadline(void**) {
   assert_int_equal(timer.deadline(false), kNever);
   assert_false(timer.has_come(10 + kValue - 1));
   assert_true(timer.has_come(10 + kValue));
-  timer.stop();
+  timer.cancel();
   assert_false(timer.runs());
 }
 
