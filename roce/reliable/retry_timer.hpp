@@ -26,7 +26,6 @@ class RetryTimer {
     if (deadline_ != kNever || not_ready_ != kNever || value == kNever) return;
     const Time wait = value << patience_;
     was_acknowledged_ = false;
-    // From some time on the rough clock is exact enough.
     deadline_ = wait < kLongWait ? now.exact() + wait : now.rough() + kRoughError + wait;
   }
   // It runs from the next start() on.
@@ -73,7 +72,7 @@ class RetryTimer {
  private:
   // The timer grows to at most four times its value.
   static constexpr uint8_t kMaxPatience = 2;
-  // From this time on the timer is late by a third at most.
+  // From this time on the rough clock makes the timer late by a third at most.
   static constexpr Time kLongWait = 3 * kRoughError;
 
   Time deadline_ = kNever;

@@ -244,7 +244,7 @@ Json devices_as_json(const std::vector<Device>& devices) {
   return list;
 }
 
-std::string how_to_get_a_device(const std::string& netdev, bool has_softroce) {
+std::string how_to_get_a_device(const std::string& netdev, bool with_softroce) {
   return fmt::format(
       "There is no RDMA device here. To get one:\n"
       "  dapple-run PROGRAM   runs PROGRAM with a software device, without root and without a kernel module\n"
@@ -254,7 +254,7 @@ std::string how_to_get_a_device(const std::string& netdev, bool has_softroce) {
       "{1}"
       "On rxe and on dapple-run's devices, dapple-run --emulate PROGRAM checks a program's sync calls.\n",
       netdev,
-      has_softroce
+      with_softroce
           ? "  dapple-softroce -- COMMAND                 runs COMMAND beside a software device in a virtual machine,\n"
             "                                             without root and with any kernel\n"
           : "");
@@ -267,7 +267,7 @@ std::string program_folders() {
   return own + ':' + (path != nullptr ? path : "");
 }
 
-bool find_softroce(const std::string& folders) {
+bool has_softroce(const std::string& folders) {
   std::istringstream list(folders);
   for (std::string folder; std::getline(list, folder, ':');) {
     if (!folder.empty() && access((folder + "/dapple-softroce").c_str(), X_OK) == 0) return true;

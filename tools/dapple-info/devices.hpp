@@ -37,13 +37,13 @@ Json devices_as_json(const std::vector<Device>& devices);
 
 // Suggestions of dapple's commands for these devices; may be empty.
 std::string what_to_run(const std::vector<Device>& devices);
-// Advice for a machine without a device. netdev: a network device of this machine, or "eth0". has_softroce: the machine
-// has dapple-softroce.
-std::string how_to_get_a_device(const std::string& netdev, bool has_softroce);
+// Advice for a machine without a device. netdev: a network device of this machine, or "eth0". with_softroce: the
+// machine has dapple-softroce.
+std::string how_to_get_a_device(const std::string& netdev, bool with_softroce);
 // The folder of this program and those of PATH, joined by colons.
 std::string program_folders();
-// dapple-softroce, which exists for x86-64 alone, is in one of these folders, which colons join.
-bool find_softroce(const std::string& folders);
+// True if one of these folders, joined by colons, has dapple-softroce, which exists for x86-64 alone.
+bool has_softroce(const std::string& folders);
 // A network device that is up and is not loopback, or "eth0".
 std::string some_netdev();
 

@@ -83,7 +83,7 @@ int report(const Options& options) {
     if (!options.rpma_address.empty()) json["rpma"] = rpma_as_json(rpma);
     fmt::print("{}", dapple::document_of(json));
   } else {
-    fmt::print("{}", devices.empty() ? how_to_get_a_device(some_netdev(), find_softroce(program_folders()))
+    fmt::print("{}", devices.empty() ? how_to_get_a_device(some_netdev(), has_softroce(program_folders()))
                                      : devices_for_people(devices));
     fmt::print("{}\n{}", libibverbs_for_people(libibverbs), memlock_for_people(memlock));
     fmt::print("{}", settings_for_people(settings));

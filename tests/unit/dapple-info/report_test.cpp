@@ -238,13 +238,13 @@ void softroce__is_looked_for_in_folders() {
   char folder[] = "/tmp/dapple-info-path-XXXXXX";
   CHECK(mkdtemp(folder) != nullptr);
   const std::string folders = std::string("/nowhere::") + folder;
-  CHECK(!find_softroce(folders));
+  CHECK(!has_softroce(folders));
   const std::string program = std::string(folder) + "/dapple-softroce";
   CHECK(symlink("/bin/true", program.c_str()) == 0);
-  CHECK(find_softroce(folders));
+  CHECK(has_softroce(folders));
   unlink(program.c_str());
   rmdir(folder);
-  CHECK(!find_softroce(""));
+  CHECK(!has_softroce(""));
   // This test is a program of the build's folder.
   CHECK(program_folders().starts_with('/') && holds(program_folders(), "/bin:"));
 }

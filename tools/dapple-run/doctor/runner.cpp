@@ -15,7 +15,7 @@ namespace {
 constexpr int kMaxGenerations = 64;
 // Without one of these a program has no device.
 constexpr const char* kVariables[] = {"LD_PRELOAD", "RDMAV_DRIVERS"};
-// What a user has chosen by dapple-run's options.
+// The variables in which dapple-run's options go to programs.
 constexpr const char* kChoices[] = {"DAPPLE_AS",    "DAPPLE_FAULTS", "DAPPLE_FAULTS_IN", "DAPPLE_GIDS",
                                     "DAPPLE_TRACE", "DAPPLE_PCAP",   "DAPPLE_SEED"};
 

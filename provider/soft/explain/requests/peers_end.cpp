@@ -56,7 +56,7 @@ Reason why_distant_peer_is_silent(const Failure& failure) {
             "Set grh.dgid of each end to the GID at the other's sgid_index."};
   if (is_loopback(failure.own))
     return {format("no packet of it has come, and the GID of this queue pair, %s, is a loopback address, which another "
-                   "host cannot answer",
+                   "host cannot reach",
                    AddressText(failure.own).c_str()),
             "Use a device and a GID that the peer's host reaches: dapple-info lists the devices and their network "
             "interfaces."};
